@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chats: messages from members to all members, who may be offline. A message stays until every
- * member has acknowledged it.
+ * Chats: each message goes to all members, also to those who are offline. A message stays until
+ * every member has acknowledged it.
  *
  *     tkl_chat *chat;
  *     tkl_letter letter = {.body = tkl_str("noodles?")};
@@ -19,11 +19,11 @@
  *         tkl_inbox_chats_free(fetched);
  *     }
  *
- * Delivery is at least once: until a member acknowledges, it fetches the same messages again. A
- * sender gets its own messages, too, as every member does.
+ * Delivery is at least once: a member fetches the same messages again until it acknowledges them. A
+ * sender gets its own messages, too.
  *
  * Threads: handles may be used by several threads. Fork: a child may use them. There are no
- * callbacks. Keys: see docs/chat.md; a chat goes when its last member leaves.
+ * callbacks. Keys: see docs/chat.md; a chat is removed when its last member leaves.
  */
 #ifndef TACKLE_CHAT_H
 #define TACKLE_CHAT_H
@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-/* Chats of one member. */
+/* Most chats of one member. */
 #define TKL_CHAT_LISTED_MAX 5000
-/* Members of a chat, those that one call can make it with, and the bytes of their names. */
+/* Most members of a chat; most members in one tkl_chat_create(), and most bytes of their names. */
 #define TKL_CHAT_MEMBERS_MAX  10000
 #define TKL_CHAT_CREATE_MAX   1000
 #define TKL_CHAT_CREATE_BYTES (1024 * 1024)
@@ -46,33 +46,34 @@ extern "C" {
 typedef struct tkl_chat tkl_chat;
 
 typedef struct tkl_chat_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     TKL_RESERVED(8);
 } tkl_chat_options;
 
-/* No I/O. `id`: up to TKL_NAME_MAX bytes, copied; empty: a new one, which nobody else has. */
+/* No I/O. `id`: up to TKL_NAME_MAX bytes, copied; empty: a new unique id. */
 TKL_API int tkl_chat_open(tkl_client *client, tkl_bytes id, const tkl_chat_options *options,
                           tkl_chat **chat) TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_chat_close(tkl_chat *chat); /* NULL is fine */
 /* Valid as long as the handle. No I/O. */
 TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
 
-/* Makes the chat with these members, 1 to TKL_CHAT_CREATE_MAX with names of TKL_CHAT_CREATE_BYTES
- * in all. `limits`: NULL for the defaults.
- * TKL_EXISTS: there is one of this id. TKL_FULL: a member is in TKL_CHAT_LISTED_MAX chats. */
+/* Creates the chat with 1 to TKL_CHAT_CREATE_MAX members, whose names have at most
+ * TKL_CHAT_CREATE_BYTES together. `limits`: NULL for the defaults. TKL_EXISTS: a chat with this id
+ * exists. TKL_FULL: a member is in TKL_CHAT_LISTED_MAX chats. */
 TKL_API int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                             const tkl_message_limits *limits) TKL_NONNULL(1) TKL_CHECK;
 
 typedef enum tkl_chat_start {
     TKL_CHAT_START_DEFAULT = 0, /* at the end */
-    TKL_CHAT_START_END = 1,     /* with what is sent from now on */
+    TKL_CHAT_START_END = 1,     /* with messages sent from now on */
     TKL_CHAT_START_OLDEST = 2,  /* with the oldest message that is kept */
 } tkl_chat_start;
 
 TKL_API const char *tkl_chat_start_name(tkl_chat_start start); /* "default" */
 
-/* TKL_NOTFOUND: there is no such chat. TKL_EXISTS: a member already, nothing changes. TKL_FULL: it
- * has TKL_CHAT_MEMBERS_MAX members, or the member is in TKL_CHAT_LISTED_MAX chats. */
+/* Adds a member. TKL_NOTFOUND: there is no such chat. TKL_EXISTS: already a member; nothing
+ * changes. TKL_FULL: the chat has TKL_CHAT_MEMBERS_MAX members, or the member is in
+ * TKL_CHAT_LISTED_MAX chats. */
 TKL_API int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
     TKL_NONNULL(1) TKL_CHECK;
 /* The last member to leave removes the chat. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: not
@@ -85,14 +86,15 @@ TKL_API int tkl_chat_leave(tkl_chat *chat, tkl_bytes member) TKL_NONNULL(1) TKL_
 TKL_API int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *letters, size_t count,
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
-/* The oldest messages that the member has not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX),
- * about 1 MB and 4000 headers, at least one: `unread` says whether there are more. Waits up to
- * `wait_ms` for one (0: not, negative: for ever). TKL_EMPTY, TKL_NOTFOUND, TKL_NOTOWNER. */
+/* Fetches the oldest messages that the member has not acknowledged: up to `max` (1 to
+ * TKL_MESSAGES_MAX), about 1 MB and 4000 headers, but at least one. `unread` says whether there are
+ * more. Waits up to `wait_ms` for a message (0: does not wait, negative: for ever). TKL_EMPTY: no
+ * message in time. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: not a member. */
 TKL_API int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms,
                            tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
 
 /* The member acknowledges all messages up to `id`. *unread (may be NULL) is how many are left for
- * it. Acknowledging less than before changes nothing. TKL_NOTFOUND: there is no such chat, or no
+ * the member. An `id` lower than before changes nothing. TKL_NOTFOUND: there is no such chat, or no
  * message has this id yet; nothing is acknowledged. TKL_NOTOWNER: not a member. */
 TKL_API int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
     TKL_NONNULL(1) TKL_CHECK;
@@ -100,18 +102,18 @@ TKL_API int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *
 typedef struct tkl_chat_member {
     tkl_bytes name;
     int64_t acked_id; /* acknowledged up to here; 0: nothing */
-    int64_t unread;   /* messages that are kept and that it has not acknowledged */
-    int64_t missed;   /* removed by a limit before it acknowledged them */
+    int64_t unread;   /* kept messages that it has not acknowledged */
+    int64_t missed;   /* messages removed by a limit before it acknowledged them */
     TKL_RESERVED(4);
 } tkl_chat_member;
 
 typedef struct tkl_chat_info {
-    const tkl_chat_member *members; /* the one that has acknowledged the least first */
+    const tkl_chat_member *members; /* the member that has acknowledged least first */
     size_t member_count;
-    int64_t last_id;    /* of the last message sent; 0: there was none */
+    int64_t last_id;    /* id of the last message sent; 0: there was none */
     int64_t kept;       /* messages that are kept */
-    int64_t bytes;      /* of these */
-    int64_t oldest_ms;  /* when the oldest of these was sent (Unix ms); 0: there is none */
+    int64_t bytes;      /* bytes of the kept messages */
+    int64_t oldest_ms;  /* when the oldest kept message was sent (Unix ms); 0: there is none */
     int64_t created_ms; /* Unix ms */
     tkl_message_limits limits;
     TKL_RESERVED(8);
@@ -125,7 +127,7 @@ TKL_API void tkl_chat_info_free(tkl_chat_info *info); /* NULL is fine */
 TKL_API int tkl_chat_limit(tkl_chat *chat, const tkl_message_limits *limits)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Removes the chat, with all its members. TKL_NOTFOUND. */
+/* Removes the chat, and takes it off the lists of its members. TKL_NOTFOUND. */
 TKL_API int tkl_chat_drop(tkl_chat *chat) TKL_NONNULL(1) TKL_CHECK;
 
 /* The ids of all chats. */
@@ -136,7 +138,7 @@ TKL_API int tkl_chat_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1,
 typedef struct tkl_inbox tkl_inbox;
 
 typedef struct tkl_inbox_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     TKL_RESERVED(8);
 } tkl_inbox_options;
 
@@ -160,23 +162,24 @@ typedef struct tkl_inbox_chats {
 
 TKL_API void tkl_inbox_chats_free(tkl_inbox_chats *chats); /* NULL is fine */
 
-/* The messages that the member has not acknowledged, of all its chats that have some: of each up to
- * `max` (1 to TKL_MESSAGES_MAX), about 1 MB and 4000 headers, at least one. One trip (in a cluster,
- * one for each node); one more for the first fetch of a handle and for chats that are new to it.
- * Waits up to `wait_ms` for a message (0: not, negative: for ever). TKL_EMPTY: there is none. A
- * chat that cannot be read, because it is damaged or its server is away, is in the result with its
- * code and keeps no other from being read: it neither ends a wait nor hides a message. If there is
- * nothing else to return, its code is returned in the end, and tkl_errmsg() names it. */
+/* Fetches the messages that the member has not acknowledged, from all its chats that have some:
+ * from each chat up to `max` (1 to TKL_MESSAGES_MAX), about 1 MB and 4000 headers, but at least
+ * one. One round trip (in a cluster, one for each node); one more for the first fetch of a handle
+ * and for chats that are new to it. Waits up to `wait_ms` for a message (0: does not wait,
+ * negative: for ever). TKL_EMPTY: no message in time. A chat that cannot be read, because it is
+ * damaged or its server is down, is in the result with its code. The other chats are still read,
+ * and the wait goes on. If no chat has messages, the call returns that code at the end, and
+ * tkl_errmsg() names the chat. */
 TKL_API int tkl_inbox_fetch(tkl_inbox *inbox, size_t max, int64_t wait_ms, tkl_inbox_chats **chats)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* Acknowledges all that was fetched, in one trip (in a cluster, one for each node). Returns the
- * first failure; the other chats are acknowledged all the same. */
+/* Acknowledges all fetched messages, in one round trip (in a cluster, one for each node). Returns
+ * the first failure; the other chats are still acknowledged. */
 TKL_API int tkl_inbox_ack_all(tkl_inbox *inbox, const tkl_inbox_chats *chats)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* All chats of which it is a member, with the numbers of unread and missed messages and without
- * the messages. None is TKL_OK. Trips as of tkl_inbox_fetch(). */
+/* Lists all chats of the member with their numbers of unread and missed messages, without the
+ * messages. No chats: TKL_OK and a count of 0. As many round trips as tkl_inbox_fetch(). */
 TKL_API int tkl_inbox_show(tkl_inbox *inbox, tkl_inbox_chats **chats) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -10,13 +10,13 @@
  *         use(value->json);
  *     tkl_config_value_free(value);
  *
- * Every change has a version: 1, 2, 3 and so on. A change is published, so programs that read know
- * it at once. While the server cannot be reached, they have the last known value and its age.
+ * Every change has a version: 1, 2, 3 and so on. The server publishes each change, so readers know
+ * it at once. While the server is down, readers have the last known value and its age.
  *
  * Threads: all handles may be used by several threads. The first read of a handle starts a thread
  * of the library that follows the changes. fork(): a child may go on using a handle; its first read
- * starts a thread of its own. Callbacks: none. Keys: a configuration stays until tkl_config_drop(),
- * which leaves its version for a day.
+ * starts a thread of its own. Callbacks: none. Keys: a configuration stays until tkl_config_drop();
+ * its version number stays for another day.
  */
 #ifndef TACKLE_CONFIG_H
 #define TACKLE_CONFIG_H
@@ -33,8 +33,8 @@ typedef struct tkl_config tkl_config;
 #define TKL_CONFIG_VALUE_MAX 1048576 /* bytes of a value */
 
 typedef struct tkl_config_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t history;    /* versions that a change leaves, 1 to 1000; 0: 10 */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
+    int64_t history;    /* number of versions that are kept, 1 to 1000; 0: 10 */
     const char *author; /* shown in the history, up to 255 bytes; copied. NULL: none */
     TKL_RESERVED(8);
 } tkl_config_options;
@@ -44,51 +44,56 @@ typedef struct tkl_config_options {
 TKL_API int tkl_config_open(tkl_client *client, tkl_bytes kind, tkl_bytes component,
                             const tkl_config_options *options, tkl_config **config)
     TKL_NONNULL(1, 5) TKL_CHECK;
-/* Frees the handle, not the configuration. NULL is fine. Values that were read stay. */
+/* Frees the handle, not the configuration. NULL is fine. Values that were read stay valid. */
 TKL_API void tkl_config_close(tkl_config *config);
 
 /* ---- Values -------------------------------------------------------------- */
 
-/* Must not be changed: several readers may have the same. Free it with tkl_config_value_free(). */
+/* A value, which callers must not change: several readers may share it. Free it with
+ * tkl_config_value_free(). */
 typedef struct tkl_config_value {
-    tkl_bytes json;     /* as it was set */
+    tkl_bytes json;     /* the JSON text as it was set */
     int64_t version;    /* from 1 */
     int64_t changed_ms; /* when it was set, in Unix milliseconds by the server's clock */
-    tkl_bytes author;   /* who set it; may be empty */
+    tkl_bytes author;   /* author of this version; may be empty */
     TKL_RESERVED(4);
 } tkl_config_value;
 
 TKL_API void tkl_config_value_free(tkl_config_value *value); /* NULL is fine */
 
-/* What the server has now, in one round trip. TKL_NOTFOUND: it was never set, or dropped. */
+/* Reads the current value from the server, in one round trip. TKL_NOTFOUND: it was never set, or
+ * was dropped. */
 TKL_API int tkl_config_get(tkl_config *config, tkl_config_value **value)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* The same from memory, without I/O except for the first read of a handle. *age_ms (may be NULL): 0
- * while the handle hears of every change at once (of data that the server has lost within 4
- * seconds); otherwise how long ago the value was last known to be the current one. TKL_NOTFOUND as
- * above; its age counts as well. When nothing could be read ever: the error of the last attempt. */
+/* Reads the value from memory; only the first read of a handle does I/O. *age_ms (may be NULL): 0
+ * while the handle follows the server and learns every change at once (lost data of the server
+ * within 4 seconds); otherwise how long ago the value was last known to be current. TKL_NOTFOUND:
+ * never set, or dropped; *age_ms is set, too. If the server was never reached, the error of the
+ * last attempt. */
 TKL_API int tkl_config_read(tkl_config *config, tkl_config_value **value, int64_t *age_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* Waits until the version is another than `version` (0: none was set): TKL_OK and the value, or
- * TKL_NOTFOUND when it was dropped. TKL_EMPTY: it did not change in time. Versions that follow each
- * other quickly may be skipped; the history has them. `wait_ms`: 0 does not wait, negative waits
- * for ever. */
-TKL_API int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms,
+/* Waits until the value differs from `seen`, the value of an earlier call (NULL: none). TKL_OK:
+ * *value is the new value. TKL_NOTFOUND: it was dropped. TKL_EMPTY: it did not change in time.
+ * Values differ by version, time or text, because a server that has lost its data starts again with
+ * version 1. Quick changes may be skipped; the history has them. `wait_ms`: 0 does not wait,
+ * negative waits for ever. */
+TKL_API int tkl_config_watch(tkl_config *config, const tkl_config_value *seen, int64_t wait_ms,
                              tkl_config_value **value) TKL_NONNULL(1, 4) TKL_CHECK;
 
 /* ---- Changes ------------------------------------------------------------- */
 
 typedef struct tkl_config_set_options {
-    int64_t if_version; /* set it only if this is the version now, else TKL_CONFLICT; TKL_NONE: only
-                           if there is none. 0: in any case */
-    int64_t timeout_ms; /* of this call; 0: the handle's */
+    int64_t if_version; /* set the value only if this is the current version, else TKL_CONFLICT;
+                           TKL_NONE: only if there is no value; 0: in any case */
+    int64_t timeout_ms; /* time-out of this call; 0: the handle's */
     TKL_RESERVED(8);
 } tkl_config_set_options;
 
-/* Sets a value. TKL_EINVAL: it is not JSON, or longer than TKL_CONFIG_VALUE_MAX. TKL_CONFLICT:
- * another version is there; *version (may be NULL) is that, otherwise the new one. */
+/* Sets a value. *version (may be NULL) is the new version. TKL_EINVAL: the value is not JSON, or
+ * longer than TKL_CONFIG_VALUE_MAX. TKL_CONFLICT: the current version is not `if_version`; *version
+ * is the current one. */
 TKL_API int tkl_config_set(tkl_config *config, tkl_bytes json,
                            const tkl_config_set_options *options, int64_t *version)
     TKL_NONNULL(1) TKL_CHECK;
@@ -98,7 +103,7 @@ TKL_API int tkl_config_drop(tkl_config *config) TKL_NONNULL(1) TKL_CHECK;
 
 /* One object: free it with tkl_config_values_free(). */
 typedef struct tkl_config_values {
-    const tkl_config_value *items; /* not to be freed one by one */
+    const tkl_config_value *items; /* do not free single items */
     size_t count;
 } tkl_config_values;
 
@@ -107,7 +112,7 @@ TKL_API int tkl_config_history(tkl_config *config, size_t max, tkl_config_values
     TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API void tkl_config_values_free(tkl_config_values *values); /* NULL is fine */
 
-/* All that is configured, as "kind:component". */
+/* The names of all configurations, as "kind:component". */
 TKL_API int tkl_config_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- A client by component ------------------------------------------------ */
@@ -121,28 +126,28 @@ TKL_API int tkl_config_names(tkl_client *client, tkl_names **names) TKL_NONNULL(
 
 typedef struct tkl_config_client tkl_config_client;
 
-/* No I/O. The client is the one of the server that has the configuration. `options` may be NULL. */
+/* No I/O. `client` is connected to the server that has the configuration. `options` may be NULL. */
 TKL_API int tkl_config_client_open(tkl_client *client, tkl_bytes component,
                                    const tkl_config_options *options, tkl_config_client **source)
     TKL_NONNULL(1, 4) TKL_CHECK;
-/* Closes the clients. All must have been given back. NULL is fine. */
+/* Closes the clients, which all must have been returned. NULL is fine. */
 TKL_API void tkl_config_client_close(tkl_config_client *source);
 
-/* Lends the client for the server that the configuration names. When that changes, and the new
- * server answers, later callers get a client for it. The old one is closed when the last borrower
- * has given it back: no call is cut off. Borrow for one piece of work, not for ever. No I/O except
- * for the first call. TKL_NOTFOUND: no server is configured. TKL_EINVAL: the configuration is no
- * good, and there was no good one before. */
+/* Lends the client for the server that the configuration names. When the configuration changes, and
+ * the new server answers, later callers get a client for the new server. The old client is closed
+ * when its last borrower has returned it, so no call is cut off. Borrow it for one piece of work,
+ * not for ever. Only the first call does I/O. TKL_NOTFOUND: no server is configured. TKL_EINVAL:
+ * the configuration is invalid, and no earlier one was valid. */
 TKL_API int tkl_config_client_borrow(tkl_config_client *source, tkl_client **client)
     TKL_NONNULL(1, 2) TKL_CHECK;
-/* Gives it back, after all handles on it were closed. */
+/* Returns a borrowed client. Close all handles that use it before. */
 TKL_API void tkl_config_client_return(tkl_config_client *source, tkl_client *client)
     TKL_NONNULL(1, 2);
 
 typedef struct tkl_config_client_info {
-    int64_t version;   /* of the configuration in use; 0: none yet */
+    int64_t version;   /* version of the configuration in use; 0: none yet */
     int64_t newest;    /* the newest version that was seen */
-    int64_t age_ms;    /* of that knowledge, see tkl_config_read() */
+    int64_t age_ms;    /* age of `newest`, see tkl_config_read() */
     char problem[256]; /* why the newest is not in use; "" when it is */
     TKL_RESERVED(4);
 } tkl_config_client_info;
@@ -155,18 +160,18 @@ TKL_API int tkl_config_client_show(tkl_config_client *source, tkl_config_client_
 
 typedef struct tkl_maintenance tkl_maintenance;
 
-/* A flag that programs read as often as they like. It is the configuration of the kind
- * "maintenance" and of the component `name`: {"on": true, "reason": "..."}. No I/O. `options` may
- * be NULL. */
+/* A flag that programs can read very often, from memory. It is stored as the configuration of kind
+ * "maintenance" and component `name`: {"on": true, "reason": "..."}. No I/O. `options` may be
+ * NULL. */
 TKL_API int tkl_maintenance_open(tkl_client *client, tkl_bytes name,
                                  const tkl_config_options *options, tkl_maintenance **maintenance)
     TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_maintenance_close(tkl_maintenance *maintenance); /* NULL is fine */
 
 typedef struct tkl_maintenance_state {
-    bool on;          /* never set: off */
+    bool on;          /* off when it was never set */
     int64_t since_ms; /* when it was switched, in Unix milliseconds; 0: never */
-    int64_t version;  /* of the configuration; 0: never set */
+    int64_t version;  /* version of the configuration; 0: never set */
     int64_t age_ms;   /* see tkl_config_read() */
     char reason[256]; /* "" when none was given */
     TKL_RESERVED(4);
@@ -175,8 +180,8 @@ typedef struct tkl_maintenance_state {
 /* `reason`: up to 255 bytes of UTF-8 without NUL. */
 TKL_API int tkl_maintenance_set(tkl_maintenance *maintenance, bool on, tkl_bytes reason)
     TKL_NONNULL(1) TKL_CHECK;
-/* From memory, as tkl_config_read(). TKL_EDAMAGED: the configuration is no such flag, and *state
- * says "off". */
+/* Reads the flag from memory, as tkl_config_read(). TKL_EDAMAGED: the configuration is not such a
+ * flag; *state says "off". */
 TKL_API int tkl_maintenance_read(tkl_maintenance *maintenance, tkl_maintenance_state *state)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

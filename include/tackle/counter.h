@@ -28,13 +28,13 @@ typedef struct tkl_counter tkl_counter;
 
 #define TKL_COUNTER_PRECISIONS_MAX 16
 #define TKL_COUNTER_SAMPLES_MAX    2000
-/* The largest amount, and the largest count of a slice: 2^53 - 1. */
+/* Largest amount, and largest count of a slice: 2^53 - 1. */
 #define TKL_COUNTER_MAX INT64_C(9007199254740991)
 
-/* The first add fixes the precisions and samples of a counter. With both 0 a handle accepts
- * whatever the counter has. */
+/* The first add fixes the precisions and samples of a counter. A handle that leaves both 0 accepts
+ * any counter. */
 typedef struct tkl_counter_options {
-    int64_t timeout_ms;      /* of one call; 0: the client's */
+    int64_t timeout_ms;      /* time-out of one call; 0: the client's */
     const int64_t *every_ms; /* precisions; NULL: 1 s, 5 s, 1 min, 5 min, 1 h, 5 h, 1 day */
     size_t every_count;      /* how many; at most TKL_COUNTER_PRECISIONS_MAX */
     int64_t samples;         /* slices kept for each; 0: 120 */
@@ -49,9 +49,9 @@ TKL_API void tkl_counter_close(tkl_counter *counter);
 
 /* ---- Counting ------------------------------------------------------------ */
 
-/* Adds to the slice of now of every precision, in one step. The amount may be negative. Not
- * repeated when the reply is lost: after tkl_is_unknown() it may or may not be counted.
- * TKL_EINVAL: the counter has other precisions or samples than the options say.
+/* Adds to the current slice of every precision, in one step. The amount may be negative. The
+ * library does not repeat it when the reply is lost: if tkl_is_unknown() is true, it may have been
+ * counted or not. TKL_EINVAL: the counter has other precisions or samples than the options say.
  * TKL_EREFUSED: a slice would exceed TKL_COUNTER_MAX. TKL_EDAMAGED: another program has written
  * into the counter. Nothing is counted then. */
 TKL_API int tkl_counter_add(tkl_counter *counter, int64_t amount) TKL_NONNULL(1) TKL_CHECK;
@@ -63,9 +63,8 @@ typedef struct tkl_counter_item {
 } tkl_counter_item;
 
 /* Adds to many counters of one client, ten thousand in one round trip (one for each node of a
- * cluster). Each is a step of its own: one that is wrong or refused does not keep the others from
- * counting. `codes` (may be NULL) has room for the result of each. Returns the first that is not
- * TKL_OK. */
+ * cluster). Each is its own step: the others still count when one is invalid or refused. `codes`
+ * (may be NULL) has room for the result of each. Returns the first result that is not TKL_OK. */
 TKL_API int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes) TKL_CHECK;
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -84,10 +83,10 @@ typedef struct tkl_counter_series {
     TKL_RESERVED(4);
 } tkl_counter_series;
 
-/* The slices of one precision that hold the times from `from_ms` (0: as far back as it goes) to
- * `to_ms` (0: now, by the server's clock). What is older than the samples kept, and what is yet to
- * come, is left out. TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no such
- * precision, or other precisions or samples than the options say. */
+/* Reads the slices of one precision that hold the times from `from_ms` (0: the oldest slice) to
+ * `to_ms` (0: now, by the server's clock). Slices that are older than the samples kept, and slices
+ * in the future, are left out. TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no
+ * such precision, or other precisions or samples than the options say. */
 TKL_API int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
                              tkl_counter_series **series) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_counter_series_free(tkl_counter_series *series); /* NULL is fine */
@@ -106,39 +105,40 @@ TKL_API int tkl_counter_clean(tkl_client *client, int64_t *removed) TKL_NONNULL(
 
 /* ---- Very hot counters --------------------------------------------------- */
 
-/* Sums up amounts in memory. A background thread of the client sends the sum once an interval, and
- * nothing while nothing is added. The amounts are counted when they arrive at the server. A
- * process that dies loses what is pending. */
+/* Adds up amounts in memory. A background thread of the client sends the sum once per interval, if
+ * there is anything to send. The amounts are counted when they arrive at the server. A process that
+ * dies loses what is pending. */
 typedef struct tkl_counter_buffer tkl_counter_buffer;
 
 typedef struct tkl_counter_buffer_options {
     int64_t interval_ms; /* 0: 1000 */
-    int64_t timeout_ms;  /* of one request of a caller; 0: the counter's */
+    int64_t timeout_ms;  /* time-out of one request of a caller; 0: the counter's */
     TKL_RESERVED(8);
 } tkl_counter_buffer_options;
 
 typedef struct tkl_counter_buffer_stats {
     int64_t pending; /* added and not sent yet */
     int64_t counted; /* confirmed by the server */
-    int64_t unsure;  /* sent, and the reply was lost: counted or not; never sent again */
+    int64_t unsure;  /* sent, but the reply was lost: counted or not; never sent again */
     int64_t lost;    /* refused by the server for good */
-    int code;        /* of the last attempt to send */
+    int code;        /* result of the last attempt to send */
     TKL_RESERVED(4);
 } tkl_counter_buffer_stats;
 
-/* No I/O. The counter must stay open as long. */
+/* No I/O. The counter must stay open until the buffer is closed. */
 TKL_API int tkl_counter_buffer_open(tkl_counter *counter, const tkl_counter_buffer_options *options,
                                     tkl_counter_buffer **buffer) TKL_NONNULL(1, 3) TKL_CHECK;
 /* No I/O. TKL_EINVAL in a forked child. */
 TKL_API int tkl_counter_buffer_add(tkl_counter_buffer *buffer, int64_t amount)
     TKL_NONNULL(1) TKL_CHECK;
-/* Sends what is pending now. What could not be sent stays pending. */
+/* Sends the pending amount now. If that fails, it stays pending. */
 TKL_API int tkl_counter_buffer_flush(tkl_counter_buffer *buffer) TKL_NONNULL(1) TKL_CHECK;
 /* No I/O. */
 TKL_API void tkl_counter_buffer_stats_get(tkl_counter_buffer *buffer,
                                           tkl_counter_buffer_stats *stats) TKL_NONNULL(1, 2);
-/* Sends what is pending and frees the buffer, also when that fails: the code says so, and *stats
- * (may be NULL) how much was pending or unsure. NULL is fine. In a forked child it only frees. */
+/* Sends the pending amount and frees the buffer, even if sending fails: then the code says so, and
+ * *stats (may be NULL) says how much was pending or unsure. NULL is fine. In a forked child it only
+ * frees. */
 TKL_API int tkl_counter_buffer_close(tkl_counter_buffer *buffer, tkl_counter_buffer_stats *stats);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Places on the globe: what is near, nearest first.
+ * Places on the globe: finds places near a point, nearest first.
  *
  *     tkl_geo *shops;
  *     tkl_geo_places *near;
@@ -13,13 +13,13 @@
  *         printf(TKL_FMT "\n", TKL_ARG(near->items[i].name));
  *     tkl_geo_places_free(near);
  *
- * The server's sorted sets with geohashes of 52 bits: a position comes back within 0.6 m of where
- * it was put, and distances are those on a sphere, within 0.5 % of the truth. Longitudes are from
- * -180 to 180; latitudes from -85.05112878 to 85.05112878: the poles are not on this map.
+ * The server stores places in sorted sets with geohashes of 52 bits: positions are exact to 0.6 m,
+ * and distances, which are computed on a sphere, to 0.5 %. Longitudes are from -180 to 180;
+ * latitudes from -85.05112878 to 85.05112878: the poles are not on this map.
  *
  * Threads: a handle may be used by several threads. Fork: a child may use the handle. Callbacks:
- * none. Keys: one for each name; it goes with its last place or tkl_geo_drop(), or expires after
- * `ttl_ms`.
+ * none. Keys: one for each name; it is removed with its last place or by tkl_geo_drop(), or expires
+ * after `ttl_ms`.
  */
 #ifndef TACKLE_GEO_H
 #define TACKLE_GEO_H
@@ -43,7 +43,7 @@ TKL_API const char *tkl_geo_unit_name(tkl_geo_unit unit); /* "m" */
 
 /* All zero means the defaults. */
 typedef struct tkl_geo_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     int64_t ttl_ms;     /* all places expire this long after the last change; 0: they stay */
     TKL_RESERVED(8);
 } tkl_geo_options;
@@ -51,8 +51,9 @@ typedef struct tkl_geo_options {
 typedef struct tkl_geo_place {
     tkl_bytes name;
     double longitude, latitude; /* degrees */
-    double distance;            /* of results: from the centre, in the unit of the query */
-    uint64_t hash;              /* of results: the geohash as a number of 52 bits */
+    double distance;            /* results only: distance from the centre, in the unit of the
+                                   query */
+    uint64_t hash;              /* results only: the geohash as a number of 52 bits */
     TKL_RESERVED(4);
 } tkl_geo_place;
 
@@ -64,15 +65,15 @@ TKL_API void tkl_geo_close(tkl_geo *geo);
 /* Removes all places. TKL_NOTFOUND: there were none. */
 TKL_API int tkl_geo_drop(tkl_geo *geo) TKL_NONNULL(1) TKL_CHECK;
 
-/* Adds places, or moves those that are there, in one round trip. *added (may be NULL): how many are
+/* Adds places, or moves existing ones, in one round trip. *added (may be NULL): how many are
  * new. */
 TKL_API int tkl_geo_add(tkl_geo *geo, const tkl_geo_place *places, size_t count, int64_t *added)
     TKL_NONNULL(1) TKL_CHECK;
-/* *removed (may be NULL): how many were there. */
+/* Removes places. *removed (may be NULL): how many existed. */
 TKL_API int tkl_geo_remove(tkl_geo *geo, const tkl_bytes *names, size_t count, int64_t *removed)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* TKL_NOTFOUND: one of them is not there. */
+/* The distance between two places. TKL_NOTFOUND: one of them does not exist. */
 TKL_API int tkl_geo_distance(tkl_geo *geo, tkl_bytes a, tkl_bytes b, tkl_geo_unit unit,
                              double *distance) TKL_NONNULL(1, 5) TKL_CHECK;
 
@@ -82,24 +83,24 @@ typedef struct tkl_geo_position {
     TKL_RESERVED(2);
 } tkl_geo_position;
 
-/* Where they are. `positions`: `count` of them. */
+/* The positions of places. `positions` has room for `count`. */
 TKL_API int tkl_geo_positions(tkl_geo *geo, const tkl_bytes *names, size_t count,
                               tkl_geo_position *positions) TKL_NONNULL(1) TKL_CHECK;
 
-/* Their geohashes as everybody writes them, 11 characters; "" for one that is not there. This type
- * is frozen. */
+/* The geohashes of places in the usual form of 11 characters; "" for a place that does not exist.
+ * This type is frozen. */
 typedef char tkl_geo_text[12];
 TKL_API int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_text *hashes)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* What is near: a circle, or a box, around a point or a place. */
+/* An area: a circle or a box around a point or a place. */
 typedef struct tkl_geo_query {
-    tkl_bytes member;           /* the centre is this place; empty: the point that follows */
+    tkl_bytes member;           /* the place at the centre; empty: use the point below */
     double longitude, latitude; /* degrees */
-    double radius;              /* of the circle; 0: the box that follows */
-    double width, height;       /* of the box, from edge to edge */
-    tkl_geo_unit unit;          /* of these, and of the distances */
-    int64_t max;                /* how many at most; 0: all */
+    double radius;              /* radius of the circle; 0: use the box below */
+    double width, height;       /* full width and height of the box */
+    tkl_geo_unit unit;          /* unit of these lengths, and of the distances in results */
+    int64_t max;                /* most places to return; 0: all */
     bool farthest;              /* farthest first, instead of nearest first */
     TKL_RESERVED(8);
 } tkl_geo_query;
@@ -109,12 +110,13 @@ typedef struct tkl_geo_places {
     size_t count;
 } tkl_geo_places; /* frozen */
 
-/* Nearest first, in one round trip. TKL_NOTFOUND: the member is not there. */
+/* Finds the places in the area, nearest first, in one round trip. TKL_NOTFOUND: the place at the
+ * centre does not exist. */
 TKL_API int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **places)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 TKL_API void tkl_geo_places_free(tkl_geo_places *places); /* NULL is fine */
 
-/* How many there are, without fetching them; `max` 0: all of them. */
+/* Counts the places in the area without fetching them, up to `max` (0: all). */
 TKL_API int tkl_geo_count(tkl_geo *geo, const tkl_geo_query *query, int64_t *count)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 

@@ -17,8 +17,8 @@
  *
  * Threads: a tkl_ip may be used by several threads; a tkl_ip_import belongs to one at a time.
  * fork(): a child may go on using a tkl_ip, not an import. Callbacks: `progress` runs in the
- * importing thread. Keys: the table stays until tkl_ip_drop(). What an
- * import that was killed has sent expires after two minutes.
+ * importing thread. Keys: the table stays until tkl_ip_drop(). Data of an import that was killed
+ * expires after two minutes.
  */
 #ifndef TACKLE_IP_H
 #define TACKLE_IP_H
@@ -33,10 +33,11 @@ typedef struct tkl_ip tkl_ip;
 typedef struct tkl_ip_import tkl_ip_import;
 
 typedef struct tkl_ip_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t cache_size; /* addresses whose answers the handle keeps, at most 16777216; 0: none */
-    int64_t cache_ms;   /* for how long, and so how long an answer of the generation before may
-                           still be given; 0: 10000 */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
+    int64_t cache_size; /* number of addresses in the handle's cache, at most 16777216; 0: no
+                           cache */
+    int64_t cache_ms;   /* how long the cache keeps an answer: for this long after an import,
+                           answers may be of the previous generation; 0: 10000 */
     TKL_RESERVED(8);
 } tkl_ip_options;
 
@@ -48,9 +49,9 @@ TKL_API void tkl_ip_close(tkl_ip *ip);
 
 /* ---- Looking up ---------------------------------------------------------- */
 
-/* What the files say about a place. What they do not say is empty. */
+/* A place, as the files describe it. Fields that the files do not have are empty. */
 typedef struct tkl_ip_place {
-    tkl_bytes id; /* as the files name it: "2988507" */
+    tkl_bytes id; /* id of the place in the files: "2988507" */
     tkl_bytes city;
     tkl_bytes region;
     tkl_bytes country;
@@ -65,9 +66,9 @@ typedef struct tkl_ip_place {
 
 typedef struct tkl_ip_answer {
     tkl_bytes address;  /* as asked */
-    bool known;         /* false: in no range; what follows is empty */
+    bool known;         /* false: in no range; the fields below are empty */
     tkl_bytes network;  /* "203.0.113.0/24"; "first-last" when the range is not one network */
-    tkl_ip_place place; /* of the range */
+    tkl_ip_place place; /* place of the range */
     TKL_RESERVED(4);
 } tkl_ip_answer;
 
@@ -79,7 +80,7 @@ typedef struct tkl_ip_answers {
 
 /* Looks up addresses ("203.0.113.9", "2001:db8::1"), in one round trip; the first call of a handle
  * and the first after an import take one more. IPv4 addresses written as IPv6 (::ffff:1.2.3.4) are
- * the IPv4 ones. TKL_EINVAL: one of them is no address, and nothing was looked up. TKL_NOTFOUND:
+ * the IPv4 ones. TKL_EINVAL: one of them is not an address; nothing was looked up. TKL_NOTFOUND:
  * there is no such table. TKL_EDAMAGED: part of the table is gone (evicted) or overwritten. */
 TKL_API int tkl_ip_lookup(tkl_ip *ip, const tkl_bytes *addresses, size_t count,
                           tkl_ip_answers **answers) TKL_NONNULL(1, 4) TKL_CHECK;
@@ -89,20 +90,20 @@ TKL_API void tkl_ip_answers_free(tkl_ip_answers *answers); /* NULL is fine */
 
 typedef struct tkl_ip_progress {
     uint64_t rows;       /* read so far, from all files */
-    uint64_t file_bytes; /* of the file being read, as it is on disk; 0: not known (a pipe) */
-    uint64_t file_read;  /* of them */
+    uint64_t file_bytes; /* size on disk of the file being read; 0: not known (a pipe) */
+    uint64_t file_read;  /* bytes of this file read so far */
     uint64_t sent;       /* ranges sent to the server */
     TKL_RESERVED(4);
 } tkl_ip_progress;
 
 typedef struct tkl_ip_import_options {
-    int64_t max_bad;     /* bad rows that are left out; more, and tkl_ip_import_commit() refuses. 0:
-                            none. TKL_NONE: no limit */
-    int64_t max_reports; /* bad rows that are described; 0: 100. All are counted */
+    int64_t max_bad;     /* most bad rows: with more, tkl_ip_import_commit() refuses the import. Bad
+                            rows are left out. 0: none. TKL_NONE: no limit */
+    int64_t max_reports; /* most bad rows that are described; all are counted; 0: 100 */
     /* Called now and then during the import, in the importing thread. NULL: not called. */
     void (*progress)(const tkl_ip_progress *progress, void *arg);
     void *arg;
-    int64_t timeout_ms; /* of one request; 0: the handle's */
+    int64_t timeout_ms; /* time-out of one request; 0: the handle's */
     TKL_RESERVED(8);
 } tkl_ip_import_options;
 
@@ -116,20 +117,20 @@ typedef struct tkl_ip_range {
  * the import. `options` may be NULL. */
 TKL_API int tkl_ip_import_open(tkl_ip *ip, const tkl_ip_import_options *options,
                                tkl_ip_import **import) TKL_NONNULL(1, 3) TKL_CHECK;
-/* Ends it. What was not committed is dropped. NULL is fine. */
+/* Ends the import. Data that was not committed is dropped. NULL is fine. */
 TKL_API void tkl_ip_import_close(tkl_ip_import *import);
 
 /* Reads places from a CSV file, which may be compressed by gzip. Columns are found by the names in
  * the first rows: geoname_id (or locId), city_name (city), subdivision_1_name (region),
  * country_name (country), country_iso_code, continent_name (continent_code), time_zone, postal_code
- * (postalCode), latitude, longitude. Only the first is a must. TKL_EIO: it cannot be read.
- * TKL_EINVAL: it is no such file. */
+ * (postalCode), latitude, longitude. Only the first is required. TKL_EIO: the file cannot be read.
+ * TKL_EINVAL: the file does not have this format. */
 TKL_API int tkl_ip_import_places_file(tkl_ip_import *import, const char *path)
     TKL_NONNULL(1, 2) TKL_CHECK;
-/* Reads ranges from such a file, after the places. Either by network: network, geoname_id and
- * perhaps registered_country_geoname_id (used when geoname_id is empty), postal_code, latitude,
- * longitude. Or by numbers: startIpNum, endIpNum, locId; addresses instead of numbers are fine. A
- * range without any id is left out: its addresses are unknown. */
+/* Reads ranges from a CSV file; call it after the places. The file has ranges either by network:
+ * network, geoname_id and perhaps registered_country_geoname_id (used when geoname_id is empty),
+ * postal_code, latitude, longitude. Or by numbers: startIpNum, endIpNum, locId; addresses instead
+ * of numbers are fine. A range without an id is left out: its addresses stay unknown. */
 TKL_API int tkl_ip_import_blocks_file(tkl_ip_import *import, const char *path)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
@@ -142,26 +143,28 @@ TKL_API int tkl_ip_import_add_ranges(tkl_ip_import *import, const tkl_ip_range *
 typedef struct tkl_ip_import_stats {
     uint64_t rows;          /* read: places and ranges */
     uint64_t ranges;        /* in the new generation */
-    uint64_t places;        /* in it: those that a range names, each once for every position */
+    uint64_t places;        /* in the new generation: places that a range names, each once for every
+                               position */
     uint64_t without_place; /* ranges left out because they name no place */
     uint64_t bad;           /* rows left out because they are bad */
     TKL_RESERVED(4);
 } tkl_ip_import_stats;
 
 /* Sends a new generation and switches to it in one step; the old one is removed without blocking
- * the server. Ranges must not overlap. Of ranges that do, the one that begins first counts, of
- * those that begin alike the one read first; the others are bad rows. TKL_EINVAL: too many bad
+ * the server. Ranges must not overlap. When they do, the range that begins first counts, or the one
+ * read first if they begin at the same address; the others are bad rows. TKL_EINVAL: too many bad
  * rows, or no range at all; the table stays as it was. TKL_ELOST: part of the new generation was
- * lost on the server meanwhile (evicted); the table stays, too. `stats` may be NULL; it is
+ * lost on the server meanwhile (evicted); the table stays as it was. `stats` may be NULL; it is
  * filled on every outcome. */
 TKL_API int tkl_ip_import_commit(tkl_ip_import *import, tkl_ip_import_stats *stats)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* A row that is no good: unparsable, reversed, overlapping, repeated, or with an unknown place. */
+/* A bad row: unparsable, reversed, overlapping, repeated, or with an unknown place. */
 typedef struct tkl_ip_problem {
-    const char *file; /* "" for what was added from memory */
-    uint64_t line;    /* in the file, from 1; from memory: the how manyth */
-    const char *text; /* what is wrong */
+    const char *file; /* "" for rows added from memory */
+    uint64_t line;    /* line in the file, from 1; from memory: number of the place or range,
+                         from 1 */
+    const char *text; /* why the row is bad */
     TKL_RESERVED(2);
 } tkl_ip_problem;
 
@@ -175,7 +178,8 @@ TKL_API void tkl_ip_import_problems(const tkl_ip_import *import, const tkl_ip_pr
 typedef struct tkl_ip_stats {
     uint64_t ranges;
     uint64_t places;
-    int64_t imported_ms; /* when it was switched to, in Unix milliseconds by the server's clock */
+    int64_t imported_ms; /* when its import was committed, in Unix milliseconds by the server's
+                            clock */
     TKL_RESERVED(4);
 } tkl_ip_stats;
 

@@ -13,14 +13,14 @@
  *         return refuse("alice", 429, answer.retry_after_ms);
  *     }
  *
- * A limit has a name and a rule; what it limits has a key: a user, an address, a tenant. A check is
- * one round trip. The server's clock decides, and a denial changes nothing. docs/limit.md has the
- * whole contract.
+ * A limit has a name and a rule. It applies to each key by itself: a user, an address, a tenant. A
+ * check is one round trip. The server's clock decides, and a denial changes nothing. docs/limit.md
+ * has the whole contract.
  *
  * Threads: a limit is immutable, and a slice is guarded: any number of threads may use them. Fork:
  * a child may use a limit; a slice belongs to the process that opened it: in a child every check is
  * TKL_EINVAL, and closing only frees memory. Callbacks: none. Keys: one for each limit and key; it
- * expires as soon as it is of no use.
+ * expires as soon as it is not needed any more.
  */
 #ifndef TACKLE_LIMIT_H
 #define TACKLE_LIMIT_H
@@ -40,10 +40,11 @@ typedef enum tkl_limit_algorithm {
     TKL_LIMIT_BUCKET = 1,
     /* Exact: never more than `count` in any stretch of `period_ms`. */
     TKL_LIMIT_WINDOW = 2,
-    /* The same, judged by two counters, in less memory. It takes what was used in the last period
-     * as spread evenly: in the worst case nearly twice `count` passes in one `period_ms`. */
+    /* The same with two counters, in less memory. It assumes that use in the last period was spread
+     * evenly: in the worst case nearly twice `count` passes in one `period_ms`. */
     TKL_LIMIT_WINDOW_APPROX = 3,
-    /* `count` at once, each until given back, `period_ms` at most. */
+    /* At most `count` slots in use at the same time, each until it is given back, for at most
+     * `period_ms`. */
     TKL_LIMIT_CONCURRENCY = 4,
 } tkl_limit_algorithm;
 
@@ -51,27 +52,29 @@ TKL_API const char *tkl_limit_algorithm_name(tkl_limit_algorithm algorithm); /* 
 
 typedef struct tkl_limit_rule {
     tkl_limit_algorithm algorithm;
-    int64_t count;     /* 1 to 10^9; of windows (exact) and concurrency to 100000 */
+    int64_t count;     /* 1 to 10^9; for exact windows and concurrency 1 to 100000 */
     int64_t period_ms; /* 1 to 10 years */
-    int64_t burst; /* of funnel and bucket. 0: `count` fit at once (a burst of count - 1, a bucket
-                      of count). TKL_NONE: no burst, of a funnel only. Else 1 to 10^9 */
-    bool in_order; /* tkl_limit_wait() books ahead: first come, first served; see there */
+    int64_t burst; /* burst of a funnel or size of a bucket, 1 to 10^9. 0: `count` fit at once (a
+                      burst of count - 1, a bucket of count). TKL_NONE: no burst, for a funnel
+                      only */
+    bool in_order; /* tkl_limit_wait() reserves ahead: first come, first served; see there */
     TKL_RESERVED(4);
 } tkl_limit_rule;
 
 typedef struct tkl_limit_options {
-    int64_t timeout_ms; /* of one call; 0: the client's. A short one lets you decide at once what to
-                           do when the server does not answer */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's. A short one lets you decide at
+                           once what to do when the server does not answer */
     TKL_RESERVED(8);
 } tkl_limit_options;
 
 typedef struct tkl_limit_answer {
-    bool allowed;
+    bool allowed;                /* the quantity was taken; for quantity 0: one would fit now */
     int64_t limit;               /* the most that can fit at once */
     int64_t remaining;           /* how many more would fit now */
-    int64_t retry_after_ms;      /* when it would fit; -1: it was allowed, or never fits */
-    int64_t reset_after_ms;      /* when all is as if never used */
-    char ticket[TKL_TOKEN_SIZE]; /* of windows (exact) and concurrency: to give it back; else "" */
+    int64_t retry_after_ms;      /* when the quantity would fit (for quantity 0: one); -1: it was
+                                    allowed, or never fits */
+    int64_t reset_after_ms;      /* when the key is as if it had never been used */
+    char ticket[TKL_TOKEN_SIZE]; /* for refunds of exact windows and concurrency; else "" */
     TKL_RESERVED(4);
 } tkl_limit_answer;
 
@@ -84,9 +87,10 @@ TKL_API int tkl_limit_open(tkl_client *client, tkl_bytes name, const tkl_limit_r
 /* NULL is fine. */
 TKL_API void tkl_limit_close(tkl_limit *limit);
 
-/* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed. 0 only looks. Of
- * exact windows and concurrency at most 1000 at once. `answer` may be NULL. TKL_ETYPE: the key is
- * in use by another algorithm. After TKL_ETIMEOUT and TKL_EUNKNOWN it may have been taken. */
+/* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed. 0 takes nothing and
+ * answers as a check of 1 would: TKL_OK when one would fit, TKL_LIMITED when not. Exact windows and
+ * concurrency allow at most 1000 in one call. `answer` may be NULL. TKL_ETYPE: another algorithm
+ * uses the key. After TKL_ETIMEOUT and TKL_EUNKNOWN the quantity may have been taken. */
 TKL_API int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity,
                             tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
 
@@ -97,60 +101,60 @@ typedef struct tkl_limit_item {
     TKL_RESERVED(2);
 } tkl_limit_item;
 
-/* Each of these by itself, in one round trip to each server: answers[i].allowed tells. TKL_OK when
- * all were answered; otherwise the first failure, and items that failed are not allowed. All limits
- * must be of one client. */
+/* Checks each item by itself, in one round trip to each server; answers[i].allowed is its result.
+ * TKL_OK when all were answered; otherwise the first failure, and items that failed are not
+ * allowed. All limits must be of one client. */
 TKL_API int tkl_limit_check_each(const tkl_limit_item *items, size_t count,
                                  tkl_limit_answer *answers) TKL_CHECK;
 
-/* All of these or none, in one step: TKL_LIMITED when one of them denies, and then nothing was
- * taken anywhere; answers[i].allowed tells which would have allowed it. On a cluster all keys must
- * be the same one (TKL_ECROSSSLOT). 1 to 64 items, none twice. */
+/* Takes all items or none, in one step. TKL_LIMITED: one of them is denied, and nothing was taken;
+ * answers[i].allowed says which would have been allowed. An item of quantity 0 takes nothing, and
+ * is denied when not even one would fit. On a cluster all items must have the same key
+ * (TKL_ECROSSSLOT). 1 to 64 items, none twice. */
 TKL_API int tkl_limit_check_all(const tkl_limit_item *items, size_t count,
                                 tkl_limit_answer *answers) TKL_CHECK;
 
 /* Takes `quantity`, waiting up to `wait_ms` (negative: for ever) until it fits. It sleeps for the
- * time that the server reports and asks again; when that is not in time, it does not wait at all:
- * TKL_LIMITED. Other programs may be quicker meanwhile. TKL_EINTR: tkl_interrupt() ended the wait,
- * and nothing was taken.
+ * time that the server reports and tries again; other programs may take the quantity first. When
+ * that time is later than `wait_ms`, it returns TKL_LIMITED without waiting. TKL_EINTR:
+ * tkl_interrupt() ended the wait, and nothing was taken.
  *
- * With `in_order` (funnel, bucket, exact window) it books its place ahead, in one round trip, and
- * sleeps until its turn: first come, first served. Checks of other programs find nothing until all
- * that was booked has passed. What is booked is used, even if the program ends meanwhile or the
- * wait is interrupted. */
+ * With `in_order` (funnel, bucket, exact window) it reserves the quantity ahead, in one round trip,
+ * and sleeps until its turn: first come, first served. Checks of other programs are denied until
+ * all reservations are used up. A reservation counts as used even if the program ends meanwhile or
+ * the wait is interrupted. */
 TKL_API int tkl_limit_wait(tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wait_ms,
                            tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
 
-/* Gives back what was not needed after all, or is over. Exact windows and concurrency need the
- * ticket of the answer; a ticket can be given back in parts. TKL_NOTFOUND: all of it has ended by
- * itself or was given back. Other algorithms need none (NULL); more than was taken counts as all of
- * it. After TKL_ETIMEOUT or TKL_EUNKNOWN it may have been given back; repeating it is safe unless
- * you give back in parts. */
+/* Gives back a quantity that was not needed, or a slot whose work has ended. Exact windows and
+ * concurrency need the ticket of the answer; a ticket can be given back in parts. TKL_NOTFOUND: all
+ * of it has expired or was given back. Other algorithms need no ticket (NULL); a larger quantity
+ * than was taken gives back all of it. After TKL_ETIMEOUT or TKL_EUNKNOWN it may have been given
+ * back; repeating it is safe unless you give back in parts. */
 TKL_API int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
     TKL_NONNULL(1);
 
-/* A slot of a concurrency limit is needed for longer: up to `quantity` slots of the ticket live for
- * another period from now. TKL_NOTFOUND: all of them have ended, and other programs may have them.
- */
+/* Extends slots of a concurrency limit: up to `quantity` slots of the ticket last for another
+ * period from now. TKL_NOTFOUND: all of them have expired, and other programs may have them. */
 TKL_API int tkl_limit_renew(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Forgets what the key has used, and wakes programs that wait for concurrency. TKL_NOTFOUND: there
- * was nothing to forget. */
+/* Resets the use of the key to zero, and wakes programs that wait for concurrency. TKL_NOTFOUND:
+ * the key was not in use. */
 TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 
 /* ---- Very hot keys ------------------------------------------------------- */
 
-/* A slice of the budget of one key, of a funnel or bucket, spent by this process without asking:
- * millions of checks a second. The server sets aside what is handed out, so that all together never
- * exceed the limit; what is not used goes back within a second, and a second after a process died,
- * what it might have spent counts as spent.
+/* A part of the budget of one key, of a funnel or bucket, that this process spends without asking
+ * the server: millions of checks a second. The server reserves each part, so that all processes
+ * together never exceed the limit. Unused budget goes back within a second. When a process dies,
+ * its part counts as spent after a second.
  *
- * It pays where the burst is large: about what is used in a tenth of a second, or more. */
+ * It pays when the burst is large: at least about the use in a tenth of a second. */
 typedef struct tkl_limit_slice tkl_limit_slice;
 
 typedef struct tkl_limit_slice_options {
-    int64_t timeout_ms; /* of one round trip; 0: the limit's */
+    int64_t timeout_ms; /* time-out of one round trip; 0: the limit's */
     TKL_RESERVED(8);
 } tkl_limit_slice_options;
 
@@ -159,11 +163,11 @@ TKL_API int tkl_limit_slice_open(tkl_limit *limit, tkl_bytes key,
                                  const tkl_limit_slice_options *options, tkl_limit_slice **slice)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* Gives back what is left, in one round trip. NULL is fine. */
+/* Gives back the unused part, in one round trip, and frees the slice. NULL is fine. */
 TKL_API void tkl_limit_slice_close(tkl_limit_slice *slice);
 
-/* As tkl_limit_check(), `quantity` from 1, mostly without a round trip. The answer's remaining is
- * what is left of the slice; its times are those of the last round trip. */
+/* As tkl_limit_check(), `quantity` from 1, mostly without a round trip. answer->remaining is what
+ * is left of the slice; its times are those of the last round trip. */
 TKL_API int tkl_limit_slice_check(tkl_limit_slice *slice, int64_t quantity,
                                   tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
 

@@ -14,20 +14,20 @@
  * Every acquisition has a token that nobody else can guess, and a fence: a number greater than that
  * of every acquisition of that name before it (docs/lock.md says when this holds).
  *
- * Waiting is first come, first served. The release hands the lock to the next waiter that is alive,
- * and wakes it: nobody polls. tkl_interrupt(client) ends all waits of a client.
+ * Waiting is first come, first served. A release hands the lock to the next live waiter and wakes
+ * it: no waiter polls. tkl_interrupt(client) ends all waits of a client.
  *
  * Threads: a handle is one owner, with one acquisition at a time. Several threads may use it, one
  * operation after the other. Handles are cheap: threads that compete for a name open one each.
  * Fork: a handle belongs to the process that opened it. In a forked child every call on it is
  * TKL_EINVAL, its state is TKL_HOLD_FREE, and tkl_lock_close() only frees memory.
- * Callbacks: on_lost runs in a thread of the client. It must not block. It may call what is marked
- * "No I/O" and tkl_lock_release(), never tkl_lock_close().
- * Keys: "ns:lock:{name}:state", ":sharers" and ":line". They expire a minute after the last lease,
- * the line at most 15 minutes after the last sign of a waiter.
+ * Callbacks: on_lost runs in a thread of the client. It must not block. It may call
+ * tkl_lock_release() and the functions marked "No I/O", never tkl_lock_close().
+ * Keys: "ns:lock:{name}:state", ":sharers" and ":line". They expire a minute after the last lease;
+ * the line expires at most 15 minutes after a waiter last contacted the server.
  *
- * What a handle cannot do (release what it does not hold, acquire twice unless reentrant) is
- * TKL_EINVAL.
+ * Misuse of a handle is TKL_EINVAL: to release a lock that it does not hold, or to acquire it twice
+ * unless it is reentrant.
  */
 #ifndef TACKLE_LOCK_H
 #define TACKLE_LOCK_H
@@ -40,7 +40,8 @@ extern "C" {
 
 typedef struct tkl_lock tkl_lock;
 
-/* What a holder may believe, from the local monotonic clock and the last answer of the server. */
+/* The state of a lock or permit as its handle knows it: from the local monotonic clock and the last
+ * answer of the server. */
 typedef enum tkl_hold_state {
     TKL_HOLD_FREE = 0,    /* not acquired, or released */
     TKL_HOLD_HELD = 1,    /* held, and the lease has not run out */
@@ -53,16 +54,18 @@ TKL_API const char *tkl_hold_state_name(tkl_hold_state state);
 
 /* All zero means the defaults. */
 typedef struct tkl_lock_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     int64_t lease_ms;   /* 0: 30000; 1 to 10 years */
     bool auto_renew;    /* renew in the background until released or lost */
-    bool watch; /* with auto_renew: a thread listens while it is held, so that a break and a server
-                   that forgot it are noticed at once, and not at the next renewal */
-    bool reentrant;    /* acquiring what this handle holds counts up; as many releases are needed */
-    bool shared;       /* read lock: many at once, but none beside a writer */
+    bool watch; /* with auto_renew: a thread listens while the lock is held, to notice at once, and
+                   not at the next renewal, that the lock was broken or the server lost it */
+    bool reentrant;    /* this handle may acquire the lock again while it holds it; it needs as many
+                          releases */
+    bool shared;       /* a read lock: many readers at once, but no reader beside a writer */
     const char *label; /* shown by tkl_lock_show(); at most 256 bytes; copied; NULL: none */
-    int replicas;      /* an acquisition counts once this many replicas have it; 0: none */
-    /* Called once per acquisition when it is lost while held. NULL: nobody wants to know. */
+    int replicas;      /* number of replicas that must have an acquisition before it counts; 0:
+                          none */
+    /* Called once per acquisition that is lost while it is held. NULL: no callback. */
     void (*on_lost)(tkl_lock *lock, void *arg);
     void *arg;
     TKL_RESERVED(8);
@@ -72,57 +75,58 @@ typedef struct tkl_lock_options {
 TKL_API int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *options,
                           tkl_lock **lock) TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* Frees the handle. Releases what it holds, which may take as long as the time-out. NULL is fine.
- */
+/* Releases the lock if the handle holds it, which may take as long as the time-out, and frees the
+ * handle. NULL is fine. */
 TKL_API void tkl_lock_close(tkl_lock *lock);
 
 /* Takes the lock, waiting up to `wait_ms`: 0 tries once, negative waits for ever. One round trip
  * when it is free.
  *
- * TKL_BUSY: another holder had it all the time. TKL_EINTR: tkl_interrupt() ended the wait.
- * TKL_ELOST: granted, but the lease ran out before the answer came (only when not waiting).
+ * TKL_BUSY: others held it all the time. TKL_EINTR: tkl_interrupt() ended the wait. TKL_ELOST: the
+ * server granted it, but the lease ran out before the answer arrived (only without waiting).
  * TKL_EUNREADY: fewer replicas than asked for have it. After TKL_ETIMEOUT or TKL_EUNKNOWN call it
- * again: an acquisition whose reply was lost is recognised as this handle's own;
- * tkl_lock_release() gives it back. */
+ * again: the server recognises an acquisition of this handle whose reply was lost. Or give it back
+ * with tkl_lock_release(). */
 TKL_API int tkl_lock_acquire(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 
-/* Makes the lease last `lease_ms` from now (0: as opened). TKL_NOTOWNER: it ran out or was taken
- * away, and the state is TKL_HOLD_LOST. */
+/* Makes the lease last `lease_ms` from now (0: the lease of the options). TKL_NOTOWNER: the lease
+ * ran out or the lock was broken; the state is now TKL_HOLD_LOST. */
 TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t lease_ms) TKL_NONNULL(1) TKL_CHECK;
 
-/* Gives it up. TKL_NOTOWNER: it did not belong to this handle any more: whatever was done since the
- * lease ran out was done without protection. The handle is free afterwards in either case; on other
- * errors it is not, and may be released again. After TKL_ETIMEOUT and TKL_EUNKNOWN a background
- * thread repeats the release until the server has answered or the handle is closed. */
+/* Releases the lock. TKL_NOTOWNER: this handle did not hold it any more; all work since the lease
+ * ran out was unprotected. After TKL_OK and TKL_NOTOWNER the handle is free. After other errors it
+ * is not, and may be released again. After TKL_ETIMEOUT and TKL_EUNKNOWN a background thread
+ * repeats the release until the server has answered or the handle is closed. */
 TKL_API int tkl_lock_release(tkl_lock *lock) TKL_NONNULL(1);
 
-/* Releases without waiting for the server's answer: quicker, but a loss that only the server knows
- * of is not reported. When the server refuses the request (it forgot the script, the slot moved),
- * the next call of this client on that connection repeats it. */
+/* Releases without waiting for the server's answer: faster, but a loss that only the server knows
+ * is not reported. When the server refuses the request because it lost the function or the slot
+ * moved, the next call of this client on that connection repeats it. */
 TKL_API int tkl_lock_release_nowait(tkl_lock *lock) TKL_NONNULL(1);
 
-/* Turns a write lock into a read lock without letting go; waiting readers come in. */
+/* Turns a held write lock into a read lock; waiting readers get the lock, too. */
 TKL_API int tkl_lock_downgrade(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
 /* No I/O. */
 TKL_API tkl_hold_state tkl_lock_state(tkl_lock *lock) TKL_NONNULL(1);
-/* The number of the acquisition; 0 when free. No I/O. */
+/* The fence of the acquisition; 0 when the handle is free. No I/O. */
 TKL_API uint64_t tkl_lock_fence(tkl_lock *lock) TKL_NONNULL(1);
-/* The secret of the acquisition, 32 hex digits, copied; "" when free. No I/O. */
+/* Copies the token of the acquisition, a secret of 32 hex digits; "" when the handle is free. No
+ * I/O. */
 #define TKL_TOKEN_SIZE 33
 TKL_API void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
-/* Milliseconds until the lease ends by the local clock; 0 when it has, or is free. No I/O. */
+/* Milliseconds until the lease ends by the local clock; 0 when it has ended or the handle is free.
+ * No I/O. */
 TKL_API int64_t tkl_lock_left_ms(tkl_lock *lock) TKL_NONNULL(1);
 
-/* Makes the handle free without releasing: the token keeps the lock until the lease ends, for
- * another process or a later command to adopt; read it before. The handle is still to be closed.
- * TKL_NOTOWNER: it did not belong to this handle any more. On other errors the handle holds as
- * before. */
+/* Makes the handle free without releasing the lock: the token holds it until the lease ends.
+ * Another process or a later command can adopt the token, so read the token first. The handle must
+ * still be closed. TKL_NOTOWNER: this handle did not hold the lock any more. After other errors the
+ * handle holds it as before. */
 TKL_API int tkl_lock_detach(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
-/* The way back: makes a free handle the owner of an acquisition made elsewhere, by another process
- * or an earlier command. Renews it to check: TKL_NOTOWNER when that token does not hold the lock.
- */
+/* Makes a free handle the owner of an acquisition that another process or an earlier command made.
+ * Renews the lease to check it: TKL_NOTOWNER when the token does not hold the lock. */
 TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t lease_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
@@ -134,8 +138,8 @@ typedef struct tkl_holder {
     tkl_bytes label;
     int64_t pid;
     uint64_t fence;
-    int64_t since_ms; /* how long it has held */
-    int64_t left_ms;  /* of its lease */
+    int64_t since_ms; /* how long it has held the lock */
+    int64_t left_ms;  /* time left of its lease */
     TKL_RESERVED(4);
 } tkl_holder;
 
@@ -144,7 +148,7 @@ typedef struct tkl_holder_waiting {
     tkl_bytes host;
     tkl_bytes label;
     int64_t pid;
-    bool shared; /* wants to share */
+    bool shared; /* it waits for a read lock */
     TKL_RESERVED(4);
 } tkl_holder_waiting;
 
@@ -153,23 +157,24 @@ typedef struct tkl_holders {
     size_t count;
     const tkl_holder_waiting *line; /* at most 500 */
     size_t line_count;
-    int64_t held;    /* how many hold in all */
-    int64_t limit;   /* of a semaphore; 0 for a lock */
-    int64_t waiters; /* how many wait in all */
+    int64_t held;    /* number of all holders */
+    int64_t limit;   /* limit of a semaphore; 0 for a lock */
+    int64_t waiters; /* number of all waiters */
     bool shared;     /* the holders are readers (or have permits) */
     TKL_RESERVED(4);
 } tkl_holders;
 
-/* Who holds the lock, and who waits for it, in one round trip. Free with tkl_holders_free(). */
+/* Lists the holders of the lock and its waiters, in one round trip. Free with
+ * tkl_holders_free(). */
 TKL_API int tkl_lock_show(tkl_lock *lock, tkl_holders **holders) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_holders_free(tkl_holders *holders); /* NULL is fine */
 
-/* Takes the lock away from all its holders; the next waiter gets it. The former holders learn of it
- * at their next call or renewal. TKL_NOTFOUND: nobody held it. */
+/* Takes the lock away from all its holders; the next waiter gets it. The former holders learn it at
+ * their next call or renewal, with `watch` at once. TKL_NOTFOUND: nobody held it. */
 TKL_API int tkl_lock_break(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all locks held now in the client's namespace; walks the keys of all servers without
- * blocking them. Free with tkl_names_free(). */
+/* The names of all locks in the client's namespace that are held now. Walks over all keys of the
+ * servers without blocking them. Free with tkl_names_free(). */
 TKL_API int tkl_lock_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

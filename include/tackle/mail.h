@@ -15,11 +15,11 @@
  *         tkl_messages_free(mail);
  *     }
  *
- * Delivery is at least once: until they are acknowledged, the same messages are fetched again.
+ * Delivery is at least once: the owner fetches the same messages again until they are acknowledged.
  *
  * Threads: a handle may be used by several threads. Fork: a child may use the handle. There are no
- * callbacks. Keys: see docs/mail.md; a mailbox stays until it is dropped, or until its time to live
- * is over.
+ * callbacks. Keys: see docs/mail.md; a mailbox stays until it is dropped. Fetching does not create
+ * keys.
  */
 #ifndef TACKLE_MAIL_H
 #define TACKLE_MAIL_H
@@ -33,7 +33,7 @@ extern "C" {
 typedef struct tkl_mail tkl_mail;
 
 typedef struct tkl_mail_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     TKL_RESERVED(8);
 } tkl_mail_options;
 
@@ -47,40 +47,43 @@ TKL_API void tkl_mail_close(tkl_mail *mail); /* NULL is fine */
 TKL_API int tkl_mail_send(tkl_mail *mail, tkl_bytes sender, const tkl_letter *letters, size_t count,
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
-/* The oldest messages that are not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX), about 1 MB
- * and 4000 headers, at least one: `unread` says whether there are more. Waits up to `wait_ms` for
- * one (0: not, negative: for ever). TKL_EMPTY: there is none. */
+/* Fetches the oldest messages that are not acknowledged: up to `max` (1 to TKL_MESSAGES_MAX), about
+ * 1 MB and 4000 headers, but at least one. `unread` says whether there are more. Waits up to
+ * `wait_ms` for a message (0: does not wait, negative: for ever). TKL_EMPTY: no message in time. */
 TKL_API int tkl_mail_fetch(tkl_mail *mail, size_t max, int64_t wait_ms, tkl_messages **messages)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
 /* Acknowledges all messages up to `id`: they are removed. *unread (may be NULL) is how many are
- * left. Acknowledging less than before changes nothing. TKL_NOTFOUND: no message has this id yet;
+ * left. An `id` lower than before changes nothing. TKL_NOTFOUND: no message has this id yet;
  * nothing is acknowledged. */
 TKL_API int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread) TKL_NONNULL(1) TKL_CHECK;
 
 typedef struct tkl_mail_stats {
     int64_t unread;     /* messages that are not acknowledged */
-    int64_t missed;     /* removed by a limit before they were acknowledged */
-    int64_t bytes;      /* of the unread ones */
-    int64_t last_id;    /* of the last message sent; 0: there was none */
+    int64_t missed;     /* messages removed by a limit before they were acknowledged */
+    int64_t bytes;      /* bytes of the unread messages */
+    int64_t last_id;    /* id of the last message sent; 0: there was none */
     int64_t acked_id;   /* acknowledged up to here; 0: nothing */
     int64_t oldest_ms;  /* when the oldest unread message was sent (Unix ms); 0: there is none */
-    int64_t fetched_ms; /* when the owner last fetched, or tried to (Unix ms); 0: never */
+    int64_t fetched_ms; /* when the owner last tried to fetch since the mailbox exists (Unix ms); 0:
+                           never */
     tkl_message_limits limits;
     TKL_RESERVED(8);
 } tkl_mail_stats;
 
-/* Looks without fetching. A mailbox that was never used has no messages: TKL_OK. */
+/* Shows the state of the mailbox without fetching. A mailbox that was never used is TKL_OK and has
+ * no messages. */
 TKL_API int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Sets the limits, from the next message on. NULL: the defaults. */
 TKL_API int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Removes all messages, and counts them (may be NULL). Limits stay and ids go on. */
+/* Removes all messages. *removed (may be NULL): how many. The limits stay, and ids continue. */
 TKL_API int tkl_mail_purge(tkl_mail *mail, int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
-/* Removes the mailbox as if it had never been: ids begin with 1 again. TKL_NOTFOUND. */
+/* Removes the mailbox with its limits; ids begin with 1 again. TKL_NOTFOUND: there is no such
+ * mailbox. */
 TKL_API int tkl_mail_drop(tkl_mail *mail) TKL_NONNULL(1) TKL_CHECK;
 
 /* The owners of all mailboxes. */

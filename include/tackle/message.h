@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages that stay until they are acknowledged: what mail.h and chat.h have in common.
+ * Messages that stay until they are acknowledged: the types that mail.h and chat.h share.
  */
 #ifndef TACKLE_MESSAGE_H
 #define TACKLE_MESSAGE_H
@@ -11,11 +11,11 @@
 extern "C" {
 #endif
 
-/* Bytes of one message, and of all messages of one call: sender, body and headers. */
+/* Most bytes of one message, and of all messages of one call: sender, body and headers. */
 #define TKL_MESSAGE_MAX (16 * 1024 * 1024)
-/* Messages of one call, sent or fetched. */
+/* Most messages of one call, sent or fetched. */
 #define TKL_MESSAGES_MAX 1000
-/* Headers of one message, and of all messages of one call. */
+/* Most headers of one message, and of all messages of one call. */
 #define TKL_HEADERS_MAX      32
 #define TKL_CALL_HEADERS_MAX 4000
 
@@ -49,8 +49,8 @@ typedef struct tkl_message {
 typedef struct tkl_messages {
     const tkl_message *items;
     size_t count;
-    int64_t missed; /* removed by a limit before the reader acknowledged them */
-    int64_t unread; /* not acknowledged and still kept: these and later ones */
+    int64_t missed; /* messages removed by a limit before the reader acknowledged them */
+    int64_t unread; /* kept messages that are not acknowledged: these and later ones */
     TKL_RESERVED(4);
 } tkl_messages;
 
@@ -59,7 +59,8 @@ TKL_API void tkl_messages_free(tkl_messages *messages); /* NULL is fine */
 typedef enum tkl_when_full {
     TKL_WHEN_FULL_DEFAULT = 0,     /* mailboxes refuse, chats drop the oldest */
     TKL_WHEN_FULL_REFUSE = 1,      /* sending is TKL_FULL */
-    TKL_WHEN_FULL_DROP_OLDEST = 2, /* receivers that have not acknowledged them learn of it */
+    TKL_WHEN_FULL_DROP_OLDEST = 2, /* removes the oldest; readers that had not acknowledged them get
+                                      `missed` */
 } tkl_when_full;
 
 TKL_API const char *tkl_when_full_name(tkl_when_full when_full); /* "default" */
@@ -69,7 +70,8 @@ typedef struct tkl_message_limits {
     int64_t max_messages; /* 0: 10,000; TKL_NONE: no limit */
     int64_t max_bytes;    /* senders, bodies and headers; 0: 100 MB; TKL_NONE: no limit */
     int64_t max_age_ms;   /* older messages are removed; 0: they stay */
-    int64_t ttl_ms;       /* everything expires this long after the last message; 0: it stays */
+    int64_t ttl_ms;       /* all messages are removed this long after the last one; a mailbox keeps
+                             its limits and ids, a chat is removed as a whole. 0: they stay */
     tkl_when_full when_full;
     TKL_RESERVED(8);
 } tkl_message_limits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recent contacts: what a user used last, most recent first, completed while typing.
+ * Recent contacts of a user, most recent first, completed while typing.
  *
  *     tkl_recent *recent;
  *     tkl_names *found;
@@ -10,8 +10,8 @@
  *     tkl_names_free(found);
  *
  * Each call is one trip. A handle may be used by several threads and survives fork(). There are no
- * callbacks. The key of a list, ns:recent:{name}, goes when its last contact is removed, by drop,
- * or by ttl_ms.
+ * callbacks. The key of a list, ns:recent:{name}, is removed with its last contact, by drop, or
+ * after ttl_ms.
  */
 #ifndef TACKLE_RECENT_H
 #define TACKLE_RECENT_H
@@ -30,7 +30,7 @@ typedef struct tkl_recent tkl_recent;
 #define TKL_RECENT_MAX 1000
 
 typedef struct tkl_recent_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     int64_t ttl_ms;     /* the list expires this long after the last add; 0: it stays */
     int64_t keep;       /* contacts that are kept, up to TKL_RECENT_MAX; 0: 100 */
     bool accents;       /* "jurgen" finds "Jürgen" */
@@ -44,12 +44,12 @@ TKL_API int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent
 /* Frees the handle, not the list. NULL is fine. */
 TKL_API void tkl_recent_close(tkl_recent *recent);
 
-/* Puts contacts to the front, one after the other, so the last of them is the first of the list.
- * One that is there already moves. What is then beyond `keep` is forgotten. All or none. */
+/* Moves contacts to the front of the list, one after the other: the last one becomes the first of
+ * the list. New contacts are added; contacts beyond `keep` are removed. All or none. */
 TKL_API int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* *removed (may be NULL): how many of them were there. */
+/* Removes contacts. *removed (may be NULL): how many existed. */
 TKL_API int tkl_recent_remove(tkl_recent *recent, const tkl_bytes *contacts, size_t count,
                               int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
@@ -61,7 +61,7 @@ TKL_API int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t max
 /* Forgets the list. TKL_NOTFOUND: there is none. */
 TKL_API int tkl_recent_drop(tkl_recent *recent) TKL_NONNULL(1) TKL_CHECK;
 
-/* Everybody who has a list, sorted. Walks over all keys of the servers. */
+/* The names of all lists, sorted. Walks over all keys of the servers. */
 TKL_API int tkl_recent_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

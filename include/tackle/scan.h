@@ -10,9 +10,9 @@
  *         printf(TKL_FMT "\n", TKL_ARG(key.name));
  *     tkl_scan_close(scan);                               // rc is TKL_EMPTY when all went well
  *
- * What is there from the beginning to the end is returned, once. What comes or goes meanwhile may
- * be returned or not. On a cluster the keys of every master are walked over, one master after the
- * other; docs/scan.md tells what moving slots meanwhile means.
+ * A scan returns, once, every element that exists during the whole scan. Elements that are added or
+ * removed meanwhile may be returned or not. On a cluster a scan walks over the keys of one master
+ * after the other; docs/scan.md says what happens when slots move meanwhile.
  *
  * Threads: a scan belongs to one thread at a time. Fork: a child must not use its parent's scan.
  * Callbacks: none. Keys: it has none of its own.
@@ -30,13 +30,14 @@ typedef struct tkl_scan tkl_scan;
 
 /* All zero means the defaults. Bytes and strings are copied. */
 typedef struct tkl_scan_options {
-    int64_t timeout_ms; /* of one step; 0: the client's */
-    tkl_bytes key;   /* walk over its members: of a set, a hash or a sorted set; empty: over keys */
-    tkl_bytes match; /* glob pattern; empty: everything */
-    const char *type; /* of keys: "string", "list", "set", "zset", "hash", "stream"; NULL: all */
-    int count;        /* how much the server looks at in one go; 0: 500; 1 to a million */
-    /* The server may return an element twice. At least this many are remembered, twice as many at
-     * most; 0: a million, which take up to 100 MB while the memory grows. See docs/scan.md. */
+    int64_t timeout_ms; /* time-out of one step; 0: the client's */
+    tkl_bytes key;    /* walk over the members of this set, hash or sorted set; empty: over keys */
+    tkl_bytes match;  /* glob pattern; empty: everything */
+    const char *type; /* only keys of this type: "string", "list", "set", "zset", "hash", "stream";
+                         NULL: all */
+    int count;        /* elements that the server looks at in one step, 1 to a million; 0: 500 */
+    /* The server may return an element twice, so the scan remembers this many elements at least,
+     * and twice as many at most. 0: a million, which take up to 100 MB. See docs/scan.md. */
     int64_t remember;
     TKL_RESERVED(8);
 } tkl_scan_options;
@@ -44,7 +45,7 @@ typedef struct tkl_scan_options {
 /* Views that live until the next call with the scan. */
 typedef struct tkl_scan_element {
     tkl_bytes name;  /* the key, member or field */
-    tkl_bytes value; /* of a hash's field; a sorted set's score as text; else empty */
+    tkl_bytes value; /* value of a hash field; score of a sorted set as text; else empty */
     TKL_RESERVED(2);
 } tkl_scan_element;
 
@@ -52,9 +53,9 @@ typedef struct tkl_scan_element {
 TKL_API int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan **scan)
     TKL_NONNULL(1, 3) TKL_CHECK;
 
-/* The next element. TKL_EMPTY: that was all. TKL_ETYPE: the key has no members to walk over. After
- * an error the walk is over: it cannot be taken up at another server. TKL_EPROTO: the server
- * answers with cursors that never end. */
+/* Gives the next element. TKL_EMPTY: there are no more. TKL_ETYPE: the key has no members to walk
+ * over. TKL_EPROTO: the server sends cursors without end. After an error the scan is over: it
+ * cannot continue on another server. */
 TKL_API int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* NULL is fine. */

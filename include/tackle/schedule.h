@@ -8,9 +8,9 @@
  *     tkl_queue_open(client, tkl_str("reports"), NULL, &queue);
  *     tkl_schedule_set(queue, tkl_str("nightly"), &nightly);
  *
- * A schedule belongs to a queue and lives on the server. Each due time is fired once, however
- * many workers run: whichever consumer of the queue comes first pushes the job. docs/schedule.md
- * has the grammar and what happens when clocks are changed.
+ * A schedule belongs to a queue and lives on the server. Each due time fires once, however many
+ * workers run: the first consumer of the queue that sees it pushes the job. docs/schedule.md has
+ * the grammar and says what happens when clocks change.
  *
  * Threads, fork and keys as in queue.h; there are no callbacks.
  */
@@ -24,39 +24,39 @@
 extern "C" {
 #endif
 
-/* Times that passed while no consumer was there. */
+/* What happens with due times that passed while no consumer was there. */
 typedef enum tkl_missed {
     TKL_MISSED_FIRE_ONCE = 0, /* one job for all of them */
-    TKL_MISSED_SKIP = 1,      /* none for those that are more than a minute past */
+    TKL_MISSED_SKIP = 1,      /* no job for times that passed more than a minute ago */
 } tkl_missed;
 
 TKL_API const char *tkl_missed_name(tkl_missed missed); /* "once" */
 
 typedef struct tkl_schedule {
-    const char *cron; /* at most 256 bytes; or NULL */
-    int64_t every_ms; /* instead: at the multiples of this since 1970, UTC; 1000 to ten years */
-    const char *zone; /* of cron: "Europe/Berlin"; NULL: UTC */
+    const char *cron; /* cron expression, at most 256 bytes; NULL: use every_ms */
+    int64_t every_ms; /* fires at the multiples of this since 1970, UTC; 1000 to ten years */
+    const char *zone; /* time zone of `cron`: "Europe/Berlin"; NULL: UTC */
     tkl_missed missed;
-    tkl_push job; /* pushed at each time; its delay, time and flow must be empty */
+    tkl_push job; /* the job to push at each due time; without delay, time and flow */
     TKL_RESERVED(8);
 } tkl_schedule;
 
 #define TKL_SCHEDULE_ID_MAX 256
 
-/* Makes or replaces the schedule `id` (1 to TKL_SCHEDULE_ID_MAX bytes). All is copied. Setting what
- * is set already changes nothing, not even the next time, so every program may do it when it
- * starts. TKL_EINVAL: the expression cannot be read, says a time that never comes, or the zone is
- * unknown; tkl_errmsg() tells which part. Safe to repeat. */
+/* Makes or replaces the schedule `id` (1 to TKL_SCHEDULE_ID_MAX bytes). Everything is copied.
+ * Setting the same schedule again changes nothing, not even the next due time, so every program may
+ * set it when it starts. TKL_EINVAL: the expression is invalid or names a time that never comes, or
+ * the zone is unknown; tkl_errmsg() says which part. Safe to repeat. */
 TKL_API int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedule)
     TKL_NONNULL(1, 3) TKL_CHECK;
-/* Jobs that it pushed stay. TKL_NOTFOUND. */
+/* Removes the schedule; jobs that it pushed stay. TKL_NOTFOUND: there is no such schedule. */
 TKL_API int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id) TKL_NONNULL(1) TKL_CHECK;
 
 /* Views into the tkl_schedules. */
 typedef struct tkl_schedule_info {
     tkl_bytes id, payload;
-    const char *cron; /* "" when every_ms counts */
-    const char *zone; /* "UTC" unless said */
+    const char *cron; /* "" for a schedule with every_ms */
+    const char *zone; /* "UTC" unless the schedule has a zone */
     int64_t every_ms;
     tkl_missed missed;
     int priority;

@@ -18,8 +18,8 @@
  *     tkl_search_result_free(found);
  *
  * A query is one trip; a prefix (conn*), a range of many documents and the first use of a handle
- * need one or more besides. A handle may be used by several threads and survives fork(). There are
- * no callbacks. The keys, ns:search:{name}:..., stay until drop; kept results expire.
+ * need more round trips. A handle may be used by several threads and survives fork(). There are no
+ * callbacks. The keys, ns:search:{name}:..., stay until drop; kept results expire.
  */
 #ifndef TACKLE_SEARCH_H
 #define TACKLE_SEARCH_H
@@ -33,27 +33,27 @@ extern "C" {
 
 typedef struct tkl_search tkl_search;
 
-/* Fields of an index, and bytes of the name of one. */
+/* Most fields of an index, and most bytes of the name of a field. */
 #define TKL_SEARCH_FIELDS_MAX     32
 #define TKL_SEARCH_FIELD_NAME_MAX 64
-/* Bytes of an id, of the value of a text field, and of a text. */
+/* Most bytes of an id, of the value of a text field, and of a text. */
 #define TKL_SEARCH_ID_MAX    1024
 #define TKL_SEARCH_VALUE_MAX 1024
 #define TKL_SEARCH_TEXT_MAX  (16 << 20)
-/* Bytes of a query. */
+/* Most bytes of a query. */
 #define TKL_SEARCH_QUERY_MAX (64 << 10)
-/* Hits of one page, and how far the last page reaches. */
+/* Most hits of one page, and the last hit that a page can reach. */
 #define TKL_SEARCH_PAGE_MAX  1000
 #define TKL_SEARCH_REACH_MAX 100000
-/* Words, or values of a field, that a prefix may stand for. */
+/* Most words, or values of a field, that a prefix can match. */
 #define TKL_SEARCH_PREFIX_MAX 500
-/* Values that a facet can count. */
+/* Most values that a facet can count. */
 #define TKL_SEARCH_FACET_MAX 500
-/* Shards of an index. */
+/* Most shards of an index. */
 #define TKL_SEARCH_SHARDS_MAX 256
 
 typedef struct tkl_search_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     TKL_RESERVED(8);
 } tkl_search_options;
 
@@ -78,8 +78,8 @@ typedef struct tkl_search_field {
     TKL_RESERVED(2);
 } tkl_search_field;
 
-/* What is stored with an index, for good. All zero: no fields, no stemming, the usual stop words,
- * bigrams beside Chinese words, texts kept, one shard. */
+/* The schema of an index, which cannot be changed later. All zero: no fields, no stemming, the
+ * usual stop words, bigrams beside Chinese words, texts kept, one shard. */
 typedef struct tkl_search_schema {
     const tkl_search_field *fields;
     size_t field_count;
@@ -92,12 +92,12 @@ typedef struct tkl_search_schema {
     bool no_bigrams;      /* Chinese by words only: smaller, and misses parts of words */
     bool positions;       /* "phrases in quotes"; larger */
     bool no_text;         /* texts are not kept: smaller, and hits have none */
-    int shards;           /* slots of a cluster that share the index; 0: 1 */
+    int shards;           /* number of shards, in different slots of a cluster; 0: 1 */
     TKL_RESERVED(8);
 } tkl_search_schema;
 
-/* Makes the index. TKL_OK also when it is there with the same schema; TKL_EINVAL, and tkl_errmsg()
- * names the difference, when it has another. `schema` may be NULL: all zero. */
+/* Creates the index. TKL_OK also when it exists with the same schema. TKL_EINVAL: it exists with
+ * another schema; tkl_errmsg() names the difference. `schema` may be NULL: all zero. */
 TKL_API int tkl_search_create(tkl_search *search, const tkl_search_schema *schema)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -105,16 +105,17 @@ typedef struct tkl_search_info {
     tkl_search_schema schema;
     int64_t documents;
     int64_t terms;    /* words, bigrams and values of text fields */
-    int64_t common;   /* those of them that are bitmaps */
-    int64_t leftover; /* old versions that are not yet cleared away; never found */
+    int64_t common;   /* terms that are stored as bitmaps */
+    int64_t leftover; /* old versions of documents that are not removed yet; queries never find
+                         them */
 } tkl_search_info;
 
 /* TKL_NOTFOUND: no such index. Free with tkl_search_info_free(). */
 TKL_API int tkl_search_show(tkl_search *search, tkl_search_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_search_info_free(tkl_search_info *info); /* NULL is fine */
 
-/* Removes the index with everything in it, in steps; nothing is found from the first step on.
- * TKL_NOTFOUND: no such index. After an interruption, drop again. */
+/* Removes the index with all documents, in steps; from the first step on queries find nothing.
+ * TKL_NOTFOUND: no such index. After an interruption, drop it again. */
 TKL_API int tkl_search_drop(tkl_search *search) TKL_NONNULL(1) TKL_CHECK;
 
 /* All indexes, sorted. Walks over all keys of the servers. */
@@ -124,27 +125,28 @@ TKL_API int tkl_search_names(tkl_client *client, tkl_names **names) TKL_NONNULL(
 
 typedef struct tkl_search_value {
     tkl_bytes field;
-    tkl_bytes text; /* of a text field: up to TKL_SEARCH_VALUE_MAX bytes */
-    double number;  /* of a numeric field: finite */
+    tkl_bytes text; /* value of a text field: up to TKL_SEARCH_VALUE_MAX bytes */
+    double number;  /* value of a numeric field: finite */
     TKL_RESERVED(2);
 } tkl_search_value;
 
 typedef struct tkl_search_doc {
     tkl_bytes id;                   /* 1 to TKL_SEARCH_ID_MAX bytes, any bytes */
-    tkl_bytes text;                 /* any bytes; what is not UTF-8 separates words */
+    tkl_bytes text;                 /* any bytes; invalid UTF-8 separates words */
     const tkl_search_value *values; /* each field at most once; the others are missing */
     size_t value_count;
     TKL_RESERVED(4);
 } tkl_search_doc;
 
-/* Adds documents; one with the id of another replaces it. Each is found as it was, or as it is now,
- * never in between; a batch is not one step. The same again does no harm, so a lost reply is
- * repeated. Two trips when something was replaced. *added (may be NULL): how many ids were new.
- * TKL_NOTFOUND: no such index. TKL_EINVAL, before anything is sent, names the document. */
+/* Adds documents; a document replaces the one with the same id. A query finds either the old or the
+ * new version of a document, never a mixture; a batch is not one step. Adding is idempotent, so the
+ * library repeats it when a reply is lost. Two round trips when a document was replaced. *added
+ * (may be NULL): how many ids were new. TKL_NOTFOUND: no such index. TKL_EINVAL: a document is
+ * invalid, and nothing was sent; tkl_errmsg() names it. */
 TKL_API int tkl_search_add(tkl_search *search, const tkl_search_doc *docs, size_t count,
                            int64_t *added) TKL_NONNULL(1) TKL_CHECK;
 
-/* *removed (may be NULL): how many were there. */
+/* Removes documents. *removed (may be NULL): how many existed. */
 TKL_API int tkl_search_remove(tkl_search *search, const tkl_bytes *ids, size_t count,
                               int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
@@ -164,15 +166,16 @@ typedef struct tkl_search_query_options {
                                 the sum of numeric fields times these weights, greatest first;
                                 empty: by relevance (BM25) */
     int64_t offset;          /* hits to skip */
-    int64_t count;           /* hits of the page; 0: 10; TKL_NONE: none, for the total alone */
-    int64_t keep_ms;         /* the result is kept this long, for further pages and equal queries,
-                                and until the index changes; 0: not kept */
-    int64_t compare_max;     /* documents compared by relevance or weights at most; 0: 20000 */
+    int64_t count;           /* hits of the page; 0: 10; TKL_NONE: no hits, only the total */
+    int64_t keep_ms;         /* the server keeps the result this long, or until the index changes,
+                                for further pages and equal queries; 0: not kept */
+    int64_t compare_max;     /* most documents that are compared by relevance or weights; 0:
+                                20000 */
     const tkl_bytes *facets; /* text fields whose values are counted */
     size_t facet_count;
     int64_t facet_values; /* values of each facet, the most frequent first; 0: 10 */
-    bool texts;           /* hits with their texts */
-    int64_t timeout_ms;   /* of one request; 0: the handle's */
+    bool texts;           /* return the texts of the hits */
+    int64_t timeout_ms;   /* time-out of one request; 0: the handle's */
     TKL_RESERVED(8);
 } tkl_search_query_options;
 
@@ -180,8 +183,8 @@ typedef struct tkl_search_hit {
     tkl_bytes id;
     const tkl_search_value *values; /* in the order of the schema, without those that are missing */
     size_t value_count;
-    tkl_bytes text; /* if asked for; empty if it is not kept, or the document was replaced again and
-                       again while the query ran */
+    tkl_bytes text; /* with `texts`; empty if the index keeps no texts, or the document was replaced
+                       repeatedly while the query ran */
     double score;   /* relevance, or the weighted sum; else 0 */
     TKL_RESERVED(4);
 } tkl_search_hit;
@@ -204,27 +207,27 @@ typedef struct tkl_search_result {
     const tkl_search_hit *hits;
     size_t count;
     int64_t total;    /* documents that match */
-    bool exact;       /* total and order are those of one moment; else others wrote while a query
-                         of several steps ran, and `total` is an estimate */
-    int64_t compared; /* documents among which the hits are the best: as many as `total`, unless
-                         compare_max is less */
+    bool exact;       /* total and order are from one moment; false: others wrote while a query of
+                         several steps ran, and `total` is an estimate */
+    int64_t compared; /* number of documents that were compared to find the best hits: `total`, or
+                         compare_max if that is less */
     bool kept;        /* taken from a kept result */
     const tkl_search_facet *facets;
     size_t facet_count;
     int64_t took_us; /* from call to return */
 } tkl_search_result;
 
-/* Equal values are in an order that stays the same from page to page while the index does not
- * change. Documents that lack the field of the order come last. TKL_EINVAL: the query or the order
- * is wrong; tkl_errmsg() points at the character. TKL_NOTFOUND: no such index. `options` may be
- * NULL. */
+/* Runs a query. Documents with equal values keep their order from page to page while the index does
+ * not change. Documents without the field of the order come last. TKL_EINVAL: the query or the
+ * order is wrong; tkl_errmsg() points at the character. TKL_NOTFOUND: no such index. `options` may
+ * be NULL. */
 TKL_API int tkl_search_query(tkl_search *search, tkl_bytes query,
                              const tkl_search_query_options *options, tkl_search_result **result)
     TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_search_result_free(tkl_search_result *result); /* NULL is fine */
 
-/* Documents by their ids, with values and texts, in the order of the ids, without those that are
- * not there. */
+/* Gets documents by id, with values and texts, in the order of the ids; missing documents are left
+ * out. */
 TKL_API int tkl_search_get(tkl_search *search, const tkl_bytes *ids, size_t count,
                            tkl_search_result **result) TKL_NONNULL(1, 4) TKL_CHECK;
 
@@ -234,7 +237,7 @@ typedef struct tkl_search_mark_options {
     tkl_bytes before, after; /* put around each match; both empty: "<b>" and "</b>" */
     int64_t length;          /* characters of the part with the most matches; 0: the whole text */
     bool html;               /* &, <, > and quotes of the text are escaped */
-    int64_t timeout_ms;      /* of asking for the schema, at first use; 0: the handle's */
+    int64_t timeout_ms;      /* time-out of fetching the schema, at first use; 0: the handle's */
     TKL_RESERVED(8);
 } tkl_search_mark_options;
 
@@ -243,8 +246,8 @@ typedef struct tkl_search_marks {
     size_t count;   /* matches in it */
 } tkl_search_marks;
 
-/* Marks in a text, of a hit for instance, what a query of this index finds. `options` may be NULL.
- * Free with tkl_search_marks_free(). */
+/* Marks the matches of a query of this index in a text, for example the text of a hit. `options`
+ * may be NULL. Free with tkl_search_marks_free(). */
 TKL_API int tkl_search_highlight(tkl_search *search, tkl_bytes query, tkl_bytes text,
                                  const tkl_search_mark_options *options, tkl_search_marks **marks)
     TKL_NONNULL(1, 5) TKL_CHECK;

@@ -10,12 +10,12 @@
  *     }
  *     tkl_semaphore_close(sem);
  *
- * A handle is one permit. What lock.h says of leases, tokens, fences, waiting in order of arrival,
- * states, threads, fork and callbacks is true here, with the functions of this header. Keys:
- * "ns:sem:{name}:state", ":sharers" and ":line", which go as those of a lock do.
+ * A handle is one permit. Leases, tokens, fences, waiting in order of arrival, states, threads,
+ * fork and callbacks work as lock.h describes, with the functions of this header. Keys:
+ * "ns:sem:{name}:state", ":sharers" and ":line", which expire like those of a lock.
  *
- * The limit is that of the latest caller: lowering it takes no permit away; nobody gets a new one
- * until enough have been returned.
+ * The latest caller sets the limit. Lowering it takes no permit away: new permits are granted once
+ * enough have been returned.
  */
 #ifndef TACKLE_SEMAPHORE_H
 #define TACKLE_SEMAPHORE_H
@@ -30,14 +30,14 @@ typedef struct tkl_semaphore tkl_semaphore;
 
 /* All zero means the defaults. */
 typedef struct tkl_semaphore_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t lease_ms;   /* of a permit; 0: 30000; 1 to 10 years */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
+    int64_t lease_ms;   /* lease of a permit, 1 ms to 10 years; 0: 30000 */
     bool auto_renew;    /* renew in the background until released or lost */
-    bool watch; /* with auto_renew: a thread listens while it is held, so that a break and a server
-                   that forgot it are noticed at once, and not at the next renewal */
+    bool watch; /* with auto_renew: a thread listens while the permit is held, to notice at once,
+                   and not at the next renewal, that it was broken or the server lost it */
     const char *label; /* shown by tkl_semaphore_show(); at most 256 bytes; copied; NULL: none */
-    int replicas;      /* a permit counts once this many replicas have it; 0: none */
-    /* Called once per permit when it is lost while held. NULL: nobody wants to know. */
+    int replicas;      /* number of replicas that must have a permit before it counts; 0: none */
+    /* Called once per permit that is lost while it is held. NULL: no callback. */
     void (*on_lost)(tkl_semaphore *sem, void *arg);
     void *arg;
     TKL_RESERVED(8);
@@ -47,10 +47,10 @@ typedef struct tkl_semaphore_options {
 TKL_API int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
                                const tkl_semaphore_options *options, tkl_semaphore **sem)
     TKL_NONNULL(1, 5) TKL_CHECK;
-/* Frees the handle; returns its permit. NULL is fine. */
+/* Returns the permit if the handle holds one, and frees the handle. NULL is fine. */
 TKL_API void tkl_semaphore_close(tkl_semaphore *sem);
 
-/* As the functions of the same names in lock.h. */
+/* These work as the functions of the same names in lock.h. */
 TKL_API int tkl_semaphore_acquire(tkl_semaphore *sem, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_renew(tkl_semaphore *sem, int64_t lease_ms) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_release(tkl_semaphore *sem) TKL_NONNULL(1);
@@ -64,7 +64,7 @@ TKL_API int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t l
     TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_semaphore_show(tkl_semaphore *sem, tkl_holders **holders)
     TKL_NONNULL(1, 2) TKL_CHECK;
-/* All permits. */
+/* Takes all permits away from their holders. */
 TKL_API int tkl_semaphore_break(tkl_semaphore *sem) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 

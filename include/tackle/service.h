@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Services that register where they can be reached, and vanish when they crash.
+ * Service discovery: instances register their address, and disappear from the list when they crash.
  *
  *     tkl_service *service;
  *     tkl_registration *registration;
@@ -13,8 +13,8 @@
  *         call(picked->items[0].address);
  *     tkl_service_instances_free(picked);
  *
- * An instance is listed while its lease lasts. The library renews it in the background, many in one
- * trip. Watchers and pickers hear of changes at once, and of a crash when the lease ends.
+ * An instance is listed while its lease lasts. The library renews leases in the background, many in
+ * one round trip. Watchers and pickers learn changes at once, and a crash when the lease ends.
  *
  * Threads: all handles may be used by several threads. The first watch or pick of a handle starts a
  * thread of the library that follows the changes. fork(): a child may go on using a tkl_service; a
@@ -33,18 +33,18 @@ extern "C" {
 typedef struct tkl_service tkl_service;
 typedef struct tkl_registration tkl_registration;
 
-#define TKL_SERVICE_INSTANCES_MAX 2000 /* of one service */
-#define TKL_SERVICE_TEXT_MAX      1024 /* bytes of an address with all metadata */
+#define TKL_SERVICE_INSTANCES_MAX 2000 /* most instances of one service */
+#define TKL_SERVICE_TEXT_MAX      1024 /* most bytes of an address with all metadata */
 
 typedef struct tkl_service_options {
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's */
     TKL_RESERVED(8);
 } tkl_service_options;
 
 /* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
 TKL_API int tkl_service_open(tkl_client *client, tkl_bytes name, const tkl_service_options *options,
                              tkl_service **service) TKL_NONNULL(1, 4) TKL_CHECK;
-/* After its registrations were closed. NULL is fine. */
+/* Frees the handle. Close its registrations before. NULL is fine. */
 TKL_API void tkl_service_close(tkl_service *service);
 
 /* ---- Instances ----------------------------------------------------------- */
@@ -56,12 +56,13 @@ typedef struct tkl_service_meta {
 } tkl_service_meta;
 
 typedef struct tkl_service_instance {
-    tkl_bytes address;            /* where it is reached; any bytes, at least one */
-    tkl_bytes id;                 /* names it in its service; empty: the address */
-    int64_t weight;               /* for TKL_PICK_WEIGHT: 1 to 1000000; 0: 1; TKL_NONE: none */
-    const tkl_service_meta *meta; /* whatever else others should know */
+    tkl_bytes address;            /* its address; any bytes, at least one */
+    tkl_bytes id;                 /* its id in the service; empty: the address */
+    int64_t weight;               /* for TKL_PICK_WEIGHT: 1 to 1000000; 0: 1; TKL_NONE: weight 0 */
+    const tkl_service_meta *meta; /* anything else other programs should know */
     size_t meta_count;
-    int64_t left_ms; /* of a listed one: how long its lease lasts unless it is renewed */
+    int64_t left_ms; /* in lists: time until the lease ends unless it is renewed. In lists from
+                        memory it counts down, without renewals */
     TKL_RESERVED(4);
 } tkl_service_instance;
 
@@ -70,7 +71,7 @@ typedef struct tkl_service_instances {
     const tkl_service_instance *items; /* sorted by id */
     size_t count;
     uint64_t change; /* for tkl_service_watch() */
-    int64_t age_ms;  /* 0: they are what the server has; otherwise how long ago they were */
+    int64_t age_ms;  /* 0: the list is current; otherwise how long ago it was */
 } tkl_service_instances;
 
 TKL_API void tkl_service_instances_free(tkl_service_instances *instances); /* NULL is fine */
@@ -78,27 +79,28 @@ TKL_API void tkl_service_instances_free(tkl_service_instances *instances); /* NU
 /* ---- Registering --------------------------------------------------------- */
 
 typedef struct tkl_registration_options {
-    int64_t lease_ms;   /* how long after a crash it is listed, 100 to 300000; 0: 10000 */
-    int64_t timeout_ms; /* of registering, and of deregistering; 0: the service's */
+    int64_t lease_ms;   /* how long an instance stays listed after a crash, 100 to 300000; 0:
+                           10000 */
+    int64_t timeout_ms; /* time-out of registering, and of deregistering; 0: the service's */
     TKL_RESERVED(8);
 } tkl_registration_options;
 
-/* Registers an instance until tkl_registration_close(). An instance of the same id that is there is
- * replaced: a program that was restarted at once takes its old place. TKL_FULL: the service has
- * TKL_SERVICE_INSTANCES_MAX. `options` may be NULL. */
+/* Registers an instance until tkl_registration_close(). It replaces an instance with the same id: a
+ * program that restarts quickly takes its old place. TKL_FULL: the service has
+ * TKL_SERVICE_INSTANCES_MAX instances. `options` may be NULL. */
 TKL_API int tkl_service_register(tkl_service *service, const tkl_service_instance *instance,
                                  const tkl_registration_options *options,
                                  tkl_registration **registration) TKL_NONNULL(1, 2, 4) TKL_CHECK;
 
-/* Takes it off the list and frees the handle. TKL_NOTOWNER: it was replaced, and the other one
- * stays. NULL is fine. In a forked child it frees memory only. */
+/* Removes the instance from the list and frees the handle. TKL_NOTOWNER: another registration
+ * replaced it, and that one stays. NULL is fine. In a forked child it frees memory only. */
 TKL_API int tkl_registration_close(tkl_registration *registration);
 
 typedef enum tkl_registration_state {
     TKL_REGISTRATION_LISTED = 0,   /* as far as the local clock can tell */
-    TKL_REGISTRATION_AWAY = 1,     /* its lease ended because the server was away; the library goes
-                                      on trying */
-    TKL_REGISTRATION_REPLACED = 2, /* another registration has its id; it is renewed no more */
+    TKL_REGISTRATION_AWAY = 1,     /* its lease ended because the server was down; the library keeps
+                                      trying */
+    TKL_REGISTRATION_REPLACED = 2, /* another registration has its id; it is not renewed any more */
 } tkl_registration_state;
 
 /* No I/O. */
@@ -107,26 +109,26 @@ TKL_API const char *tkl_registration_state_name(tkl_registration_state state); /
 
 /* ---- Finding ------------------------------------------------------------- */
 
-/* All instances that are alive, in one round trip. None is TKL_OK and a count of 0. */
+/* Lists all live instances, in one round trip. No instances: TKL_OK and a count of 0. */
 TKL_API int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* Waits until the instances are others than those of `change` (0: gives what there is at once).
- * Renewals are no changes. TKL_EMPTY: nothing changed in time. `wait_ms`: 0 does not wait, negative
- * waits for ever. */
+/* Waits until the instances differ from those of the list with number `change` (0: returns the
+ * current list at once). A renewal is not a change. TKL_EMPTY: nothing changed in time. `wait_ms`:
+ * 0 does not wait, negative waits for ever. */
 TKL_API int tkl_service_watch(tkl_service *service, uint64_t change, int64_t wait_ms,
                               tkl_service_instances **instances) TKL_NONNULL(1, 4) TKL_CHECK;
 
 typedef enum tkl_pick {
-    TKL_PICK_RANDOM = 0,      /* each as often as the others */
+    TKL_PICK_RANDOM = 0,      /* each instance is equally likely */
     TKL_PICK_ROUND_ROBIN = 1, /* one after the other, by this handle */
     TKL_PICK_WEIGHT = 2,      /* at random, by weight */
 } tkl_pick;
 
 TKL_API const char *tkl_pick_name(tkl_pick pick); /* "random" */
 
-/* One of the instances, from memory: no I/O except for the first time. *instances has one item.
- * While the server is away, of those last known. TKL_EMPTY: there is none. */
+/* Picks one of the instances, from memory; only the first call does I/O. *instances has one item.
+ * While the server is down, it picks from the instances last known. TKL_EMPTY: there are none. */
 TKL_API int tkl_service_pick(tkl_service *service, tkl_pick how, tkl_service_instances **instances)
     TKL_NONNULL(1, 3) TKL_CHECK;
 

@@ -15,7 +15,7 @@
  *     tkl_session_end(shop, token);                                    // log out
  *
  * A session ends by itself when it is not used for ttl_ms. A store keeps a limited number of
- * sessions: a new one beyond that ends the one that would end first.
+ * sessions: when it is full, a new session ends the one that would expire first.
  *
  * The server never sees a token. It knows a session by its id, which is made from the token by
  * SHA-256: a reader of the server's memory or its files cannot use the sessions in it.
@@ -38,17 +38,19 @@ typedef struct tkl_sessions tkl_sessions;
 #define TKL_SESSION_TOKEN_SIZE 33   /* 32 hex digits, 128 random bits, and a NUL */
 #define TKL_SESSION_ID_SIZE    33   /* 32 hex digits and a NUL */
 #define TKL_SESSION_TEXT_MAX   1024 /* bytes of a user's or an item's name */
-#define TKL_SESSION_PAGE_MAX   1000 /* of recent, top and list */
+#define TKL_SESSION_PAGE_MAX   1000 /* most results of recent, top and list */
 
-/* All programs that use a store should say the same. */
+/* All programs that use a store should use the same options. The first view fixes the half-life of
+ * the ranking: calls about the ranking with a different half-life are TKL_EINVAL and change
+ * nothing. */
 typedef struct tkl_session_options {
-    int64_t timeout_ms;   /* of one call; 0: the client's */
+    int64_t timeout_ms;   /* time-out of one call; 0: the client's */
     int64_t ttl_ms;       /* a session ends this long after its last use; 0: a day */
-    int64_t most;         /* sessions kept; 0: 10 million */
+    int64_t most;         /* most sessions that are kept; 0: 10 million */
     int64_t items;        /* items that a session remembers; 0: 25; at most TKL_SESSION_PAGE_MAX */
     int64_t ranked;       /* items kept in the ranking; 0: 100000; at most a million */
-    int64_t half_life_ms; /* a view counts half as much after this; 0: a day; TKL_NONE: views count
-                             the same for ever */
+    int64_t half_life_ms; /* time after which a view counts half as much; 0: the ranking's own, a
+                             day for a new ranking; TKL_NONE: views do not age */
     TKL_RESERVED(8);
 } tkl_session_options;
 
@@ -61,8 +63,8 @@ TKL_API void tkl_session_close(tkl_sessions *sessions);
 /* ---- A session ----------------------------------------------------------- */
 
 /* Begins a session of the user (1 to TKL_SESSION_TEXT_MAX bytes). `ttl_ms`: 0 is the store's. The
- * token is the secret that the user's browser keeps. After tkl_is_unknown() a session that nobody
- * can use may exist until it ends. */
+ * token is the secret that the user's browser keeps. If tkl_is_unknown() is true, a session that
+ * nobody can use may exist until it expires. */
 TKL_API int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
                                char token[TKL_SESSION_TOKEN_SIZE]) TKL_NONNULL(1, 4) TKL_CHECK;
 
@@ -71,12 +73,12 @@ typedef struct tkl_session {
     char id[TKL_SESSION_ID_SIZE];
     int64_t created_ms; /* Unix times of the server's clock */
     int64_t seen_ms;    /* the last use */
-    int64_t ends_ms;    /* unless it is used before */
+    int64_t ends_ms;    /* when it expires unless it is used before */
     TKL_RESERVED(4);
 } tkl_session;
 
-/* Whose session it is. Does not count as a use: touch does. TKL_NOTFOUND: it has ended, or never
- * was. */
+/* Looks up the session of a token. This does not count as a use; tkl_session_touch() does.
+ * TKL_NOTFOUND: it has ended, or never existed. */
 TKL_API int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **session)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 TKL_API void tkl_session_free(tkl_session *session); /* NULL is fine */
@@ -84,18 +86,18 @@ TKL_API void tkl_session_free(tkl_session *session); /* NULL is fine */
 /* A use of a session. */
 typedef struct tkl_session_view {
     const char *token;
-    tkl_bytes item; /* what was viewed; empty: nothing */
+    tkl_bytes item; /* the item that was viewed; empty: none */
     TKL_RESERVED(2);
 } tkl_session_view;
 
-/* Notes uses: the time begins anew, and the item becomes the session's most recent one and counts
- * in the ranking. Each is one step: one that is wrong does not keep the others back. A thousand go
- * in one round trip. `codes` (may be NULL) has room for the result of each: TKL_NOTFOUND when the
- * session has ended. Returns the first that is not TKL_OK. */
+/* Records uses of sessions: the session's time to live starts over, and the item becomes its most
+ * recent one and counts in the ranking. Each use is one step: a failure does not affect the others.
+ * A thousand uses are one round trip. `codes` (may be NULL) has room for the result of each:
+ * TKL_NOTFOUND when the session has ended. Returns the first result that is not TKL_OK. */
 TKL_API int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
                               int *codes) TKL_NONNULL(1) TKL_CHECK;
 
-/* Ends it, with what it remembers. TKL_NOTFOUND: it had ended. */
+/* Ends the session and removes its recent items. TKL_NOTFOUND: it had ended. */
 TKL_API int tkl_session_end(tkl_sessions *sessions, const char *token) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- The sessions of a user ---------------------------------------------- */
@@ -105,13 +107,13 @@ typedef struct tkl_session_list {
     size_t count;
 } tkl_session_list;
 
-/* In the order of their ids: up to `max` (at most TKL_SESSION_PAGE_MAX) behind the first `skip`. A
- * round trip for each 250. */
+/* Lists the sessions of a user in the order of their ids: up to `max` (at most
+ * TKL_SESSION_PAGE_MAX) after the first `skip`. One round trip for each 250. */
 TKL_API int tkl_session_of_user(tkl_sessions *sessions, tkl_bytes user, size_t skip, size_t max,
                                 tkl_session_list **list) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_session_list_free(tkl_session_list *list); /* NULL is fine */
 
-/* Ends all of them. *ended (may be NULL): how many there were. A round trip for each 250. */
+/* Ends all sessions of the user. *ended (may be NULL): how many. One round trip for each 250. */
 TKL_API int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -119,9 +121,10 @@ TKL_API int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t
 
 typedef struct tkl_session_item {
     tkl_bytes item;
-    int64_t viewed_ms; /* of recent: Unix time of the server's clock; of top: 0 */
-    double views; /* of top: how often it was viewed, older views counting less; of recent: 0 */
-    TKL_RESERVED(2);
+    int64_t viewed_ms; /* in recent: Unix time of the server's clock; in top: 0 */
+    double views;      /* in top: number of views, older views counting less; in recent: 0 */
+    double excess;     /* in top: `views` is too high by this at most; 0: exact */
+    TKL_RESERVED(1);
 } tkl_session_item;
 
 typedef struct tkl_session_items {
@@ -129,25 +132,37 @@ typedef struct tkl_session_items {
     size_t count;
 } tkl_session_items;
 
-/* What the session viewed, each item once, the most recent first. TKL_NOTFOUND: it has ended. */
+/* Lists the items that the session viewed, each once, the most recent first. TKL_NOTFOUND: the
+ * session has ended. */
 TKL_API int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, size_t max,
                                tkl_session_items **items) TKL_NONNULL(1, 2, 5) TKL_CHECK;
-/* What all sessions viewed, the most viewed first. */
+/* Lists the items that all sessions viewed, the most viewed first. When the ranking is full, a new
+ * item replaces the least viewed one and takes over its views: `excess` says how much too high its
+ * views may be for this reason. */
 TKL_API int tkl_session_top(tkl_sessions *sessions, size_t skip, size_t max,
                             tkl_session_items **items) TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_session_items_free(tkl_session_items *items); /* NULL is fine */
 
-/* An item has another name from now on, in the ranking: its views are added to those of that name.
- * Sessions remember the name that they have seen. TKL_NOTFOUND: it is not in the ranking. */
+/* Counts one view for each of the items without a session, in the ranking only. A hundred are one
+ * step: all or none. Ten thousand are one round trip. The library does not repeat it when the reply
+ * is lost. */
+TKL_API int tkl_session_view_items(tkl_sessions *sessions, const tkl_bytes *items, size_t count)
+    TKL_NONNULL(1) TKL_CHECK;
+
+/* Renames an item in the ranking; its views are added to those of the new name. Recent items of
+ * sessions keep the old name. TKL_NOTFOUND: the item is not in the ranking. */
 TKL_API int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes name)
     TKL_NONNULL(1) TKL_CHECK;
 /* Takes an item out of the ranking. TKL_NOTFOUND: it is not there. */
 TKL_API int tkl_session_drop_item(tkl_sessions *sessions, tkl_bytes item) TKL_NONNULL(1) TKL_CHECK;
+/* Removes the ranking; the sessions stay. The next view may have another half-life. TKL_NOTFOUND:
+ * there was none. */
+TKL_API int tkl_session_drop_ranking(tkl_sessions *sessions) TKL_NONNULL(1) TKL_CHECK;
 
 /* ---- The store ----------------------------------------------------------- */
 
 typedef struct tkl_session_stats {
-    int64_t sessions; /* that have not ended */
+    int64_t sessions; /* sessions that have not ended */
     int64_t items;    /* in the ranking */
     TKL_RESERVED(4);
 } tkl_session_stats;

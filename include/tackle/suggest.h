@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weighted suggestions: what others typed, the heaviest first, while a user types.
+ * Weighted suggestions while a user types: texts that others typed, the heaviest first.
  *
  *     tkl_suggest *suggest;
  *     tkl_suggestions *found;
@@ -9,9 +9,9 @@
  *     tkl_suggest_hint(suggest, tkl_str("wea"), 5, &found);
  *     tkl_suggestions_free(found);
  *
- * Each call is one trip; a batch of several thousand texts is one trip, too. A handle may be used
- * by several threads and survives fork(). There are no callbacks. The keys, ns:suggest:{name}:...,
- * are removed by drop or by ttl_ms.
+ * Each call is one round trip, even with several thousand texts. A handle may be used by several
+ * threads and survives fork(). There are no callbacks. The keys, ns:suggest:{name}:..., are removed
+ * by drop or by ttl_ms.
  */
 #ifndef TACKLE_SUGGEST_H
 #define TACKLE_SUGGEST_H
@@ -24,46 +24,46 @@ extern "C" {
 
 typedef struct tkl_suggest tkl_suggest;
 
-/* Bytes of a text. */
+/* Most bytes of a text. */
 #define TKL_SUGGEST_TEXT_MAX 512
-/* Suggestions of one call. */
+/* Most suggestions of one call. */
 #define TKL_SUGGEST_HINTS_MAX 100
-/* Weights of one feed. */
+/* Smallest and largest weight of one feed. */
 #define TKL_SUGGEST_WEIGHT_MIN 1e-9
 #define TKL_SUGGEST_WEIGHT_MAX 1e15
 
-/* A setting of the suggestions. It is made by the first feed and stays until drop. */
+/* A setting of the suggestions. The first feed fixes it until drop. */
 typedef enum tkl_suggest_setting {
-    TKL_SUGGEST_OFF = -1,  /* they must be without */
-    TKL_SUGGEST_AS_IS = 0, /* as they are, or were when this handle last met them; new ones are made
-                              without */
-    TKL_SUGGEST_ON = 1,    /* they must have it; new ones are made so */
+    TKL_SUGGEST_OFF = -1,  /* the suggestions must not have it */
+    TKL_SUGGEST_AS_IS = 0, /* their own setting, as this handle last saw it; new suggestions do not
+                              have it */
+    TKL_SUGGEST_ON = 1,    /* they must have it; new suggestions have it */
 } tkl_suggest_setting;
 
 TKL_API const char *tkl_suggest_setting_name(tkl_suggest_setting setting); /* "off" */
 
-/* The numbers from `half_life_ms` to `texts` are settings, too: 0 means as they are, or the default
- * when they are new; another number than theirs is refused. */
+/* The numbers from `half_life_ms` to `texts` are settings, too. 0: the suggestions' own number, or
+ * the default for new suggestions; a different number is refused. */
 typedef struct tkl_suggest_options {
-    int64_t timeout_ms;   /* of one call; 0: the client's */
-    int64_t ttl_ms;       /* all expire this long after the last write; 0: they stay */
+    int64_t timeout_ms;   /* time-out of one call; 0: the client's */
+    int64_t ttl_ms;       /* the suggestions expire this long after the last write; 0: they stay */
     int64_t half_life_ms; /* a weight halves in this time, a second to ten years; TKL_NONE, the
                              default: weights stay */
-    int64_t best;         /* texts that a prefix keeps, 10 to 1000; default 50 */
-    int64_t longest;      /* characters of the longest prefix that keeps its best, 1 to 32;
-                             default 16 */
-    int64_t texts;        /* most texts that are kept, the lightest go; default 1000000; TKL_NONE:
-                             no limit */
+    int64_t best;         /* number of texts that each prefix keeps, 10 to 1000; default 50 */
+    int64_t longest;      /* characters of the longest prefix that keeps texts, 1 to 32; default
+                             16 */
+    int64_t texts;        /* most texts that are kept; beyond that the lightest are removed; default
+                             1000000; TKL_NONE: no limit */
     tkl_suggest_setting accents; /* "munch" finds "München" */
     tkl_suggest_setting pinyin;  /* "bj", "beij" and "bjing" find "北京" */
     tkl_suggest_setting words;   /* "york" finds "new york" */
     bool typos;                  /* hints may correct one mistyped character when nothing else fits;
-                                    not a setting: each handle as it likes */
+                                    not a setting: each handle decides */
     TKL_RESERVED(8);
 } tkl_suggest_options;
 
-/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. Whether the suggestions
- * agree with the settings is checked by each call that follows: TKL_EINVAL. */
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. Each later call returns
+ * TKL_EINVAL if the suggestions have other settings. */
 TKL_API int tkl_suggest_open(tkl_client *client, tkl_bytes name, const tkl_suggest_options *options,
                              tkl_suggest **suggest) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Frees the handle, not the suggestions. NULL is fine. */
@@ -71,26 +71,26 @@ TKL_API void tkl_suggest_close(tkl_suggest *suggest);
 
 typedef struct tkl_suggest_text {
     tkl_bytes text; /* 1 to TKL_SUGGEST_TEXT_MAX bytes, any bytes */
-    double weight;  /* is added to what it has; 0: 1 */
+    double weight;  /* added to the weight of the text; 0: 1 */
     TKL_RESERVED(2);
 } tkl_suggest_text;
 
-/* Raises the weights of texts. Texts that are equal when folded are one text; it is shown as it was
- * fed last. Up to about 15 are one step of the server; larger batches are several, in the same
- * trip. TKL_EINVAL, before anything is sent, when one of them cannot be fed. Not repeated when a
- * reply is lost (tkl_is_unknown()): a repetition would count twice. */
+/* Raises the weights of texts. Texts that are equal when folded are one text, shown as it was last
+ * fed. Up to about 15 texts are one step on the server; larger batches are several steps, in the
+ * same round trip. TKL_EINVAL: one of the texts is invalid; nothing was sent. The library does not
+ * repeat it when a reply is lost (tkl_is_unknown()), because the texts could count twice. */
 TKL_API int tkl_suggest_feed(tkl_suggest *suggest, const tkl_suggest_text *texts, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Forgets texts with their weights, under every prefix. *removed (may be NULL): how many were
- * there. */
+/* Removes texts with their weights, under every prefix. *removed (may be NULL): how many
+ * existed. */
 TKL_API int tkl_suggest_remove(tkl_suggest *suggest, const tkl_bytes *texts, size_t count,
                                int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
 typedef struct tkl_suggestion {
     tkl_bytes text;
     double weight;  /* now */
-    bool corrected; /* it fits with one correction of the prefix only */
+    bool corrected; /* it matches only with one correction of the prefix */
     TKL_RESERVED(4);
 } tkl_suggestion;
 
@@ -101,9 +101,10 @@ typedef struct tkl_suggestions {
 
 TKL_API void tkl_suggestions_free(tkl_suggestions *suggestions); /* NULL is fine */
 
-/* The heaviest texts that begin with the prefix, heaviest first; up to `max` of them, and up to
- * TKL_SUGGEST_HINTS_MAX. Those that are found only by a mixture of characters, pinyin and initials
- * come behind the others. An empty prefix: the heaviest of all. None is no error. */
+/* Finds the heaviest texts that begin with the prefix, heaviest first: up to `max`, at most
+ * TKL_SUGGEST_HINTS_MAX. Texts that match only a mixture of characters, pinyin and initials come
+ * after the others. An empty prefix: the heaviest of all texts. No texts: TKL_OK and a count of
+ * 0. */
 TKL_API int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t max,
                              tkl_suggestions **suggestions) TKL_NONNULL(1, 4) TKL_CHECK;
 

@@ -17,6 +17,7 @@
 #include <tackle/counter.h>
 #include <tackle/cron.h>
 #include <tackle/files.h>
+#include <tackle/functions.h>
 #include <tackle/geo.h>
 #include <tackle/ip.h>
 #include <tackle/limit.h>
