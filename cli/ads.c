@@ -31,12 +31,12 @@ json_t *cli_ads_money(int64_t micros)
 
 /* ---- add ----------------------------------------------------------------- */
 
-/* An ad and what its parts point into. */
+/* An ad and the memory its parts point into. */
 typedef struct given_ad {
     tkl_ad ad;
     cli_texts locations;
     tkl_ads_need *needs;
-    cli_texts *values; /* of each need */
+    cli_texts *values; /* values of each need */
 } given_ad;
 
 static void free_ad(given_ad *g)
@@ -131,10 +131,15 @@ static int add(cli_session *cli)
     tkl_ads *ads = NULL;
     given_ad g = {.needs = NULL};
     tkl_ads_options options = {.ttl_ms = cli_number(cli, "ttl", 0),
-                               .smoothing = cli_number(cli, "smoothing", 0)};
+                               .smoothing = cli_number(cli, "smoothing", 0),
+                               .explore = cli_number(cli, "explore", 0)};
     if (cli_flag(cli, "smoothing") && options.smoothing == 0)
         options.smoothing = TKL_NONE;
+    if (cli_flag(cli, "explore") && options.explore == 0)
+        options.explore = TKL_NONE;
     int failed = cli_not_negative(cli, "smoothing");
+    if (!failed)
+        failed = cli_not_negative(cli, "explore");
     if (!failed)
         failed = read_ad(cli, &g);
     if (!failed)
@@ -160,7 +165,7 @@ static int click(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "counted");
 }
 
-/* What is removed, and from where. */
+/* The ads to remove, and their set. */
 typedef struct removal {
     tkl_ads *ads;
     int64_t removed;
@@ -215,6 +220,7 @@ static const cli_option add_options[] = {
     {"budget", CLI_TEXT, "N/day", "spend at most N a day (UTC), spread over its hours"},
     {"smoothing", CLI_INTEGER, "VIEWS",
      "for a new set: weight of the average; 0 is none (default 1000)"},
+    {"explore", CLI_INTEGER, "PERCENT", "how boldly new ads are tried; 0 is never (default 100)"},
     {"ttl", CLI_PERIOD, "DURATION", "all ads expire this long after the last write"},
     {0},
 };

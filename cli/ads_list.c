@@ -13,7 +13,7 @@ void cli_texts_free(cli_texts *l)
     free(l->store);
 }
 
-/* Without the spaces around it. */
+/* Cuts off the spaces around a text. */
 static tkl_bytes trim(const char *text)
 {
     text += strspn(text, " ");

@@ -15,9 +15,9 @@ typedef struct cli_texts {
 } cli_texts;
 
 void cli_texts_free(cli_texts *l);
-/* Without the spaces around each. False: out of memory. */
+/* Splits at commas and cuts off the spaces around each text. False: out of memory. */
 bool cli_texts_split(const char *text, cli_texts *l);
-/* All values of an option that may be repeated, with commas between them. */
+/* Adds all values of an option that may be repeated; each value may have commas. */
 int cli_texts_read(const cli_session *cli, const char *name, cli_texts *l);
 
 size_t cli_times_given(const cli_session *cli, const char *name);
@@ -26,7 +26,7 @@ size_t cli_times_given(const cli_session *cli, const char *name);
 int cli_split_kind(const cli_session *cli, const char *name, const char *text, tkl_bytes *kind,
                    const char **value);
 
-/* The text behind the other arguments; "-" is standard input, none is none. */
+/* The text after the other arguments: "-" reads standard input; empty if there is none. */
 int cli_ads_text(cli_session *cli, int index, tkl_bytes *text);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Ad targeting from the shell: pages, and what is shown on them.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 /* ---- Pages --------------------------------------------------------------- */
 
-/* A page and what its parts point into. */
+/* A page and the memory its parts point into. */
 typedef struct given_page {
     tkl_ads_page page;
     cli_texts locations;
@@ -83,35 +84,48 @@ static json_t *why(const tkl_ads_choice *c)
         json_array_append_new(words,
                               json_pack("{s:o, s:f}", "word", cli_json_bytes(c->matches[i].word),
                                         "bonus", c->matches[i].bonus));
-    return json_pack("{s:s, s:f, s:f, s:o, s:o}", "type", tkl_ads_type_name(c->type), "base",
-                     c->base, "bonus", c->bonus, "location", cli_json_present(c->location), "words",
-                     words);
+    return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "type", tkl_ads_type_name(c->type), "rank",
+                     c->rank, "base", c->base, "bonus", c->bonus, "location",
+                     cli_json_present(c->location), "words", words);
 }
 
 /* For people: the words with their bonuses in one line. */
 static json_t *words_line(const tkl_ads_choice *c)
 {
-    char *line = calloc(1, 1);
-    size_t len = 0;
-    for (size_t i = 0; line && i < c->count; i++) {
-        char *word = cli_escape(c->matches[i].word, false);
-        char *longer = word ? realloc(line, len + strlen(word) + 32) : NULL;
-        if (longer) {
-            line = longer;
-            len +=
-                (size_t)sprintf(line + len, "%s%s %+.4g", i ? ", " : "", word, c->matches[i].bonus);
-        }
+    char *line = NULL;
+    size_t size;
+    FILE *to = open_memstream(&line, &size);
+    if (!to)
+        return NULL;
+    for (size_t i = 0; i < c->count; i++) {
+        const tkl_ads_match *match = &c->matches[i];
+        char *word = cli_escape(match->word, false), *bonus = cli_real_text("bonus", match->bonus);
+        fprintf(to, "%s%s %s%s", i ? ", " : "", word ? word : "", match->bonus < 0 ? "" : "+",
+                bonus ? bonus : "");
         free(word);
+        free(bonus);
     }
-    json_t *text = json_string(line && *line ? line : "none");
+    fputs(c->count ? "" : "none", to);
+    fclose(to);
+    json_t *text = json_string(line);
     free(line);
     return text;
 }
 
 static const cli_column choice_columns[] = {
-    {"ad", "ad"},         {"shown", "can be shown"}, {"reason", "reason"}, {"until", "until"},
-    {"target", "target"}, {"score", "score"},        {"base", "base"},     {"bonus", "bonus"},
-    {"type", "type"},     {"location", "location"},  {"words", "words"},   {0},
+    {"ad", "ad"},
+    {"shown", "can be shown"},
+    {"reason", "reason"},
+    {"until", "until"},
+    {"target", "target"},
+    {"score", "score"},
+    {"rank", "rank"},
+    {"base", "base"},
+    {"bonus", "bonus"},
+    {"type", "type"},
+    {"location", "location"},
+    {"words", "words"},
+    {0},
 };
 
 /* Into `result`: all of `why` in one level, for people. */

@@ -14,14 +14,14 @@ static json_t *rate(int64_t events, int64_t views)
     return views > 0 ? json_real((double)events / (double)views) : json_null();
 }
 
-/* What was counted, into a row. Frees nothing. */
+/* Adds the counts to a row. Frees nothing. */
 static void put_counts(json_t *row, const tkl_ads_counts *c)
 {
     json_t *counts =
-        json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:f}", "views", (json_int_t)c->views, "clicks",
-                  (json_int_t)c->clicks, "actions", (json_int_t)c->actions, "click_rate",
+        json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:f, s:f}", "views", (json_int_t)c->views,
+                  "clicks", (json_int_t)c->clicks, "actions", (json_int_t)c->actions, "click_rate",
                   rate(c->clicks, c->views), "action_rate", rate(c->actions, c->views), "spent",
-                  cli_ads_money(c->spent_micros), "ecpm", c->ecpm);
+                  cli_ads_money(c->spent_micros), "ecpm", c->ecpm, "bound", c->bound);
     json_object_update(row, counts);
     json_decref(counts);
 }
@@ -51,6 +51,7 @@ static const cli_column info_columns[] = {
     {"action_rate", "actions per view"},
     {"spent", "spent"},
     {"ecpm", "eCPM"},
+    {"bound", "eCPM it may have"},
     {"words", "words"},
     {0},
 };
@@ -148,6 +149,7 @@ static const cli_column ad_columns[] = {
     {"action_rate", "ACTION RATE"},
     {"spent", "SPENT"},
     {"ecpm", "ECPM"},
+    {"bound", "BOUND"},
     {0},
 };
 
@@ -161,6 +163,7 @@ static const cli_column word_columns[] = {
     {"action_rate", "ACTION RATE"},
     {"spent", "SPENT"},
     {"ecpm", "ECPM"},
+    {"bound", "BOUND"},
     {0},
 };
 
@@ -261,6 +264,7 @@ static const cli_column stats_columns[] = {
     {"ads", "ads"},
     {"closed", "of them, budget spent for now"},
     {"smoothing", "smoothing, views"},
+    {"explore", "explore, percent"},
     {"clicks_per_1k", "clicks per 1000 views (cpc)"},
     {"actions_per_1k", "actions per 1000 views (cpa)"},
     {0},
@@ -277,9 +281,10 @@ int cli_ads_stats(cli_session *cli)
     if (failed)
         return failed;
     json_t *record = json_pack(
-        "{s:o, s:I, s:I, s:o, s:f, s:f}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "ads",
+        "{s:o, s:I, s:I, s:o, s:I, s:f, s:f}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "ads",
         (json_int_t)stats.ads, "closed", (json_int_t)stats.closed, "smoothing",
         stats.smoothing == TKL_NONE ? json_null() : json_integer((json_int_t)stats.smoothing),
-        "clicks_per_1k", stats.clicks_per_1k, "actions_per_1k", stats.actions_per_1k);
+        "explore", (json_int_t)(stats.explore == TKL_NONE ? 0 : stats.explore), "clicks_per_1k",
+        stats.clicks_per_1k, "actions_per_1k", stats.actions_per_1k);
     return cli_print_record(cli, record, stats_columns);
 }

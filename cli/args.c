@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "token.h"
 #include "value.h"
 
 const cli_option cli_globals[] = {
@@ -52,7 +53,7 @@ static const cli_option *find_option(const cli_option *options, const char *name
     return NULL;
 }
 
-static const cli_option *option_of(const cli_session *cli, const char *name, size_t len)
+const cli_option *cli_find_option(const cli_session *cli, const char *name, size_t len)
 {
     const cli_option *own = cli->verb != NULL ? cli->verb->options : NULL;
     const cli_option *option = find_option(own, name, len);
@@ -122,19 +123,22 @@ static const char *check_value(const cli_option *option, cli_given *given)
     case CLI_SIZE:
         return cli_parse_size(given->text, &given->number);
     case CLI_TIME:
-        return cli_parse_time(given->text, &given->number);
+        return cli_parse_time(given->text, CLI_NEXT, &given->number);
+    case CLI_PAST:
+        return cli_parse_time(given->text, CLI_LAST, &given->number);
     case CLI_CHOICE:
         return cli_parse_choice(given->text, option->value);
     case CLI_FLAG:
     case CLI_TEXT:
+    case CLI_TOKEN:
     case CLI_URLS:
         break;
     }
     return NULL;
 }
 
-/* User and password stand before the last "@", behind "://" or, in a mistyped URL, behind ":". Of
- * several URLs all is wiped from the first's to the last's. */
+/* Wipes user and password: the text before the last "@" and after "://" or, in a mistyped URL, ":".
+ * With several URLs it wipes everything from the first password to the last. */
 static void wipe_credentials(char *url)
 {
     char *end = strrchr(url, '@');
@@ -160,6 +164,14 @@ static int keep_urls(cli_session *cli, char *urls)
     return given->text != NULL ? CLI_OK : cli_fail(cli, CLI_FAILURE, "out of memory");
 }
 
+static int keep_token(cli_session *cli, char *word)
+{
+    char *token = NULL;
+    int failed = cli_token_of(cli, word, &token);
+    cli->given[cli->ngiven - 1].text = token;
+    return failed;
+}
+
 static int keep_option(cli_session *cli, const cli_option *option, char *value)
 {
     cli_given given = {.option = option, .text = value};
@@ -175,6 +187,8 @@ static int keep_option(cli_session *cli, const cli_option *option, char *value)
         cli->help = true;
     if (option->kind == CLI_URLS)
         return keep_urls(cli, value);
+    if (option->kind == CLI_TOKEN)
+        return keep_token(cli, value);
     return value != NULL && strcmp(option->name, "url") == 0 ? keep_url(cli, value) : CLI_OK;
 }
 
@@ -184,7 +198,7 @@ static int read_option(cli_session *cli, char *word, char ***next)
 {
     char *name = word + 2, *value = strchr(name, '=');
     size_t len = value != NULL ? (size_t)(value - name) : strlen(name);
-    const cli_option *option = option_of(cli, name, len);
+    const cli_option *option = cli_find_option(cli, name, len);
     if (option == NULL) {
         name[len] = '\0';
         return unknown_option(cli, name);
@@ -226,8 +240,8 @@ static bool is_number(const char *word)
     return isdigit((unsigned char)word[1]) || (word[1] == '.' && isdigit((unsigned char)word[2]));
 }
 
-/* There are no one-letter options but -h. A word with one dash is a mistake, unless it is a number,
- * stands behind "--", or belongs to a verb whose arguments are not ours to judge. */
+/* The only one-letter option is -h. Any other word with one dash is a mistake, unless it is a
+ * number, comes after "--", or belongs to a verb whose arguments may begin with a dash. */
 static int read_dash_word(cli_session *cli, const char *word)
 {
     if (strcmp(word, "-h") == 0 && cli->argc == 0) {
@@ -242,7 +256,7 @@ static int read_dash_word(cli_session *cli, const char *word)
                      word);
 }
 
-/* Mistakes are told as JSON wherever the option stands, behind them too. */
+/* Usage errors are reported as JSON wherever --json is, even after the mistake. */
 static bool wants_json(char **argv)
 {
     for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
@@ -283,7 +297,8 @@ static bool takes_any_number(const cli_session *cli)
     return cli->verb != NULL && cli->verb->args != NULL && strstr(cli->verb->args, "...") != NULL;
 }
 
-/* The specification's word at `*at`, which moves on; false at its end. "--" is none. */
+/* Reads the word of the specification at `*at` and moves on; false at the end. "--" is not a
+ * word. */
 static bool next_word(const char **at, const char **word, size_t *len)
 {
     do {
@@ -294,13 +309,13 @@ static bool next_word(const char **at, const char **word, size_t *len)
     return *len > 0;
 }
 
-/* Whether "--" stands where the specification has it: what follows is another command's. */
+/* Whether "--" is where the specification has it: the words after it belong to another command. */
 static bool has_dashes(const cli_session *cli)
 {
     const char *spec = cli->verb->args, *dashes = spec != NULL ? strstr(spec, " -- ") : NULL, *word;
     size_t len;
     int before = 0;
-    bool more = false; /* "NAME... -- ": so many or more */
+    bool more = false; /* "NAME... -- ": this many or more */
     if (dashes == NULL)
         return true;
     for (; next_word(&spec, &word, &len) && word < dashes; before++)
@@ -309,8 +324,46 @@ static bool has_dashes(const cli_session *cli)
            (more ? cli->before_dashes >= before : cli->before_dashes == before);
 }
 
-int cli_args_check(const cli_session *cli)
+/* Index of the TOKEN in the specification, from 0; -1: there is none. */
+static int place_of_token(const char *spec)
 {
+    const char *word;
+    size_t len;
+    for (int place = 0; next_word(&spec, &word, &len); place++)
+        if ((len == 5 && memcmp(word, "TOKEN", 5) == 0) ||
+            (len == 7 && memcmp(word, "[TOKEN]", 7) == 0))
+            return place;
+    return -1;
+}
+
+/* The TOKEN may come from a file, standard input or TACKLE_TOKEN instead of the command line. A
+ * required TOKEN may be left out if it is the last argument. */
+static int read_token(cli_session *cli)
+{
+    const char *spec = cli->verb->args != NULL ? cli->verb->args : "";
+    const char *inherited = getenv("TACKLE_TOKEN");
+    int place = place_of_token(spec), failed = CLI_OK;
+    bool is_optional = strstr(spec, "[TOKEN]") != NULL;
+    if (place < 0 || place > cli->argc || (place == cli->argc && is_optional))
+        return CLI_OK;
+    if (place < cli->argc)
+        failed = cli_token_of(cli, (char *)cli->argv[place], &cli->token);
+    else if (inherited != NULL && *inherited != '\0') {
+        cli->token = strdup(inherited);
+        cli->argc++;
+    } else
+        return cli_usage(cli, "missing TOKEN, and TACKLE_TOKEN is not set");
+    if (!failed && cli->token == NULL)
+        failed = cli_end(cli, TKL_ENOMEM);
+    cli->argv[place] = cli->token;
+    return failed;
+}
+
+int cli_args_check(cli_session *cli)
+{
+    int failed = read_token(cli);
+    if (failed)
+        return failed;
     const char *spec = cli->verb->args != NULL ? cli->verb->args : "", *word;
     size_t len;
     int seen = 0;
@@ -338,7 +391,7 @@ static const cli_given *last_given(const cli_session *cli, const cli_option *opt
 
 static const cli_given *find_given(const cli_session *cli, const char *name)
 {
-    return last_given(cli, option_of(cli, name, strlen(name)));
+    return last_given(cli, cli_find_option(cli, name, strlen(name)));
 }
 
 bool cli_flag(const cli_session *cli, const char *name)
@@ -371,6 +424,11 @@ int cli_not_negative(const cli_session *cli, const char *name)
                : cli_usage(cli, "invalid --%s: must not be negative", name);
 }
 
+bool cli_is_global(const cli_option *option)
+{
+    return find_option(cli_globals, option->name, strlen(option->name)) == option;
+}
+
 const int64_t *cli_global_number(const cli_session *cli, const char *name)
 {
     const cli_given *given = last_given(cli, find_option(cli_globals, name, strlen(name)));
@@ -380,10 +438,11 @@ const int64_t *cli_global_number(const cli_session *cli, const char *name)
 void cli_args_free(cli_session *cli)
 {
     for (size_t i = 0; i < cli->ngiven; i++)
-        if (cli->given[i].option->kind == CLI_URLS)
+        if (cli->given[i].option->kind == CLI_URLS || cli->given[i].option->kind == CLI_TOKEN)
             free((char *)cli->given[i].text);
     free(cli->given);
     free(cli->argv);
     free(cli->url);
     free(cli->input);
+    free(cli->token);
 }

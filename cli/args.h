@@ -12,13 +12,16 @@
 int cli_args_read(cli_session *cli, int argc, char **argv);
 
 /* Whether the number of arguments suits the verb. */
-int cli_args_check(const cli_session *cli);
+int cli_args_check(cli_session *cli);
 
 void cli_args_free(cli_session *cli);
 
-/* NULL when there is none of that name. */
+/* NULL: there is no such name. */
 const cli_component *cli_find_component(const char *name);
 const cli_verb *cli_find_verb(const cli_component *component, const char *name);
+
+/* An option of the verb, or a global one. */
+const cli_option *cli_find_option(const cli_session *cli, const char *name, size_t len);
 
 /* Usage errors with the nearest name that exists. */
 int cli_unknown_component(const cli_session *cli, const char *name);

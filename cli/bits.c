@@ -183,7 +183,7 @@ static tkl_bits_overflow read_overflow(const cli_session *cli)
     return text[0] == 'w' ? TKL_BITS_WRAP : text[0] == 's' ? TKL_BITS_SATURATE : TKL_BITS_FAIL;
 }
 
-/* One of "get TYPE AT", "set TYPE AT VALUE", "add TYPE AT VALUE"; moves *index behind it. */
+/* Reads "get TYPE AT", "set TYPE AT VALUE" or "add TYPE AT VALUE" and moves *index past it. */
 static int read_field(const cli_session *cli, int *index, tkl_bits_field *field)
 {
     int i = *index;
@@ -202,7 +202,7 @@ static int read_field(const cli_session *cli, int *index, tkl_bits_field *field)
     return failed;
 }
 
-/* What did not fit is null. */
+/* Prints the values; null for a number that did not fit. */
 static int print_values(const cli_session *cli, const tkl_bits_value *values, size_t count)
 {
     json_t *array = json_array();

@@ -23,7 +23,7 @@ static int read_error(const cli_session *cli, double *error)
     return CLI_OK;
 }
 
-/* Of verbs that may make a filter. */
+/* Reads the options of verbs that may create a filter. */
 static int read_options(const cli_session *cli, tkl_bloom_options *options)
 {
     options->fixed = cli_flag(cli, "fixed");
@@ -61,7 +61,7 @@ static int reserve(cli_session *cli)
 
 /* ---- add, exists --------------------------------------------------------- */
 
-/* What is printed about items, in order. */
+/* The output about items, in order. */
 typedef struct report {
     tkl_bloom *bloom;
     json_t *rows; /* with --json */
@@ -92,7 +92,7 @@ static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void
     bool *present = added + count;
     int code = tkl_bloom_add(r->bloom, items, count, added);
     bool full = code == TKL_FULL;
-    if (full) /* what is not in it was refused */
+    if (full) /* items that are not in the filter were refused */
         code = tkl_bloom_exists(r->bloom, items, count, present);
     for (size_t i = 0; code == TKL_OK && i < count; i++) {
         bool refused = full && !present[i];

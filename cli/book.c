@@ -24,12 +24,12 @@ static int open_book(cli_session *cli, const tkl_book_options *options, tkl_book
 
 /* ---- Adding and removing ------------------------------------------------- */
 
-/* What is done with all items. */
+/* The work on all items. */
 typedef struct work {
     tkl_book *book;
     bool removal;
     bool ids;       /* lines begin with an id and a tab */
-    const char *id; /* of the one item; NULL: none */
+    const char *id; /* id of the only item; NULL: none */
     int64_t changed;
     uint64_t seen;
     cli_progress bar;
@@ -108,7 +108,7 @@ static int add(cli_session *cli)
     return failed ? failed : cli_print_count(cli, "added", w.changed);
 }
 
-/* With --id there is no text: the id says it all. */
+/* With --id there is no text: the id is enough. */
 static int remove_by_id(cli_session *cli, const char *id)
 {
     work w = {.removal = true};
@@ -177,7 +177,7 @@ static void print_lines(const tkl_book_answers *page, bool ids)
     }
 }
 
-/* What was found, as an array; with --more as an object that can say whether it was cut off. */
+/* The entries found, as an array; with --more as an object that says whether there are more. */
 static int print_array(cli_session *cli, json_t *found, bool more)
 {
     if (!cli_flag(cli, "more"))
@@ -190,7 +190,7 @@ static int check_more(cli_session *cli)
     return cli_flag(cli, "more") && !cli->json ? cli_usage(cli, "--more is for --json") : CLI_OK;
 }
 
-/* Pages until there are enough; most often one. */
+/* Fetches pages until there are enough entries; usually one. */
 static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *all, bool *more)
 {
     tkl_book_answers *page = NULL, *before = NULL;

@@ -71,6 +71,13 @@ static void print_quoted(tkl_bytes bytes)
     free(text);
 }
 
+static void print_error(tkl_bytes bytes)
+{
+    char *text = cli_escape(bytes, false);
+    printf("(error) %s\n", text != NULL ? text : "");
+    free(text);
+}
+
 static void print_readable(const tkl_reply *reply, int indent)
 {
     switch (tkl_reply_kind(reply)) {
@@ -84,7 +91,7 @@ static void print_readable(const tkl_reply *reply, int indent)
         print_array(reply, indent);
         break;
     case TKL_REPLY_ERROR:
-        printf("(error) %s\n", tkl_reply_str(reply));
+        print_error(tkl_reply_bytes(reply));
         break;
     case TKL_REPLY_NIL:
         puts("(nil)");
@@ -122,7 +129,7 @@ static int print_reply(const cli_session *cli, const tkl_reply *reply)
     return CLI_OK;
 }
 
-/* The arguments, and standard input behind them with --stdin. */
+/* The arguments; with --stdin, standard input is the last one. */
 static int collect(cli_session *cli, const char **argv, size_t *lens, int *argc)
 {
     for (*argc = 0; *argc < cli->argc; ++*argc) {

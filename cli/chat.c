@@ -26,7 +26,7 @@ int cli_chat_open(cli_session *cli, int index, tkl_chat **chat)
 
 /* ---- create -------------------------------------------------------------- */
 
-/* "-": an id is assigned. */
+/* "-": the library makes a new id. */
 static int open_new(cli_session *cli, tkl_chat **chat)
 {
     tkl_client *client = NULL;
@@ -126,16 +126,17 @@ static void print_chats(const cli_session *cli, const tkl_inbox_chats *chats)
         const tkl_inbox_chat *chat = &chats->items[i];
         char *id = cli_escape(chat->id, false);
         if (chat->messages) {
-            printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), id ? id : "",
-                   cli_color(stdout, CLI_PLAIN));
-            cli_print_messages(chat->messages);
+            if (!cli_flag(cli, "raw"))
+                printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), id ? id : "",
+                       cli_color(stdout, CLI_PLAIN));
+            cli_print_messages(cli, chat->messages, CLI_INDENT);
             cli_warn_missed(cli, chat->messages, id);
         }
         free(id);
     }
 }
 
-/* Chats that could not be read are told; the others count. */
+/* Reports chats that could not be read; the other chats are printed. */
 static int warn_unread(const cli_session *cli, const tkl_inbox_chats *chats)
 {
     int failed = CLI_OK;
@@ -146,7 +147,7 @@ static int warn_unread(const cli_session *cli, const tkl_inbox_chats *chats)
     return failed;
 }
 
-/* What cannot be printed is not acknowledged. */
+/* Acknowledges messages only after they were printed. */
 static int print_fetched(cli_session *cli, tkl_inbox *inbox, const tkl_inbox_chats *chats)
 {
     int failed = CLI_OK;
@@ -165,12 +166,12 @@ static int fetch(cli_session *cli)
 {
     tkl_inbox *inbox = NULL;
     tkl_inbox_chats *chats = NULL;
-    int64_t count = cli_number(cli, "count", 100);
-    int failed = open_inbox(cli, &inbox);
-    if (!failed && (count < 1 || count > TKL_MESSAGES_MAX))
-        failed = cli_usage(cli, "--count is from 1 to %d", TKL_MESSAGES_MAX);
+    size_t count;
+    int failed = cli_fetch_count(cli, &count);
+    if (!failed)
+        failed = open_inbox(cli, &inbox);
     if (!failed) {
-        int rc = tkl_inbox_fetch(inbox, (size_t)count, cli_number(cli, "wait", 0), &chats);
+        int rc = tkl_inbox_fetch(inbox, count, cli_number(cli, "wait", 0), &chats);
         failed = cli_end(cli, rc);
         if (rc == TKL_OK || rc == TKL_EMPTY) {
             int printed = print_fetched(cli, inbox, chats);
@@ -187,8 +188,8 @@ static int fetch(cli_session *cli)
 static int print_unread(const cli_session *cli, int64_t unread)
 {
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:o, s:o, s:I}", "member",
-                                             cli_json_bytes(tkl_str(cli->argv[0])), "chat",
+        return cli_print_json(cli, json_pack("{s:o, s:o, s:I}", "name",
+                                             cli_json_bytes(tkl_str(cli->argv[0])), "member",
                                              cli_json_bytes(tkl_str(cli->argv[1])), "unread",
                                              (json_int_t)unread));
     printf("%" PRId64 "\n", unread);
@@ -202,9 +203,9 @@ static int ack(cli_session *cli)
     const char *wrong = cli_parse_integer(cli->argv[2], &id);
     if (wrong)
         return cli_usage(cli, "invalid id '%s': %s", cli->argv[2], wrong);
-    int failed = cli_chat_open(cli, 1, &chat);
+    int failed = cli_chat_open(cli, 0, &chat);
     if (!failed)
-        failed = cli_end(cli, tkl_chat_ack(chat, tkl_str(cli->argv[0]), id, &unread));
+        failed = cli_end(cli, tkl_chat_ack(chat, tkl_str(cli->argv[1]), id, &unread));
     tkl_chat_close(chat);
     return failed ? failed : print_unread(cli, unread);
 }
@@ -355,7 +356,7 @@ static int list(cli_session *cli)
 
 /* ---- limit, drop --------------------------------------------------------- */
 
-/* Reads them, changes those that are given, and prints what holds then. */
+/* Reads the limits, changes those that are given, and prints the result. */
 static int limit(cli_session *cli)
 {
     tkl_chat *chat = NULL;
@@ -400,9 +401,7 @@ static const cli_option send_options[] = {
 };
 
 static const cli_option fetch_options[] = {
-    {"count", CLI_INTEGER, "N", "at most N messages of each chat (default 100)"},
-    {"wait", CLI_DURATION, "DURATION", "wait up to this long for a message (default 0)"},
-    {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},
+    CLI_FETCH_OPTIONS(" of each chat"),
     {0},
 };
 
@@ -448,6 +447,8 @@ static const cli_verb verbs[] = {
         .summary = "print the messages of all its chats that a member has not acknowledged",
         .options = fetch_options,
         .details =
+            "The name of each chat, and behind two blanks its messages: a line with id, time and\n"
+            "sender, then the body, each line of it behind four blanks.\n"
             "Until they are acknowledged, the same messages are fetched again. \"missed\" in JSON\n"
             "is how many were removed unread by a limit. Exit code 1 when there is none. A chat\n"
             "that cannot be read is named on standard error; the others are printed all the same.",
@@ -458,13 +459,13 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "ack",
-        .args = "MEMBER NAME ID",
+        .args = "NAME MEMBER ID",
         .summary = "acknowledge all messages of a chat up to an id; prints how many are left",
         .details =
             "Acknowledging less than before changes nothing. Exit code 1 when no message has\n"
             "this id yet.",
         .example = "chat=$(tackle chat create - ann bob)\n"
-                   "tackle chat ack bob \"$chat\" \"$(tackle chat send \"$chat\" ann hello)\"",
+                   "tackle chat ack \"$chat\" bob \"$(tackle chat send \"$chat\" ann hello)\"",
         .run = ack,
     },
     {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of `tackle chat` share.
+ * Shared by the files of `tackle chat`.
  */
 #ifndef TKL_CLI_CHAT_H
 #define TKL_CLI_CHAT_H

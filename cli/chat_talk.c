@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle chat talk`: a thread prints what comes, the main thread sends what is typed. Either may
- * end the session: the end of standard input, or a chat that is gone. On a terminal it goes on when
- * the server is away: who types sees what was not sent, and can type it again. Lines of a file or a
- * pipe must not get lost unseen: there the session ends.
+ * `tackle chat talk`: a thread prints incoming messages, the main thread sends typed lines. The
+ * session ends at the end of standard input, or when the chat is gone. On a terminal the session
+ * goes on while the server is down: the user sees which lines were not sent, and can type them
+ * again. Lines from a file or a pipe must not get lost unseen, so there the session ends.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,22 +20,24 @@
 
 enum {
     ROOM = 65536,  /* the longest line that is sent as one message */
-    AWAY_MS = 250, /* between two attempts to reach a server that is away */
+    AWAY_MS = 250, /* pause between two attempts to reach a server that is down */
 };
 
 typedef struct talk {
     cli_session *cli;
     tkl_chat *chat;
     tkl_bytes member;
-    pthread_mutex_t sending; /* a message is printed only when its id could be noted as our own */
+    pthread_mutex_t sending; /* held while sending: no message is printed before its id could be
+                                noted as our own */
     int64_t *own;            /* ids that this session has sent and not seen yet */
     size_t own_count;
-    int64_t unacked;   /* printed up to here, and the acknowledgement failed; 0: it did not */
-    bool by_hand;      /* a person types */
-    bool away;         /* the printer has said that the server is away */
+    int64_t unacked;   /* last message that was printed when the acknowledgement failed; 0: it did
+                          not fail */
+    bool by_hand;      /* a person types, on a terminal */
+    bool away;         /* the printer has reported that the server is down */
     atomic_bool over;  /* the printer must end */
     int ended[2];      /* a pipe: the receiving end is readable when the printer has ended */
-    atomic_int result; /* of the printer */
+    atomic_int result; /* result of the printer */
     char line[ROOM];
     size_t line_len;
 } talk;
@@ -47,7 +49,7 @@ static bool sits_out(const talk *t, int rc)
 
 /* ---- Printing ------------------------------------------------------------ */
 
-/* Forgets it if so. */
+/* Whether this session sent the message; then its id is removed from the list. */
 static bool is_own(talk *t, int64_t id)
 {
     for (size_t i = 0; i < t->own_count; i++)
@@ -82,7 +84,7 @@ static void print_others(talk *t, const tkl_messages *messages)
     pthread_mutex_unlock(&t->sending);
 }
 
-/* Prints and acknowledges what there is, or what comes in time. */
+/* Prints and acknowledges unread messages, waiting up to `wait_ms` for one. */
 static int print_next(talk *t, int64_t wait_ms)
 {
     tkl_messages *messages;
@@ -97,7 +99,7 @@ static int print_next(talk *t, int64_t wait_ms)
     return rc;
 }
 
-/* Says it once. */
+/* Reports once that the server is down, and waits a moment. */
 static void wait_for_server(talk *t)
 {
     if (!t->away)
@@ -107,7 +109,8 @@ static void wait_for_server(talk *t)
         usleep(10000);
 }
 
-/* Reported here, since the text of an error belongs to the thread it happened in. */
+/* Runs in the printer thread. Reports its own errors: the text of an error belongs to the thread in
+ * which it happened. */
 static void *print_all(void *arg)
 {
     talk *t = arg;
@@ -155,7 +158,7 @@ static int send_line(talk *t, tkl_bytes line)
     return CLI_OK;
 }
 
-/* Sends the whole lines among what was read, and keeps the rest. `all`: the rest, too. */
+/* Sends the complete lines that were read, and keeps the rest. `all`: sends the rest, too. */
 static int send_lines(talk *t, bool all)
 {
     size_t start = 0;
@@ -175,7 +178,7 @@ static int send_lines(talk *t, bool all)
     return failed;
 }
 
-/* Until the end of standard input, or until the printer ends. */
+/* Sends lines until the end of standard input, or until the printer ends. */
 static int send_all(talk *t)
 {
     struct pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {t->ended[0], POLLIN, 0}};
@@ -212,7 +215,7 @@ static int run(talk *t)
     tkl_resume(client);
     if (failed || t->result)
         return failed ? failed : t->result;
-    int rc = print_next(t, 0); /* what came meanwhile */
+    int rc = print_next(t, 0); /* messages that arrived meanwhile */
     return rc == TKL_EMPTY ? CLI_OK : cli_end(t->cli, rc);
 }
 
@@ -227,7 +230,7 @@ int cli_chat_talk(cli_session *cli)
     pthread_mutex_init(&t->sending, NULL);
     int failed = cli_chat_open(cli, 0, &t->chat);
     if (!failed) {
-        int rc = print_next(t, 0); /* also finds out whether it is a member */
+        int rc = print_next(t, 0); /* also checks that we are a member */
         failed = rc == TKL_EMPTY ? CLI_OK : cli_end(cli, rc);
     }
     if (!failed && pipe(t->ended) != 0)

@@ -3,15 +3,13 @@
  * Three things can happen while a child runs, and one poll() waits for all of them: the child
  * ends or stops, we get a signal, the caller's descriptor becomes readable.
  *
- * The first is reported by a thread of its own in waitid(), because a SIGCHLD handler would have
- * to be shared with whatever else the program runs and pidfds do not tell of stops. It leaves
- * the zombie in place, so the number cannot be somebody else's before we have seen the report.
- * Signals arrive through a pipe that the handler writes: which thread gets them does not matter.
+ * A separate thread in waitid() reports the first: a SIGCHLD handler would have to be shared with
+ * the rest of the program, and pidfds do not report stops. The thread leaves the zombie in place,
+ * so that no other process can get its pid before we have read the report. The signal handler
+ * writes into a pipe, so it does not matter which thread gets a signal.
  */
 #include "child.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,14 +24,15 @@
 
 #include "clock.h"
 #include "environment.h"
+#include "group.h"
 #include "guard.h"
 
 enum {
     LEFTOVER_STEP_MS = 5,
-    DEATH_MS = 1000, /* SIGKILL works at once, but not on what waits for a disk */
+    DEATH_MS = 1000, /* time to die of SIGKILL: a process that waits for a disk takes longer */
 };
 
-/* Milliseconds left as poll() likes them; -1: no end. */
+/* Milliseconds until the deadline, for poll(); -1: no deadline. */
 static int time_left(int64_t deadline)
 {
     int64_t left = deadline - cli_now_ms();
@@ -56,7 +55,7 @@ static void on_signal(int number)
     int reason = errno;
     char byte = (char)number;
     ssize_t n = write(signals[1], &byte, 1);
-    (void)n; /* a full pipe holds thousands that are to be passed on: one less is no loss */
+    (void)n; /* a full pipe holds thousands of signals: losing one does no harm */
     errno = reason;
 }
 
@@ -68,7 +67,8 @@ static bool catch_signals(void)
         return false;
     for (int i = 0; i < PASSED_ON; i++) {
         sigaction(passed_on[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) /* by nohup or a shell's &, meant for the child too */
+        if (before[i].sa_handler != SIG_IGN) /* ignored by nohup or a shell's &: the child ignores
+                                                it, too */
             sigaction(passed_on[i], &action, NULL);
     }
     return true;
@@ -85,8 +85,7 @@ static void release_signals(void)
 
 /* ---- The terminal -------------------------------------------------------- */
 
-/* A process in the background that changes the terminal is stopped by SIGTTOU, unless it blocks
- * it. */
+/* SIGTTOU stops a background process that changes the terminal, unless the process blocks it. */
 static void set_terminal(const cli_child *child, pid_t group, const struct termios *modes)
 {
     sigset_t ttou, old;
@@ -128,8 +127,8 @@ static void open_terminal(cli_child *child)
 
 /* ---- Starting ------------------------------------------------------------ */
 
-/* Handlers become SIG_DFL before any signal can reach them, ours and those of whoever runs us; what
- * is ignored stays ignored. */
+/* Resets all signal handlers to SIG_DFL, ours and those of a program that runs us, before a signal
+ * can reach them. Ignored signals stay ignored. */
 static void reset_signals(const sigset_t *mask)
 {
     struct sigaction action;
@@ -150,7 +149,7 @@ static void set_files(const cli_command *command)
         dup2(command->errors, STDERR_FILENO);
 }
 
-/* Goes on only when told to: by then the group, its guard and the terminal are in place. */
+/* Waits until the parent has set up the group, its guard and the terminal; then goes on. */
 static void be_command(const cli_command *command, int sync, const sigset_t *mask)
 {
     char *const *argv = (char *const *)command->argv;
@@ -166,7 +165,7 @@ static void be_command(const cli_command *command, int sync, const sigset_t *mas
     _exit(n < 0);
 }
 
-/* The password of the server is for us, unless the user wants it otherwise. */
+/* The command does not get the server's password, unless the user asks for it. */
 static char **environment_for(const cli_session *cli, const cli_command *command)
 {
     return cli_environment_without(command->environment,
@@ -205,7 +204,7 @@ static bool fork_command(const cli_session *cli, const cli_command *command, int
     return forked;
 }
 
-/* Why the command could not be executed, or 0: success closes the other end. */
+/* The errno of a failed exec, or 0: a successful exec closes the other end of the pipe. */
 static int let_go(int sync)
 {
     int reason = 0;
@@ -220,7 +219,7 @@ typedef struct report {
     int status;
 } report;
 
-/* The report of an end is the last. */
+/* Reports stops and the end of the child; the end is the last report. */
 static bool report_next(const cli_child *child)
 {
     siginfo_t info;
@@ -267,7 +266,7 @@ static void release(cli_child *child)
         release_signals();
 }
 
-/* Too many processes, files or bytes: another time the command can be run. */
+/* Too many processes or files, or too little memory: the command may work later. */
 static bool is_our_trouble(int reason)
 {
     return reason == EAGAIN || reason == ENOMEM || reason == EMFILE || reason == ENFILE;
@@ -295,7 +294,8 @@ int cli_child_start(const cli_session *cli, const cli_command *command, cli_chil
     if (!fork_command(cli, command, &sync, child))
         return give_up(cli, child, name, errno);
     setpgid(child->pid, child->pid);
-    cli_guard_add(child->pid);
+    cli_guard_add(child->pid, command->grace_ms,
+                  command->until_ms != 0 ? command->until_ms : CLI_GUARD_NEVER);
     if (child->foreground)
         open_terminal(child);
     int reason = let_go(sync);
@@ -323,9 +323,8 @@ static void go_on(const cli_child *child)
     kill(-child->pid, SIGCONT);
 }
 
-/* Stops us and whoever shares our process group, as the terminal would have done had it known
- * about us. Where nobody could wake us up again the kernel does not stop us: then the child goes
- * on at once. */
+/* Stops our process group, as the terminal would have done if we had been in the foreground. The
+ * kernel does not stop us if no process could continue us: then the child goes on at once. */
 static void stop_with(const cli_child *child, int number)
 {
     struct sigaction stop = {.sa_handler = SIG_DFL}, old;
@@ -336,7 +335,7 @@ static void stop_with(const cli_child *child, int number)
     go_on(child);
 }
 
-/* A child that wanted the terminal while we did not have it may have it now: `fg` came between
+/* A child that stopped because it needed the terminal gets it now if we have it: `fg` came between
  * its stop and the report. */
 static void follow_stop(const cli_child *child, int number)
 {
@@ -387,40 +386,15 @@ cli_child_event cli_child_wait(cli_child *child, int wake, int64_t timeout_ms)
 
 /* ---- Ending -------------------------------------------------------------- */
 
-/* Whether the process is of the group, and more than a zombie. */
-static bool lives_in(const char *pid, pid_t group)
-{
-    char path[64], text[512], state = 'Z';
-    int member = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-    text[n] = '\0';
-    const char *name_end = strrchr(text, ')'); /* the name may have any character */
-    if (name_end != NULL)
-        sscanf(name_end + 1, " %c %*d %d", &state, &member);
-    if (file != NULL)
-        fclose(file);
-    return member == group && state != 'Z';
-}
-
 bool cli_child_leaves(const cli_child *child)
 {
     while (waitpid(-child->pid, NULL, WNOHANG) > 0)
-        ; /* orphans are ours when we are the first process of a container */
-    if (kill(-child->pid, 0) != 0)
-        return false;
-    bool found = false; /* or zombies only: not every container has somebody to reap orphans */
-    DIR *processes = opendir("/proc");
-    for (struct dirent *entry; processes != NULL && !found && (entry = readdir(processes)) != NULL;)
-        found = isdigit((unsigned char)entry->d_name[0]) && lives_in(entry->d_name, child->pid);
-    if (processes == NULL)
-        return true;
-    closedir(processes);
-    return found;
+        ; /* we inherit orphans when we are the first process of a container */
+    return cli_group_is_there(child->pid);
 }
 
-/* The leader first, by its watcher; then whatever it leaves behind, whose end nobody reports. */
+/* Waits for the child, which its thread reports, and then for the rest of its group, whose end
+ * nobody reports. */
 static bool wait_for_group(cli_child *child, int64_t deadline)
 {
     while (!child->ended && time_left(deadline) > 0)
@@ -434,7 +408,7 @@ static bool wait_for_group(cli_child *child, int64_t deadline)
 void cli_child_end(cli_child *child, int64_t grace_ms)
 {
     kill(-child->pid, SIGTERM);
-    kill(-child->pid, SIGCONT); /* what is stopped could not obey */
+    kill(-child->pid, SIGCONT); /* a stopped process could not react to SIGTERM */
     if (wait_for_group(child, cli_now_ms() + grace_ms))
         return;
     kill(-child->pid, SIGKILL);

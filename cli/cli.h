@@ -45,8 +45,10 @@ typedef enum cli_kind {
     CLI_DURATION,
     CLI_PERIOD, /* a duration above 0 */
     CLI_SIZE,
-    CLI_TIME,
-    CLI_URLS, /* separated by commas; wiped from the list of processes, since they may hold
+    CLI_TIME,  /* a moment; a time without a day is the next one */
+    CLI_PAST,  /* a moment in the past; a time without a day is the last one */
+    CLI_TOKEN, /* a secret: "-" for standard input, "@FILE" for a file (token.h) */
+    CLI_URLS,  /* separated by commas; wiped from the list of processes, since they may hold
                  passwords */
 } cli_kind;
 
@@ -54,8 +56,9 @@ typedef enum cli_kind {
 typedef struct cli_option {
     const char *name; /* without the dashes */
     cli_kind kind;
-    const char *value;   /* its value in help, "DURATION"; of a choice "a|b|c"; flag: NULL */
-    const char *summary; /* one line; NULL: works, but is not shown */
+    const char *value;   /* its value in help, "DURATION"; the words of a choice, "a|b|c"; NULL: a
+                            flag */
+    const char *summary; /* one line; NULL: the option works, but help does not show it */
 } cli_option;
 
 typedef struct cli_verb {
@@ -81,8 +84,8 @@ typedef struct cli_component {
     const char *summary;
     const cli_verb *verbs; /* ended by a zero entry */
     const cli_step *demo;  /* ended by a zero entry; NULL: none */
-    const char *shared;    /* what people share with others, "locks": on their private server they
-                              do not, which they are told on a terminal; NULL: nothing */
+    const char *shared;    /* what users of this component share with others, "locks": a note on a
+                              terminal says that a private server shares nothing; NULL: no note */
 } cli_component;
 
 /* All components, ended by NULL, in the order of help. */
@@ -96,7 +99,8 @@ extern const cli_option cli_globals[];
 typedef struct cli_given {
     const cli_option *option;
     const char *text; /* as written; NULL for a flag */
-    int64_t number;   /* of integers; durations in ms, sizes in bytes, times in Unix ms */
+    int64_t number;   /* value as a number: integers; durations in ms, sizes in bytes, times in Unix
+                         ms */
 } cli_given;
 
 struct cli_session {
@@ -104,7 +108,7 @@ struct cli_session {
     const cli_verb *verb;           /* NULL until named */
     int argc;                       /* the verb's own arguments, without options */
     const char **argv;              /* ended by NULL */
-    int before_dashes;              /* how many of them stand before "--"; -1: there is none */
+    int before_dashes;              /* number of arguments before "--"; -1: there is no "--" */
     bool json;
     bool help; /* --help was given */
     cli_given *given;
@@ -112,11 +116,14 @@ struct cli_session {
     char *url;          /* NULL until cli_url() */
     bool is_default;    /* the URL is the user's own private server */
     tkl_client *client; /* NULL until cli_connect() */
-    void (*on_event)(const tkl_client_event *event, void *arg); /* of the client; NULL: none */
+    void (*on_event)(const tkl_client_event *event, void *arg); /* on_event of the client; NULL:
+                                                                   none */
     void *event_arg;
     char *input;       /* standard input, once read */
-    int signal;        /* to die of after all is done, so that our parent knows; 0: none */
-    bool signal_heard; /* it was sent to us, and not to a run verb's command instead of us */
+    char *token;       /* the argument TOKEN; NULL: the verb has none */
+    int signal;        /* signal that ends us after all is done, so that our parent sees it; 0:
+                          none */
+    bool signal_heard; /* the signal was sent to us, and not only to the command of a run verb */
 };
 
 /* The client, opened when first asked for. */
@@ -134,12 +141,14 @@ int cli_url(cli_session *cli, const char **url);
 bool cli_flag(const cli_session *cli, const char *name);
 const char *cli_text(const cli_session *cli, const char *name, const char *otherwise);
 int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise);
-/* CLI_USAGE when the option is given and is 0 or less; when it is negative. */
+/* The first returns CLI_USAGE for an option of 0 or less, the second for a negative one. */
 int cli_positive(const cli_session *cli, const char *name);
 int cli_not_negative(const cli_session *cli, const char *name);
 
-/* A global option even if the verb has one of that name, which then stands behind the verb and
- * means something else; NULL: not given. */
+bool cli_is_global(const cli_option *option);
+
+/* A global option, even if the verb has its own option of the same name, which comes after the verb
+ * and means something else; NULL: not given. */
 const int64_t *cli_global_number(const cli_session *cli, const char *name);
 
 /* The argument at the index; standard input to its end when it is missing or "-". */
@@ -154,10 +163,18 @@ int cli_end(const cli_session *cli, int code);
 /* The same; the message begins with where it happened, "line 7". */
 int cli_end_at(const cli_session *cli, int code, const char *where);
 
-/* The same without a word. */
+/* The same without a message. */
 int cli_exit_of(int code);
 
-/* A signal that was caught ends us after all, as the shell expects; the exit code. */
+/* The last thing a program does: ends the guard, writes what is not written yet, and dies of the
+ * session's signal, if there is one. Returns the exit code. */
+int cli_finish(const cli_session *cli, int exit);
+
+/* Ends the program with this exit code at once, even if another thread hangs in a call: flushes the
+ * output, but closes no handle. */
+_Noreturn void cli_leave(const cli_session *cli, int exit);
+
+/* Notes that a caught signal ends us after all, as the shell expects. Returns the exit code. */
 int cli_end_of_signal(cli_session *cli, int number);
 
 /* As cli_end() for a failure, with another text. */
@@ -170,14 +187,15 @@ int cli_fail(const cli_session *cli, int exit, const char *format, ...) TKL_PRIN
  * CLI_NO. */
 int cli_no(const cli_session *cli, int code, const char *format, ...) TKL_PRINTF(3, 4);
 
-/* What was printed says "no" in itself: only with --json a message follows. Returns CLI_NO. */
+/* For an output that already says "no": prints a message only with --json. Returns CLI_NO. */
 int cli_answered_no(const cli_session *cli, int code, const char *message);
 
 /* The same for wrong arguments, with a pointer to --help; returns CLI_USAGE. */
 int cli_usage(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
 
-/* Before something is deleted: CLI_OK with --yes, or when the user agrees on a terminal to a
- * sentence such as "This deletes the queue mails with 12 jobs.". Elsewhere --yes is needed. */
+/* Asks before something is deleted. CLI_OK with --yes, or when the user on a terminal agrees to a
+ * sentence such as "This deletes the queue mails with 12 jobs.". Without a terminal --yes is
+ * required. */
 int cli_confirm(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
 
 #define CLI_YES                                     \

@@ -24,7 +24,7 @@ static int open_config(cli_session *cli, const tkl_config_options *options, tkl_
 
 /* ---- Values -------------------------------------------------------------- */
 
-/* All but the value. NULL: it was dropped. */
+/* All fields except the value. NULL: the configuration was dropped. */
 static json_t *version_json(const cli_session *cli, const tkl_config_value *value)
 {
     json_t *kind = cli_json_bytes(tkl_str(cli->argv[0]));
@@ -37,26 +37,32 @@ static json_t *version_json(const cli_session *cli, const tkl_config_value *valu
                      "author", cli_json_present(value->author));
 }
 
-/* JSON text as it was written, on one line. Strings have no raw line breaks. */
-static void print_text(tkl_bytes text)
+/* JSON text as it was written, on one line and safe for terminals. Strings have no raw line breaks.
+ */
+static int print_text(const cli_session *cli, tkl_bytes text)
 {
-    for (size_t i = 0; i < text.len; i++)
-        putchar(text.data[i] == '\n' || text.data[i] == '\r' ? ' ' : text.data[i]);
+    char *safe = cli_json_safe(text);
+    if (!safe)
+        return cli_end(cli, TKL_ENOMEM);
+    for (const char *at = safe; *at; at++)
+        putchar(*at == '\n' || *at == '\r' ? ' ' : *at);
+    free(safe);
+    return CLI_OK;
 }
 
 /* The value is not parsed: its numbers may have more digits than a double. */
 static int print_object(const cli_session *cli, const tkl_config_value *value)
 {
     json_t *version = version_json(cli, value);
-    char *text = version ? json_dumps(version, 0) : NULL;
+    char *text = version ? cli_json_text(version) : NULL;
     json_decref(version);
     if (!text)
         return cli_print_json(cli, NULL);
     printf("%.*s, \"value\": ", (int)strlen(text) - 1, text);
-    print_text(value ? value->json : tkl_str("null"));
+    int failed = print_text(cli, value ? value->json : tkl_str("null"));
     putchar('}');
     free(text);
-    return CLI_OK;
+    return failed;
 }
 
 static int print_version(const cli_session *cli, const tkl_config_value *value)
@@ -65,7 +71,21 @@ static int print_version(const cli_session *cli, const tkl_config_value *value)
     if (cli->json)
         failed = print_object(cli, value);
     else
-        cli_print_bytes(value ? value->json : tkl_str("(dropped)"));
+        cli_print_bytes(value->json);
+    putchar('\n');
+    return failed;
+}
+
+/* Prints the value on one line, without its line breaks. */
+static int print_change(const cli_session *cli, const tkl_config_value *value)
+{
+    int failed = CLI_OK;
+    if (cli->json)
+        failed = print_object(cli, value);
+    else if (value)
+        failed = print_text(cli, value->json);
+    else
+        fputs("(dropped)", stdout);
     putchar('\n');
     return failed;
 }
@@ -118,7 +138,7 @@ static int read_if_version(const cli_session *cli, int64_t *if_version)
     return CLI_OK;
 }
 
-/* With author and history as the options say. */
+/* Opens with the author and history of the options. */
 static int open_to_set(cli_session *cli, tkl_config **config)
 {
     char host[128] = "", author[255];
@@ -171,23 +191,25 @@ static int get(cli_session *cli)
     return failed;
 }
 
-/* Prints what there is and then every change. */
+/* Prints the current value and then every change. */
 static int watch_changes(cli_session *cli, tkl_config *config)
 {
-    int64_t version = 0, left = cli_number(cli, "max", INT64_MAX);
+    int64_t left = cli_number(cli, "max", INT64_MAX);
     int64_t wait_ms = cli_flag(cli, "wait") ? cli_number(cli, "wait", 0) : -1;
+    tkl_config_value *seen = NULL;
     int failed = CLI_OK;
     while (!failed && left-- > 0) {
         tkl_config_value *value;
-        int rc = tkl_config_watch(config, version, wait_ms, &value);
+        int rc = tkl_config_watch(config, seen, wait_ms, &value);
+        tkl_config_value_free(seen);
+        seen = value;
         if (rc != TKL_OK && rc != TKL_NOTFOUND)
             return cli_end(cli, rc);
-        version = value ? value->version : 0;
-        failed = print_version(cli, value);
+        failed = print_change(cli, value);
         if (!failed)
             failed = cli_flush(cli);
-        tkl_config_value_free(value);
     }
+    tkl_config_value_free(seen);
     return failed;
 }
 

@@ -78,70 +78,189 @@ static int add(cli_session *cli)
 
 /* ---- series -------------------------------------------------------------- */
 
-/* [[start, count], ...], the start in Unix seconds. */
-static json_t *series_json(const tkl_counter_series *series)
+/* Series of several counters, over the same stretch of time. */
+typedef struct chart {
+    size_t count;                /* number of counters */
+    tkl_counter_series **series; /* one for each counter */
+    int64_t every_ms;
+    int64_t start_ms; /* start of the earliest slice of all counters */
+    size_t slices;    /* number of slices since start_ms */
+} chart;
+
+/* The count of a counter in a slice of the chart. False: the counter does not keep slices that old.
+ * A series that was read a moment earlier may end earlier: its count is 0 from there on. */
+static bool count_at(const chart *c, size_t counter, size_t slice, int64_t *count)
+{
+    const tkl_counter_series *series = c->series[counter];
+    int64_t start_ms = c->start_ms + (int64_t)slice * c->every_ms;
+    *count = 0;
+    if (series->count == 0 || start_ms < series->items[0].start_ms)
+        return false;
+    size_t at = (size_t)((start_ms - series->items[0].start_ms) / c->every_ms);
+    if (at < series->count)
+        *count = series->items[at].count;
+    return true;
+}
+
+static void measure_chart(chart *c)
+{
+    int64_t end_ms = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const tkl_counter_series *series = c->series[i];
+        if (series->count == 0)
+            continue;
+        int64_t first = series->items[0].start_ms;
+        int64_t last = series->items[series->count - 1].start_ms;
+        c->start_ms = end_ms == 0 || first < c->start_ms ? first : c->start_ms;
+        end_ms = last + c->every_ms > end_ms ? last + c->every_ms : end_ms;
+    }
+    c->slices = (size_t)((end_ms - (end_ms > 0 ? c->start_ms : 0)) / c->every_ms);
+}
+
+/* [{"time": "...", "counts": [1, null]}, ...]: the start of each slice, and the count of each
+ * counter, in the order of the arguments. */
+static json_t *chart_json(const chart *c)
 {
     json_t *rows = json_array();
-    for (size_t i = 0; i < series->count; i++) {
-        int64_t ms = series->items[i].start_ms;
-        json_t *start =
-            ms % 1000 == 0 ? json_integer((json_int_t)(ms / 1000)) : json_real((double)ms / 1000);
-        json_array_append_new(rows, json_pack("[o, I]", start, (json_int_t)series->items[i].count));
+    for (size_t i = 0; i < c->slices; i++) {
+        int64_t count;
+        json_t *counts = json_array();
+        for (size_t k = 0; k < c->count; k++)
+            json_array_append_new(
+                counts, count_at(c, k, i, &count) ? json_integer((json_int_t)count) : json_null());
+        json_array_append_new(rows, json_pack("{s:o, s:o}", "time",
+                                              cli_json_time(c->start_ms + (int64_t)i * c->every_ms),
+                                              "counts", counts));
     }
     return rows;
+}
+
+/* A field as RFC 4180 has it; on a terminal escaped. */
+static void print_field(const char *text)
+{
+    bool plain = strpbrk(text, ",\"\r\n") == NULL;
+    if (!plain)
+        putchar('"');
+    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
+        cli_print_bytes((tkl_bytes){text, (size_t)(quote - text)});
+        fputs("\"\"", stdout);
+    }
+    cli_print_bytes(tkl_str(text));
+    if (!plain)
+        putchar('"');
+}
+
+static int print_csv(const cli_session *cli, const chart *c)
+{
+    printf("time");
+    for (size_t k = 0; k < c->count; k++) {
+        putchar(',');
+        print_field(cli->argv[k]);
+    }
+    printf("\r\n");
+    for (size_t i = 0; i < c->slices; i++) {
+        int64_t count;
+        json_t *time = cli_json_time(c->start_ms + (int64_t)i * c->every_ms);
+        printf("%s", time != NULL ? json_string_value(time) : "");
+        json_decref(time);
+        for (size_t k = 0; k < c->count; k++) {
+            putchar(',');
+            if (count_at(c, k, i, &count))
+                printf("%" PRId64, count);
+        }
+        printf("\r\n");
+    }
+    return cli_flush(cli);
 }
 
 static int print_lines(const cli_session *cli, const tkl_counter_series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
-        char text[32] = "";
-        time_t seconds = (time_t)(series->items[i].start_ms / 1000);
-        struct tm when;
-        if (localtime_r(&seconds, &when) != NULL)
-            strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when);
-        printf("%s", text);
-        if (series->every_ms % 1000 != 0)
-            printf(".%03d", (int)(series->items[i].start_ms % 1000));
-        printf("  %" PRId64 "\n", series->items[i].count);
+        char text[CLI_TIME_SIZE];
+        cli_time_text(series->items[i].start_ms, text);
+        printf("%s  %" PRId64 "\n", text, series->items[i].count);
     }
     return cli_flush(cli);
 }
 
-static int print_plot(const cli_session *cli, const tkl_counter_series *series)
+/* Prints the name of a counter above its plot, when there are several counters. */
+static void print_title(const cli_session *cli, const chart *c, size_t counter)
 {
-    double *values = calloc(series->count + 1, sizeof *values);
+    if (c->count == 1)
+        return;
+    printf("%s%s", counter > 0 ? "\n" : "", cli_color(stdout, CLI_BOLD));
+    cli_print_bytes(tkl_str(cli->argv[counter]));
+    printf("%s\n", cli_color(stdout, CLI_PLAIN));
+}
+
+/* Plots the counters one below the other, over the same stretch of time. */
+static int print_plots(const cli_session *cli, const chart *c)
+{
+    double *values = calloc(c->slices + 1, sizeof *values);
     if (!values)
         return cli_end(cli, TKL_ENOMEM);
-    for (size_t i = 0; i < series->count; i++)
-        values[i] = (double)series->items[i].count;
-    cli_plot plot = {.values = values, .count = series->count, .every_ms = series->every_ms};
-    if (series->count > 0)
-        plot.start_ms = series->items[0].start_ms;
-    cli_plot_print(&plot, stdout);
+    for (size_t k = 0; k < c->count; k++) {
+        for (size_t i = 0; i < c->slices; i++) {
+            int64_t count;
+            count_at(c, k, i, &count);
+            values[i] = (double)count;
+        }
+        cli_plot plot = {
+            .values = values, .count = c->slices, .every_ms = c->every_ms, .start_ms = c->start_ms};
+        print_title(cli, c, k);
+        cli_plot_print(&plot, stdout);
+    }
     free(values);
     return cli_flush(cli);
 }
 
-static int print_series(const cli_session *cli, const tkl_counter_series *series)
+static int print_chart(const cli_session *cli, const chart *c)
 {
+    int failed = CLI_OK;
     if (cli->json)
-        return cli_print_json(cli, series_json(series));
-    return cli_flag(cli, "plot") ? print_plot(cli, series) : print_lines(cli, series);
+        return cli_print_json(cli, chart_json(c));
+    if (cli_flag(cli, "csv"))
+        return print_csv(cli, c);
+    if (cli_flag(cli, "plot"))
+        return print_plots(cli, c);
+    for (size_t k = 0; !failed && k < c->count; k++) {
+        print_title(cli, c, k);
+        failed = print_lines(cli, c->series[k]);
+    }
+    return failed;
+}
+
+static int read_counter(cli_session *cli, tkl_client *client, const char *name, int64_t every_ms,
+                        tkl_counter_series **series)
+{
+    tkl_counter *counter = NULL;
+    int failed = cli_end(cli, tkl_counter_open(client, tkl_str(name), NULL, &counter));
+    if (!failed)
+        failed = cli_end(cli, tkl_counter_read(counter, every_ms, cli_number(cli, "from", 0),
+                                               cli_number(cli, "to", 0), series));
+    tkl_counter_close(counter);
+    return failed;
 }
 
 static int series_verb(cli_session *cli)
 {
-    tkl_counter *counter = NULL;
-    tkl_counter_series *series = NULL;
-    int failed = open_counter(cli, NULL, &counter);
-    if (!failed)
-        failed = cli_end(cli, tkl_counter_read(counter, cli_number(cli, "every", EVERY_MS),
-                                               cli_number(cli, "from", 0), cli_number(cli, "to", 0),
-                                               &series));
-    if (!failed)
-        failed = print_series(cli, series);
-    tkl_counter_series_free(series);
-    tkl_counter_close(counter);
+    chart c = {.count = (size_t)cli->argc, .every_ms = cli_number(cli, "every", EVERY_MS)};
+    tkl_client *client = NULL;
+    if (cli_flag(cli, "csv") && (cli_flag(cli, "plot") || cli->json))
+        return cli_usage(cli, "one of --csv, --plot and --json");
+    int failed = cli_connect(cli, &client);
+    c.series = calloc(c.count, sizeof(tkl_counter_series *));
+    if (!failed && c.series == NULL)
+        failed = cli_end(cli, TKL_ENOMEM);
+    for (size_t k = 0; !failed && k < c.count; k++)
+        failed = read_counter(cli, client, cli->argv[k], c.every_ms, &c.series[k]);
+    if (!failed) {
+        measure_chart(&c);
+        failed = print_chart(cli, &c);
+    }
+    for (size_t k = 0; c.series != NULL && k < c.count; k++)
+        tkl_counter_series_free(c.series[k]);
+    free(c.series);
     return failed;
 }
 
@@ -190,9 +309,10 @@ static const cli_option add_options[] = {
 
 static const cli_option series_options[] = {
     {"every", CLI_PERIOD, "DURATION", "precision to show (default 60s)"},
-    {"from", CLI_TIME, "TIME", "begin at this time (default: the oldest slice)"},
-    {"to", CLI_TIME, "TIME", "end at this time (default now)"},
+    {"from", CLI_PAST, "TIME", "begin at this time (default: the oldest slice)"},
+    {"to", CLI_PAST, "TIME", "end at this time (default now)"},
     {"plot", CLI_FLAG, NULL, "draw a plot as wide as the terminal"},
+    {"csv", CLI_FLAG, NULL, "print CSV: the time, and a column for each counter"},
     {0},
 };
 
@@ -214,16 +334,21 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "series",
-        .args = "NAME",
+        .args = "NAME...",
         .summary = "the counts of each second, minute, hour or day",
         .options = series_options,
         .details =
-            "Slices begin at multiples of their length since 1970, UTC. With --json\n"
-            "[[start,count],...] in order of time, start in Unix seconds; where nothing was\n"
-            "counted the count is 0.",
+            "TIME is 12:17 (the last one), '10m ago', 'yesterday 14:00', 2026-11-16 or RFC 3339.\n"
+            "Slices begin at multiples of their length since 1970, UTC. With --json an array of\n"
+            "{\"time\": START, \"counts\": [COUNT, ...]} in order of time, a count for each "
+            "counter;\n"
+            "0 where nothing was counted, null (in CSV nothing) for times that a counter does\n"
+            "not keep any more.",
         .example = "tackle counter add hits 3\n"
                    "tackle counter series hits --every 1s --json\n"
-                   "tackle counter series hits --every 60 --plot",
+                   "tackle counter series hits --every 60 --plot\n"
+                   "tackle counter add misses\n"
+                   "tackle counter series hits misses --every 1h --csv",
         .run = series_verb,
     },
     {
@@ -256,7 +381,7 @@ static const cli_verb verbs[] = {
 static const cli_step demo[] = {
     {"One add counts in every second, minute, hour and day at once.",
      "for i in 1 2 3; do tackle counter add hits $i; done; "
-     "tackle counter series hits --every 1d --json | tail -c 20",
+     "tackle counter series hits --every 1d --json | tail -c 60",
      0},
     {"Three seconds of a busy counter, drawn.",
      "for i in 2 5 9 4 7 1; do tackle counter add load $i --every 500ms,1m --samples 12; "

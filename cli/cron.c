@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * When a cron expression comes: to look at one before it is used. Asks no server.
+ * Shows the next times of a cron expression, to check it before use. Asks no server.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,8 @@ static json_t *row(const cli_session *cli, int64_t ms)
     struct tm local;
     time_t at = (time_t)(ms / 1000);
     localtime_r(&at, &local);
-    if (!cli->json) {
-        strftime(text, sizeof text, "%a %Y-%m-%d %H:%M %z", &local);
-        return json_pack("{s:s}", "time", text);
-    }
-    size_t length = strftime(text, sizeof text - 1, "%Y-%m-%dT%H:%M:%S%z", &local);
+    size_t length = strftime(text, sizeof text - 1,
+                             cli->json ? "%Y-%m-%dT%H:%M:%S%z" : "%a %Y-%m-%dT%H:%M:%S%z", &local);
     memmove(text + length - 1, text + length - 2, 3); /* +0100: RFC 3339 has a colon in it */
     text[length - 2] = ':';
     return json_pack("{s:s}", "time", text);

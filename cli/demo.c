@@ -14,9 +14,9 @@
 #include "child.h"
 #include "out.h"
 
-/* ---- Its own small world ------------------------------------------------- */
+/* ---- A private server and PATH ------------------------------------------- */
 
-/* Steps find this very program as `tackle`, whatever else is installed. */
+/* Puts this program first in PATH as `tackle`, so that steps run it and no installed version. */
 static int put_on_path(cli_session *cli)
 {
     char self[PATH_MAX], *path = NULL;
@@ -33,7 +33,7 @@ static int put_on_path(cli_session *cli)
     return CLI_OK;
 }
 
-/* The server ends with us, however we end; the steps reach it by its socket. */
+/* Starts a server that ends when we end, for any reason; steps reach it by its socket. */
 static int start_server(cli_session *cli, tkl_client **server)
 {
     tkl_reply *reply = NULL;
@@ -74,12 +74,12 @@ static void remove_directory(const char *directory)
     char url[PATH_MAX];
     snprintf(url, sizeof url, "embedded:%s", directory);
     int code = tkl_server_stop(url);
-    (void)code; /* not running is what we want */
+    (void)code; /* it is fine if it does not run */
     nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Between steps a signal is noted, so that the clean-up takes place; while one runs it goes to
- * the step. */
+/* Between steps we only note a signal, so that the clean-up takes place; during a step the signal
+ * goes to the step. */
 static volatile sig_atomic_t interrupted;
 
 static void note_signal(int number)

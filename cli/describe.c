@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables for other readers than people at a terminal: bash completion and the man page.
+ * Prints the tables of verbs and options for bash completion and the man page.
  */
 #include <stdlib.h>
 
 #include "help.h"
+#include "token.h"
 
 /* ---- Bash completion ----------------------------------------------------- */
 
@@ -86,6 +87,10 @@ static void man_verb(FILE *stream, const cli_component *component, const cli_ver
     if (verb->details != NULL) {
         fputs(".PP\n", stream);
         print_roff(stream, verb->details);
+    }
+    if (cli_takes_token(verb)) {
+        fputs(".PP\n", stream);
+        print_roff(stream, cli_token_help);
     }
     man_options(stream, verb->options);
     fputs(".PP\n.RS\n.EX\n", stream);

@@ -2,15 +2,19 @@
  *
  * How verbs end: exit codes and messages, and the question before something is deleted.
  */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "guard.h"
 #include "out.h"
+#include "wording.h"
 
-/* "tackle: lock run: ", as far as it is known what runs. */
+/* Prints "tackle: lock run: ", without the parts that are not known yet. */
 static void print_prefix(const cli_session *cli)
 {
     fprintf(stderr, "tackle: ");
@@ -30,14 +34,14 @@ static void print_json(const char *name, const char *message, const char *field,
     json_t *value = json_pack("{s:s, s:s}", "error", name, "message", clean ? clean : "");
     if (field != NULL)
         json_object_set(value, field, more);
-    char *text = value != NULL ? json_dumps(value, 0) : NULL;
+    char *text = value != NULL ? cli_json_text(value) : NULL;
     fprintf(stderr, "%s\n", text != NULL ? text : "{\"error\": \"TKL_ENOMEM\"}");
     free(text);
     json_decref(value);
     free(clean);
 }
 
-/* Control characters in what a server said must not reach the terminal. */
+/* Control characters in messages of a server must not reach the terminal. */
 static void print_text(const cli_session *cli, const char *message)
 {
     char *clean = cli_escape(tkl_str(message), false);
@@ -56,7 +60,7 @@ static void report(const cli_session *cli, const char *name, const char *message
     putc('\n', stderr);
 }
 
-/* The name of a code that stands for an exit code, for failures that are not the library's. */
+/* The name of the code for an exit code, for failures outside the library. */
 static const char *name_of_exit(int exit)
 {
     switch (exit) {
@@ -79,14 +83,14 @@ static const char *name_of_exit(int exit)
     }
 }
 
-/* To be freed; NULL: out of memory. */
+/* The caller frees the result. NULL: out of memory. */
 static char *format_text(const char *format, va_list list)
 {
     char *text = NULL;
     return vasprintf(&text, format, list) >= 0 ? text : NULL;
 }
 
-/* Reports what a format and its arguments say, under the name of a code. */
+/* Reports a formatted message under the name of a code. */
 static void report_format(const cli_session *cli, const char *name, const char *format,
                           va_list list)
 {
@@ -150,36 +154,39 @@ int cli_exit_of(int code)
     return CLI_FAILURE;
 }
 
-/* The library's text says more than the code, where it has one. */
-static const char *message_of(int code)
+/* The library's message if there is one, else the text of the code. The caller frees it. NULL: out
+ * of memory. */
+static char *message_of(const cli_session *cli, int code)
 {
-    const char *detail = tkl_errmsg();
-    return *detail != '\0' ? detail : tkl_strerror(code);
+    const char *detail = tkl_errmsg(), *text = *detail != '\0' ? detail : tkl_strerror(code);
+    return code == TKL_EINVAL ? cli_reword(cli, text) : strdup(text);
 }
 
 int cli_end(const cli_session *cli, int code)
 {
+    char *message = code != TKL_OK ? message_of(cli, code) : NULL;
     if (code != TKL_OK)
-        report(cli, tkl_codename(code), message_of(code));
+        report(cli, tkl_codename(code), message != NULL ? message : tkl_strerror(code));
+    free(message);
     return cli_exit_of(code);
 }
 
 int cli_end_at(const cli_session *cli, int code, const char *where)
 {
-    char *text = NULL;
     if (code == TKL_OK)
         return CLI_OK;
-    if (asprintf(&text, "%s: %s", where, message_of(code)) < 0)
-        return cli_end(cli, code);
-    report(cli, tkl_codename(code), text);
-    free(text);
+    char *message = message_of(cli, code);
+    cli_fail_with(cli, code, "%s: %s", where, message != NULL ? message : tkl_strerror(code));
+    free(message);
     return cli_exit_of(code);
 }
 
 int cli_end_with(const cli_session *cli, int code, const char *field, json_t *value)
 {
-    if (code != TKL_OK && cli->json)
-        print_json(tkl_codename(code), message_of(code), field, value);
+    char *message = code != TKL_OK && cli->json ? message_of(cli, code) : NULL;
+    if (message != NULL)
+        print_json(tkl_codename(code), message, field, value);
+    free(message);
     json_decref(value);
     return cli->json ? cli_exit_of(code) : cli_end(cli, code);
 }
@@ -198,6 +205,31 @@ int cli_end_of_signal(cli_session *cli, int number)
     cli->signal = number;
     cli->signal_heard = true;
     return 128 + number;
+}
+
+/* ---- The end of the program ---------------------------------------------- */
+
+/* When Ctrl-C ended a command that had the terminal, our parent did not get the signal. So we send
+ * it to our process group now: a shell script ends with `tackle lock run COMMAND` as it would with
+ * the command alone. */
+static void die_of_signal(const cli_session *cli)
+{
+    signal(cli->signal, SIG_DFL);
+    kill(cli->signal_heard ? getpid() : 0, cli->signal);
+}
+
+int cli_finish(const cli_session *cli, int exit)
+{
+    cli_guard_stop();
+    int unwritten = cli_flush(cli);
+    if (cli->signal != 0)
+        die_of_signal(cli);
+    return unwritten ? unwritten : exit;
+}
+
+void cli_leave(const cli_session *cli, int exit)
+{
+    _exit(cli_finish(cli, exit));
 }
 
 /* ---- Asking before something is deleted ---------------------------------- */

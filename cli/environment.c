@@ -17,7 +17,7 @@ static bool is_one_of(const char *entry, const char *const *names, size_t count)
     return false;
 }
 
-/* "NAME=value" at `*at`, which moves on; false when out of memory. */
+/* Adds "NAME=value" at `*at` and moves on; false when out of memory. */
 static bool add(char ***at, const char *name, tkl_bytes value)
 {
     if (value.len == 0 || memchr(value.data, '\0', value.len) != NULL)
@@ -30,7 +30,7 @@ static bool add(char ***at, const char *name, tkl_bytes value)
     return true;
 }
 
-/* Those that were made here stand first. */
+/* New variables come first, so that cli_environment_free() finds them. */
 char **cli_environment_new(const char *const *names, const tkl_bytes *values, size_t count)
 {
     size_t inherited = 0;

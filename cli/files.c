@@ -2,6 +2,8 @@
  *
  * Files through the server, from the shell: the table of verbs.
  */
+#include <string.h>
+
 #include "files.h"
 
 int cli_files_open(cli_session *cli, const tkl_files_options *options, tkl_files **files)
@@ -10,6 +12,38 @@ int cli_files_open(cli_session *cli, const tkl_files_options *options, tkl_files
     int failed = cli_connect(cli, &client);
     return failed ? failed
                   : cli_end(cli, tkl_files_open(client, tkl_str(cli->argv[0]), options, files));
+}
+
+static bool has_option(const cli_session *cli, const char *name)
+{
+    const cli_option *option = cli->verb->options;
+    while (option->name && strcmp(option->name, name) != 0)
+        option++;
+    return option->name;
+}
+
+int cli_files_check(cli_session *cli)
+{
+    static const int64_t day_ms = 86400000, most_ms = 3660 * day_ms;
+    static const struct {
+        const char *option;
+        int64_t least, most;
+        const char *text;
+    } ranges[] = {
+        {"limit", TKL_FILES_LIMIT_MIN, INT64_C(1) << 50, "from 4kb to 1024tb"},
+        {"lease", 100, day_ms, "from 100ms to 1d"},
+        {"ttl", 1, most_ms, "up to 3660d"},
+        {"resume", 0, most_ms, "up to 3660d"},
+        {"drop-after", 1, most_ms, "up to 3660d"},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (!has_option(cli, ranges[i].option))
+            continue;
+        int64_t value = cli_number(cli, ranges[i].option, ranges[i].least);
+        if (value < ranges[i].least || value > ranges[i].most)
+            return cli_usage(cli, "invalid --%s: must be %s", ranges[i].option, ranges[i].text);
+    }
+    return CLI_OK;
 }
 
 static const cli_option send_options[] = {
@@ -52,6 +86,7 @@ static const cli_verb verbs[] = {
             "Without a path, or for -, standard input is sent; it needs a --name. While the\n"
             "channel is full, the command waits, and says for whom. Called again after it was\n"
             "interrupted, it goes on where it was: what was sent is not sent again.\n"
+            "Two paths with one last part are refused: use --name, one by one.\n"
             "Exit code 1 when a file changed while it was sent: no receiver gets it.",
         .example = "date >report.txt\n"
                    "tackle files send logs --to a,b report.txt\n"
@@ -66,7 +101,8 @@ static const cli_verb verbs[] = {
         .details =
             "A file is put in place once its checksum is right, and replaces what had its name.\n"
             "Called again after it was interrupted, the command goes on where it was. If two\n"
-            "processes receive under one name, the earlier one ends.\n"
+            "processes receive under one name, the earlier one ends. A file that something is in\n"
+            "the way of is reported and waits for the next call; the others are received.\n"
             "Exit code 1 when nothing came.",
         .example = "date >report.txt\n"
                    "mkdir -p inbox\n"

@@ -83,7 +83,7 @@ static int print_part(const cli_session *cli, json_t *rows, const cli_column *co
     return cli_print_rows(cli, rows, columns);
 }
 
-/* For people: who is there in words, and how long who is gone has been. */
+/* For people: says whether a receiver is there, or how long it has been gone. */
 static json_t *receiver_rows(const tkl_files_info *info)
 {
     json_t *array = json_array();

@@ -3,6 +3,7 @@
  * `tackle files send` and `tackle files receive`.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,13 @@ typedef struct moving {
     cli_session *cli;
     cli_files_bar bar;
     bool lines;         /* stdout is for lines */
-    bool stream;        /* what is sent cannot be read again */
-    int told;           /* code of the first failure that was told; TKL_OK: none */
-    bool failed_output; /* stdout does not take more */
+    size_t pending;     /* bytes of whole lines that stdout has not written yet */
+    bool stream;        /* the source is a stream, which cannot be read again */
+    int told;           /* code of the first failure that was reported; TKL_OK: none */
+    bool failed_output; /* writing to stdout failed */
 } moving;
 
-/* ---- What is told on the way --------------------------------------------- */
+/* ---- Reports on the way -------------------------------------------------- */
 
 static void show_progress(const tkl_files_progress *progress, void *arg)
 {
@@ -31,23 +33,25 @@ static void show_progress(const tkl_files_progress *progress, void *arg)
 
 static json_t *outcome_json(const tkl_files_outcome *o)
 {
-    json_t *object = json_pack("{s:o, s:o, s:I, s:b, s:o, s:o}", "name", cli_json_bytes(o->name),
-                               "path", cli_json_present(tkl_str(o->path)), "size",
-                               (json_int_t)o->size, "resumed", o->resumed, "error",
-                               o->code == TKL_OK ? json_null() : json_string(tkl_codename(o->code)),
-                               "message", cli_json_present(tkl_str(o->message)));
+    json_t *object =
+        json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "name", cli_json_present(o->name), "path",
+                  cli_json_present(tkl_str(o->path)), "size",
+                  o->size >= 0 ? json_integer(o->size) : json_null(), "resumed", o->resumed,
+                  "error", o->code == TKL_OK ? json_null() : json_string(tkl_codename(o->code)),
+                  "message", cli_json_present(tkl_str(o->message)));
     return object;
 }
 
-/* Most messages name the file already. */
+/* Names a source by its path, and a received file by its name, which the server may have lost. */
 static void tell_failure(moving *m, const tkl_files_outcome *o)
 {
-    if (o->code == TKL_EINTR) /* the end says so */
+    if (o->code == TKL_EINTR) /* reported when the command ends */
         return;
-    char *name = cli_escape(o->name, false), *text = cli_escape(tkl_str(o->message), false);
-    bool named = name && text && strstr(text, name);
-    fprintf(stderr, "tackle: files %s: %s%s%s\n", m->cli->verb->name, named || !name ? "" : name,
-            named ? "" : ": ", text ? text : "");
+    bool sent = m->cli->verb->run == cli_files_send;
+    char *name = cli_escape(sent && *o->path ? tkl_str(o->path) : o->name, false);
+    char *text = cli_escape(tkl_str(o->message), false);
+    fprintf(stderr, "tackle: files %s: %s%s%s\n", m->cli->verb->name, name ? name : "",
+            name && *name ? ": " : "", text ? text : "");
     free(name);
     free(text);
     m->told = m->told == TKL_OK ? o->code : m->told;
@@ -91,7 +95,7 @@ static void cancel(void *client)
     tkl_interrupt(client);
 }
 
-/* A signal ends us as it would have, but in good order. */
+/* A signal ends the call cleanly; then we die of that signal. */
 static int end(moving *m, int rc)
 {
     cli_files_bar_clear(&m->bar);
@@ -179,7 +183,7 @@ static int send_files(cli_session *cli, tkl_files *files, const tkl_bytes *to, s
     int failed = cli_patience_begin(cli, cancel, cli->client);
     if (failed)
         return failed;
-    cli_files_bar_start(&m.bar);
+    cli_files_bar_start(&m.bar, cli);
     failed = end(&m, tkl_files_send(files, to, to_count, sources, count, &options, &totals));
     cli_patience_end();
     return failed ? failed : print_sent(&m, &totals);
@@ -196,7 +200,7 @@ int cli_files_send(cli_session *cli)
                                  .ttl_ms = cli_number(cli, "ttl", 0),
                                  .lease_ms = cli_number(cli, "lease", 0),
                                  .resume_ms = resume > 0 ? resume : TKL_NONE};
-    int failed = cli_positive(cli, "limit");
+    int failed = cli_files_check(cli);
     if (!failed)
         failed = read_receivers(cli, &to, &to_count);
     if (!failed)
@@ -213,15 +217,34 @@ int cli_files_send(cli_session *cli)
 
 /* ---- receive ------------------------------------------------------------- */
 
-/* With --json an object for each line. */
+/* Lines are written whole: a pipe takes up to PIPE_BUF bytes at once or not at all, so a process
+ * that is killed leaves no half line behind. A longer line is written alone. */
+static void make_room(moving *m, size_t len)
+{
+    if (m->pending > 0 && m->pending + len > PIPE_BUF) {
+        fflush(stdout);
+        m->pending = 0;
+    }
+    m->pending += len;
+}
+
+/* Bounds for the size of a JSON object: bytes for each byte of its line, and around the line. */
+enum { JSON_BYTES = 6, JSON_AROUND = 16 };
+
 static int print_line(tkl_bytes line, void *arg)
 {
     moving *m = arg;
-    if (m->cli->json)
-        return cli_print_json(m->cli, json_pack("{s:o}", "text", cli_json_bytes(line))) != CLI_OK;
-    if (line.len > 0)
-        fwrite(line.data, 1, line.len, stdout);
-    putchar('\n');
+    make_room(m, m->cli->json ? JSON_BYTES * line.len + JSON_AROUND : line.len + 1);
+    if (m->cli->json) {
+        if (cli_print_json(m->cli, json_pack("{s:o}", "text", cli_json_bytes(line))) != CLI_OK)
+            return 1;
+    } else {
+        if (line.len > 0)
+            fwrite(line.data, 1, line.len, stdout);
+        putchar('\n');
+    }
+    if (m->pending > PIPE_BUF)
+        make_room(m, 0);
     if (ferror(stdout))
         m->failed_output = true;
     return m->failed_output;
@@ -230,6 +253,7 @@ static int print_line(tkl_bytes line, void *arg)
 static int flush_lines(void *arg)
 {
     moving *m = arg;
+    m->pending = 0;
     if (!m->failed_output && cli_flush(m->cli) != CLI_OK)
         m->failed_output = true;
     return m->failed_output;
@@ -250,7 +274,9 @@ static int receive_files(cli_session *cli, tkl_files *files)
     int failed = cli_patience_begin(cli, cancel, cli->client);
     if (failed)
         return failed;
-    cli_files_bar_start(&m.bar);
+    cli_files_bar_start(&m.bar, cli);
+    if (m.lines) /* up to PIPE_BUF bytes stay in the buffer until it is flushed */
+        setvbuf(stdout, NULL, _IOFBF, (size_t)4 * PIPE_BUF);
     int rc = tkl_files_receive(files, tkl_str(cli_text(cli, "as", "")), &options,
                                cli_number(cli, "wait", -1), NULL);
     failed = end(&m, rc);
@@ -264,7 +290,9 @@ int cli_files_receive(cli_session *cli)
     tkl_files_options options = {.lease_ms = cli_number(cli, "lease", 0)};
     if (!*cli_text(cli, "as", ""))
         return cli_usage(cli, "--as names the receiver");
-    int failed = cli_files_open(cli, &options, &files);
+    int failed = cli_files_check(cli);
+    if (!failed)
+        failed = cli_files_open(cli, &options, &files);
     if (!failed)
         failed = receive_files(cli, files);
     tkl_files_close(files);

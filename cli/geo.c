@@ -86,7 +86,7 @@ static int add(cli_session *cli)
 
 /* ---- About places -------------------------------------------------------- */
 
-/* The names behind the first argument; free(). */
+/* The names after the first argument; the caller calls free(). */
 static tkl_bytes *names_of(const cli_session *cli)
 {
     tkl_bytes *names = calloc((size_t)cli->argc, sizeof *names);

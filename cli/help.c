@@ -7,6 +7,7 @@
 #include "args.h"
 #include "out.h"
 #include "table.h"
+#include "token.h"
 
 /* ---- Pieces -------------------------------------------------------------- */
 
@@ -15,7 +16,7 @@ static void print_heading(FILE *stream, const char *text)
     fprintf(stream, "\n%s%s%s\n", cli_color(stream, CLI_BOLD), text, cli_color(stream, CLI_PLAIN));
 }
 
-/* Each line of the text, two columns to the right. */
+/* Prints each line of the text, indented by two columns. */
 static void print_indented(FILE *stream, const char *text)
 {
     while (*text != '\0') {
@@ -55,7 +56,7 @@ static void add_row(cli_table *table, const char *name, const char *summary)
     cli_table_add(table, strdup(summary), false);
 }
 
-/* The words of a choice stand where its value would, or, when they are many, before the summary. */
+/* Prints the words of a choice in place of its value or, if they are many, before the summary. */
 static void add_option(cli_table *table, const cli_option *option)
 {
     enum { WORDS_MAX = 40 };
@@ -106,6 +107,7 @@ static void help_command(FILE *stream)
     print_heading(stream, "Options, anywhere before --");
     print_options(stream, cli_globals);
     fputs("\nDurations: 250ms 10s 5m 1h30m 2d 1w, a bare number is seconds. Sizes: 64kb 256mb.\n"
+          "Times: 12:17, '10m ago', 'in 10m', 'yesterday 14:00', 2026-11-16, 2026-11-16T14:00Z.\n"
           "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable or not\n"
           "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"
           "'tackle COMMAND [VERB] --help' explains it, with an example.\n",
@@ -130,6 +132,8 @@ static void help_verb(FILE *stream, const cli_component *component, const cli_ve
     fputs("\n", stream);
     if (verb->details != NULL)
         fprintf(stream, "\n%s\n", verb->details);
+    if (cli_takes_token(verb))
+        fprintf(stream, "\n%s\n", cli_token_help);
     if (has_options(verb)) {
         print_heading(stream, "Options");
         print_options(stream, verb->options);
@@ -151,7 +155,7 @@ void cli_help(FILE *stream, const cli_component *component, const cli_verb *verb
 
 /* ---- The component ------------------------------------------------------- */
 
-/* The invocation as if it were of the component in question: for the right usage errors. */
+/* Makes the invocation look like one of that component, for the right usage errors. */
 static int explain(cli_session subject, int argc, const char **argv)
 {
     subject.component = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Help in its three depths, made from the tables.
+ * Help for the command, a component or a verb, made from the tables.
  */
 #ifndef TKL_CLI_HELP_H
 #define TKL_CLI_HELP_H
@@ -9,7 +9,8 @@
 
 #include "cli.h"
 
-/* Of the verb; of the component when `verb` is NULL; of the command when both are. */
+/* Prints the help of the verb; of the component if `verb` is NULL; of the command if both are
+ * NULL. */
 void cli_help(FILE *stream, const cli_component *component, const cli_verb *verb);
 
 /* "tackle lock run [OPTION...] NAME -- COMMAND [ARG...]" */

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "guard.h"
 #include "out.h"
 #include "patience.h"
+#include "release.h"
 
 enum {
     GRACE_MS = 10000,
@@ -57,7 +59,7 @@ static char *describe_holder(const tkl_holder *holder)
     return text;
 }
 
-/* Who holds it, as a sentence; the caller frees. NULL: not known. */
+/* Names the holder in a sentence, which the caller frees. NULL: not known. */
 static char *describe_holders(const cli_hold *hold, const tkl_holders *holders)
 {
     char *text = NULL, since[CLI_DURATION_SIZE];
@@ -76,7 +78,7 @@ static char *describe_holders(const cli_hold *hold, const tkl_holders *holders)
     return n >= 0 ? text : NULL;
 }
 
-/* How many stand in line before this process; -1: it does not. */
+/* Number of waiters before this process in the line; -1: it is not in the line. */
 static int64_t waiters_before_us(const tkl_holders *holders)
 {
     for (size_t i = 0; i < holders->line_count; i++)
@@ -114,7 +116,7 @@ static int give_back(cli_session *cli, const cli_hold *hold, int code)
     return cli_end_of_signal(cli, cli_patience_signal());
 }
 
-/* It is busy: says by whom. */
+/* Reports that it is busy, and who holds it. */
 static int end_busy(const cli_session *cli, const cli_hold *hold)
 {
     tkl_holders *holders = NULL;
@@ -143,7 +145,7 @@ int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms)
 
 /* ---- The command --------------------------------------------------------- */
 
-/* A fence or token of an outer `run` must not be taken for ours. */
+/* Removes the fence and token of an outer `run`, which are not ours. */
 static void set_environment(const cli_session *cli, const cli_hold *hold)
 {
     char token[TKL_TOKEN_SIZE], fence[24];
@@ -169,48 +171,86 @@ static void say_lost(const cli_session *cli, const char *consequence)
     free(name);
 }
 
-/* Waits for the command's end, or brings it about; whether what we hold was lost before. */
+/* The moment by which the command must have ended if we die. If the guard does not know the last
+ * renewal yet, the lease ends even later. */
+static int64_t end_of_lease(const cli_session *cli, const cli_hold *hold)
+{
+    return cli_guard_end_of(cli_hold_lease(cli), hold->kind->left_ms(hold->handle));
+}
+
+/* Waits for the command to end. When the hold is lost, ends the command, or lets it run on if the
+ * options say so. Returns whether the hold was lost. */
 static bool watch_command(const cli_session *cli, const cli_hold *hold, cli_child *child)
 {
-    if (cli_child_wait(child, hold->lost, -1) == CLI_CHILD_ENDED)
+    int64_t step = cli_hold_lease(cli) / 10 + 1;
+    cli_child_event event;
+    while ((event = cli_child_wait(child, hold->lost, step)) == CLI_CHILD_TIMEOUT)
+        cli_guard_until(child->pid, end_of_lease(cli, hold));
+    if (event == CLI_CHILD_ENDED)
         return false;
     if (is_deadly(cli)) {
         say_lost(cli, "ending the command");
         cli_child_end(child, cli_number(cli, "grace", GRACE_MS));
     } else {
         say_lost(cli, "the command goes on without it");
+        cli_guard_until(child->pid, CLI_GUARD_NEVER);
         cli_child_wait(child, -1, -1);
     }
+    cli_guard_settle();
     return true;
 }
 
-/* Whether it was not ours any more. */
-static bool release(const cli_session *cli, const cli_hold *hold)
+/* Releases the hold; returns whether it was not ours any more. If the server does not answer, ends
+ * the program with the exit code: closing the handle would wait for the server again. */
+static bool release(const cli_session *cli, const cli_hold *hold, int exit)
 {
-    int code = hold->kind->release(hold->handle);
+    const char *message;
+    int code = cli_release_soon(hold->kind->release, hold->handle, &message);
+    if (code == TKL_OK || code == TKL_NOTOWNER)
+        cli_guard_settle();
     if (code == TKL_NOTOWNER)
         say_lost(cli, "the command ended without it");
-    else if (code != TKL_OK)
-        cli_fail(cli, CLI_OK, "not released, it ends with its lease: %s", tkl_errmsg());
+    else if (code != TKL_OK) {
+        cli_fail(cli, CLI_OK, "not released yet, it ends with its lease at the latest: %s",
+                 message);
+        cli_leave(cli, exit);
+    }
     return code == TKL_NOTOWNER;
+}
+
+static int run_started(cli_session *cli, const cli_hold *hold, cli_child *child)
+{
+    if (cli_patience_signal() != 0) /* the signal came before the child could get it */
+        kill(-child->pid, cli_patience_signal());
+    bool lost = watch_command(cli, hold, child);
+    int exit = cli_child_close(cli, child);
+    if (!lost)
+        lost = release(cli, hold, exit);
+    return lost && is_deadly(cli) ? CLI_LOST : exit;
 }
 
 static int run_command(cli_session *cli, const cli_hold *hold)
 {
+    const char *const words[] = {"release", "--", cli->argv[0], "-", NULL};
+    int64_t grace_ms = cli_number(cli, "grace", GRACE_MS);
+    char token[TKL_TOKEN_SIZE];
     cli_child child;
-    cli_command command = {.argv = &cli->argv[1], .foreground = true};
-    int failed = cli_child_start(cli, &command, &child);
-    if (failed) {
-        hold->kind->release(hold->handle);
-        return failed;
-    }
-    if (cli_patience_signal() != 0) /* it came before the child could have it */
-        kill(-child.pid, cli_patience_signal());
-    bool lost = watch_command(cli, hold, &child);
-    int exit = cli_child_close(cli, &child);
-    if (!lost)
-        lost = release(cli, hold);
-    return lost && is_deadly(cli) ? CLI_LOST : exit;
+    cli_release plan;
+    cli_command command = {
+        .argv = &cli->argv[1],
+        .foreground = true,
+        .grace_ms = grace_ms > 0 ? grace_ms : 1,
+        .until_ms = end_of_lease(cli, hold),
+    };
+    hold->kind->token(hold->handle, token);
+    cli_release_plan(cli, words, hold->nodes, token, &plan);
+    int exit = cli_child_start(cli, &command, &child);
+    if (exit == CLI_OK)
+        exit = run_started(cli, hold, &child);
+    else
+        release(cli, hold, exit);
+    cli_release_free(&plan);
+    return exit;
 }
 
 /* ---- The verb ------------------------------------------------------------ */

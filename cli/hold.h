@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the verbs of locks, semaphores and redlocks have in common: acquiring with patience, and
- * running a command while something is held.
+ * Shared by the verbs of locks, semaphores and redlocks: acquiring with a wait that signals can
+ * end, and running a command while something is held.
  */
 #ifndef TKL_CLI_HOLD_H
 #define TKL_CLI_HOLD_H
@@ -11,24 +11,27 @@
 /* How to open a handle. All zero means the defaults. */
 typedef struct cli_hold_options {
     int64_t lease_ms;
-    int64_t limit; /* of semaphores */
-    bool shared;   /* of locks */
+    int64_t limit; /* semaphores only */
+    bool shared;   /* locks only */
     const char *label;
     int replicas;
-    struct cli_hold *watch; /* to be told of a loss; NULL: nobody, and nothing is renewed */
+    struct cli_hold *watch; /* gets cli_hold_lost() on a loss; NULL: none, and leases are not
+                               renewed */
 } cli_hold_options;
 
 /* How to deal with a kind of handle. */
 typedef struct cli_hold_kind {
-    const char *variable; /* of the command's environment, for the name of what is held */
+    const char *variable; /* environment variable of the command for the name of the lock or
+                             semaphore */
     bool limited;         /* it has a limit */
     int (*acquire)(void *handle, int64_t wait_ms);
     int (*release)(void *handle);
     void (*token)(void *handle, char token[TKL_TOKEN_SIZE]);
+    int64_t (*left_ms)(void *handle);                 /* time until the lease ends; any thread */
     uint64_t (*fence)(void *handle);                  /* NULL: it has none */
     int (*show)(void *handle, tkl_holders **holders); /* NULL: it cannot be shown */
 
-    /* Of locks and semaphores only. */
+    /* For locks and semaphores only. */
     int (*open)(tkl_client *client, tkl_bytes name, const cli_hold_options *options, void **handle);
     void (*close)(void *handle);
     int (*detach)(void *handle);
@@ -45,9 +48,10 @@ enum {
 typedef struct cli_hold {
     const cli_hold_kind *kind;
     void *handle;
-    tkl_client *clients[CLI_HOLD_NODES_MAX]; /* whose waits a signal interrupts */
+    tkl_client *clients[CLI_HOLD_NODES_MAX]; /* clients whose waits a signal interrupts */
     size_t count;
-    int lost; /* an eventfd, readable once it is lost; -1: none */
+    const char *nodes; /* value of TACKLE_NODES for a redlock; else NULL */
+    int lost;          /* an eventfd, readable once it is lost; -1: none */
 } cli_hold;
 
 extern const cli_component cli_lock;
@@ -86,15 +90,15 @@ extern const cli_component cli_lock;
 /* --lease, in milliseconds. */
 int64_t cli_hold_lease(const cli_session *cli);
 
-/* --replicas; 64 when it makes no sense. */
+/* Reads --replicas; CLI_USAGE (64) when it is invalid. */
 int cli_hold_replicas(const cli_session *cli, int *replicas);
 
 /* --label; for run the command, or the end of it when that is long. */
 const char *cli_hold_label(const cli_session *cli);
 
-/* Acquires. On a terminal it says after a second whom it waits for. When a signal ends the wait,
- * the line is left, what was acquired is given back, and the program dies of that signal in the
- * end. Exit code 1 when it is busy. */
+/* Acquires. On a terminal it says after a second who the holder is. When a signal ends the wait, it
+ * leaves the line, releases what it acquired, and the program dies of that signal at the end. Exit
+ * code 1 when it is busy. */
 int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms);
 
 /* The verb "run NAME -- COMMAND [ARG...]": open the handle with a callback that calls lost, then

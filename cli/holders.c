@@ -105,7 +105,7 @@ static json_t *json_line(const cli_session *cli, const tkl_holders *holders)
     return array;
 }
 
-/* The limit of the latest caller is forgotten with the last permit. */
+/* The server forgets the limit when the last permit is returned. */
 static json_t *json_limit(const tkl_holders *holders)
 {
     return holders->limit > 0 ? json_integer((json_int_t)holders->limit) : json_null();

@@ -90,8 +90,10 @@ static void print_problems(const importing *i)
     tkl_ip_import_problems(i->import, &problems, &count);
     for (size_t p = 0; p < count; p++) {
         char *text = cli_escape(tkl_str(problems[p].text), false);
-        fprintf(stderr, "%s:%" PRIu64 ": %s\n", problems[p].file, problems[p].line,
+        char *file = cli_escape(tkl_str(problems[p].file), false);
+        fprintf(stderr, "%s:%" PRIu64 ": %s\n", file ? file : "?", problems[p].line,
                 text ? text : "");
+        free(file);
         free(text);
     }
     if (i->stats.bad > count && count > 0)
@@ -174,7 +176,7 @@ static int import(cli_session *cli)
 typedef struct looking {
     tkl_ip *ip;
     json_t *rows;
-    bool unknown; /* one of them is */
+    bool unknown; /* one of the addresses is unknown */
 } looking;
 
 static json_t *text_json(tkl_bytes text)
@@ -182,7 +184,7 @@ static json_t *text_json(tkl_bytes text)
     return text.len > 0 ? cli_json_bytes(text) : json_null();
 }
 
-/* A decimal number; null when it is none. */
+/* A decimal number; null for other text. */
 static json_t *number_json(tkl_bytes text)
 {
     json_t *number = text.len > 0 ? json_loadb(text.data, text.len, JSON_DECODE_ANY, NULL) : NULL;
@@ -213,7 +215,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Without blanks around it. */
+/* Cuts off the blanks around a text. */
 static tkl_bytes trimmed(tkl_bytes text)
 {
     while (text.len > 0 && is_blank(text.data[text.len - 1]))

@@ -8,7 +8,7 @@
 
 enum {
     AT_ONCE = 1000,
-    BYTES_AT_ONCE = 4 << 20, /* of lines: after so many they are worked on */
+    BYTES_AT_ONCE = 4 << 20, /* most bytes of lines that are worked on at once */
 };
 
 static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *arg)
@@ -29,8 +29,8 @@ static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *
 /* How standard input is read. */
 typedef struct reading {
     bool text;               /* CRLF ends a line, too, and empty lines are no items */
-    size_t line;             /* so many were read */
-    size_t numbers[AT_ONCE]; /* lines of the items at hand */
+    size_t line;             /* number of lines read so far */
+    size_t numbers[AT_ONCE]; /* line numbers of the current items */
 } reading;
 
 static reading input;
@@ -91,7 +91,7 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
 
 /* ---- Both ---------------------------------------------------------------- */
 
-/* Items, but for a "-" beside --lines, which says what it means anyway. */
+/* Whether the arguments have items. A "-" together with --lines is not an item. */
 static bool are_given(const cli_session *cli, int skip)
 {
     bool dash = cli->argc == skip + 1 && strcmp(cli->argv[skip], "-") == 0;

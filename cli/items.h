@@ -7,11 +7,11 @@
 
 #include "cli.h"
 
-/* Works on some of the items; returns an exit code, and other than CLI_OK ends the work. */
+/* Works on some of the items. Returns an exit code; any code except CLI_OK ends the work. */
 typedef int cli_items_fn(cli_session *cli, const tkl_bytes *items, size_t count, void *arg);
 
-/* Calls `work` for all items behind the first `skip` arguments, or for all lines, a thousand or a
- * few megabytes at a time. CLI_USAGE when there are neither, or both. */
+/* Calls `work` for all items after the first `skip` arguments, or for all lines: a thousand, or a
+ * few megabytes, at a time. CLI_USAGE when there are neither, or both. */
 int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg);
 
 /* The same for items that are text: a line may end with CRLF, and empty lines are left out. */
@@ -20,7 +20,7 @@ int cli_text_items(cli_session *cli, int skip, cli_items_fn *work, void *arg);
 /* For `work`: the line of an item, from 1; 0 when the items are arguments. */
 size_t cli_item_line(size_t index);
 
-/* cli_end() for the items at hand: says which lines they are. */
+/* cli_end() for the current items: the message names their lines. */
 int cli_end_items(const cli_session *cli, int code, size_t count);
 
 #define CLI_LINES                                                         \

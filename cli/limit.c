@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "child.h"
+#include "guard.h"
 #include "holders.h"
 #include "out.h"
+#include "release.h"
 #include "value.h"
 
 enum { ALL_MAX = 64 };
@@ -22,7 +24,7 @@ static tkl_limit_algorithm algorithm_of(const char *name)
 {
     int i = TKL_LIMIT_GCRA;
     while (strcmp(tkl_limit_algorithm_name((tkl_limit_algorithm)i), name) != 0 &&
-           i < TKL_LIMIT_CONCURRENCY) /* it is one of them: that was checked */
+           i < TKL_LIMIT_CONCURRENCY) /* the word is valid: that was checked before */
         i++;
     return (tkl_limit_algorithm)i;
 }
@@ -39,7 +41,7 @@ static int read_rate(const cli_session *cli, const char *rate, tkl_limit_rule *r
     return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
 }
 
-/* What the options say of every limit. */
+/* Reads the options that all limits have. */
 static int read_rule(const cli_session *cli, tkl_limit_rule *rule)
 {
     *rule = (tkl_limit_rule){.algorithm = algorithm_of(cli_text(cli, "algorithm", "gcra"))};
@@ -68,23 +70,38 @@ static int open_limit(cli_session *cli, bool in_order, tkl_limit **limit)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static json_t *answer_json(const tkl_limit_answer *a)
+/* The quantity of the options; 0 takes nothing. */
+static int64_t quantity_of(const cli_session *cli)
+{
+    return cli_number(cli, "quantity", 1);
+}
+
+/* `code` is the result of the check. */
+static json_t *answer_json(const cli_session *cli, int code, const tkl_limit_answer *a)
 {
     json_t *retry = a->retry_after_ms < 0 ? json_null() : json_integer(a->retry_after_ms);
     json_t *ticket = a->ticket[0] == '\0' ? json_null() : json_string(a->ticket);
-    return json_pack("{s:b, s:I, s:I, s:o, s:I, s:o}", "allowed", a->allowed, "limit",
-                     (json_int_t)a->limit, "remaining", (json_int_t)a->remaining, "retry_after_ms",
-                     retry, "reset_after_ms", (json_int_t)a->reset_after_ms, "ticket", ticket);
+    int64_t taken = code == TKL_OK ? quantity_of(cli) : 0;
+    return json_pack("{s:b, s:I, s:I, s:I, s:o, s:I, s:o}", "allowed", a->allowed, "taken",
+                     (json_int_t)taken, "limit", (json_int_t)a->limit, "remaining",
+                     (json_int_t)a->remaining, "retry_after_ms", retry, "reset_after_ms",
+                     (json_int_t)a->reset_after_ms, "ticket", ticket);
 }
 
-/* "allowed, 15 of 16 remain" or "limited, 0 of 16 remain, fits in 1.5 s" */
-static void print_line(const tkl_limit_answer *a)
+/* "allowed, 15 of 16 remain", "limited, 0 of 16 remain, fits in 1.5 s", or "nothing taken, 0 of 16
+ * remain, the next fits in 1.5 s" */
+static void print_line(const cli_session *cli, const tkl_limit_answer *a)
 {
     char text[CLI_DURATION_SIZE];
-    printf("%s, %" PRId64 " of %" PRId64 " remain", a->allowed ? "allowed" : "limited",
+    bool looks = quantity_of(cli) == 0;
+    printf("%s, %" PRId64 " of %" PRId64 " remain",
+           looks        ? "nothing taken"
+           : a->allowed ? "allowed"
+                        : "limited",
            a->remaining, a->limit);
     if (a->retry_after_ms >= 0)
-        printf(", fits in %s", cli_duration_text(a->retry_after_ms, text));
+        printf(", %s in %s", looks ? "the next fits" : "fits",
+               cli_duration_text(a->retry_after_ms, text));
     else if (!a->allowed)
         printf(", never fits");
     if (a->ticket[0] != '\0')
@@ -121,9 +138,9 @@ static int print_answer(const cli_session *cli, int code, const tkl_limit_answer
     if (cli_flag(cli, "cell"))
         failed = print_cell(cli, a);
     else if (cli->json)
-        failed = cli_print_json(cli, answer_json(a));
+        failed = cli_print_json(cli, answer_json(cli, code, a));
     else
-        print_line(a);
+        print_line(cli, a);
     return failed || code == TKL_OK ? failed : cli_answered_no(cli, code, tkl_strerror(code));
 }
 
@@ -136,15 +153,14 @@ static int check(cli_session *cli)
     int failed = open_limit(cli, false, &limit);
     if (failed)
         return failed;
-    int code =
-        tkl_limit_check(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1), &answer);
+    int code = tkl_limit_check(limit, tkl_str(cli->argv[1]), quantity_of(cli), &answer);
     tkl_limit_close(limit);
     return print_answer(cli, code, &answer);
 }
 
 static int wait_for(cli_session *cli, tkl_limit *limit, tkl_limit_answer *answer)
 {
-    return tkl_limit_wait(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+    return tkl_limit_wait(limit, tkl_str(cli->argv[1]), quantity_of(cli),
                           cli_number(cli, "wait", -1), answer);
 }
 
@@ -164,33 +180,92 @@ static int wait_verb(cli_session *cli)
 
 static int give_back(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
 {
-    return tkl_limit_refund(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
-                            answer->ticket);
+    return tkl_limit_refund(limit, tkl_str(cli->argv[1]), quantity_of(cli), answer->ticket);
+}
+
+/* The slot that is held while a command runs. */
+typedef struct slot {
+    cli_session *cli;
+    tkl_limit *limit;
+    const tkl_limit_answer *answer;
+    int64_t until_ms; /* when it expires, by cli_guard_now_ms() */
+} slot;
+
+static int give_back_slot(void *arg)
+{
+    const slot *s = arg;
+    return give_back(s->cli, s->limit, s->answer);
 }
 
 /* A slot is held while the command runs. */
-static void end_slot(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
+static void end_slot(slot *s, int exit)
 {
-    int code = give_back(cli, limit, answer);
+    const char *message;
+    int code = cli_release_soon(give_back_slot, s, &message);
+    if (code == TKL_OK || code == TKL_NOTFOUND)
+        cli_guard_settle();
     if (code == TKL_NOTFOUND)
-        cli_fail(cli, CLI_OK, "the slot ended before the command did: its period is too short");
-    else if (code != TKL_OK)
-        cli_fail(cli, CLI_OK, "not given back, it will end by itself: %s", tkl_errmsg());
+        cli_fail(s->cli, CLI_OK, "the slot ended before the command did: its period is too short");
+    else if (code != TKL_OK) {
+        cli_fail(s->cli, CLI_OK, "not given back yet, it ends by itself at the latest: %s",
+                 message);
+        cli_leave(s->cli, exit);
+    }
 }
 
-static int run_command(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
+static bool is_concurrency(const cli_session *cli)
+{
+    return strcmp(cli_text(cli, "algorithm", ""), "concurrency") == 0;
+}
+
+/* The guard gives the slot back if we are killed. */
+static void plan_end(const slot *s, cli_release *plan)
+{
+    char rate[128], quantity[64];
+    const char *const words[] = {
+        "refund",        "--algorithm=concurrency", rate, quantity, "--ticket=-", "--",
+        s->cli->argv[0], s->cli->argv[1],           NULL,
+    };
+    snprintf(rate, sizeof rate, "--rate=%s", cli_text(s->cli, "rate", ""));
+    snprintf(quantity, sizeof quantity, "--quantity=%" PRId64, quantity_of(s->cli));
+    *plan = (cli_release){0};
+    if (is_concurrency(s->cli))
+        cli_release_plan(s->cli, words, NULL, s->answer->ticket, plan);
+}
+
+/* Waits for the command. It may run longer than its slot; from then on the guard has no deadline
+ * for it. */
+static int run_started(slot *s, cli_child *child)
+{
+    int64_t left_ms = s->until_ms - cli_guard_now_ms();
+    bool in_time = is_concurrency(s->cli) && left_ms > 0 &&
+                   cli_child_wait(child, -1, left_ms) == CLI_CHILD_ENDED;
+    if (!in_time) {
+        cli_guard_until(child->pid, CLI_GUARD_NEVER);
+        cli_child_wait(child, -1, -1);
+    }
+    int exit = cli_child_close(s->cli, child);
+    if (is_concurrency(s->cli))
+        end_slot(s, exit);
+    return exit;
+}
+
+static int run_command(slot *s)
 {
     cli_child child;
-    cli_command command = {.argv = &cli->argv[2], .foreground = true};
-    int failed = cli_child_start(cli, &command, &child);
-    if (failed) {
-        give_back(cli, limit, answer);
-        return failed;
-    }
-    cli_child_wait(&child, -1, -1);
-    int exit = cli_child_close(cli, &child);
-    if (strcmp(cli_text(cli, "algorithm", ""), "concurrency") == 0)
-        end_slot(cli, limit, answer);
+    cli_release plan;
+    cli_command command = {
+        .argv = &s->cli->argv[2],
+        .foreground = true,
+        .until_ms = is_concurrency(s->cli) ? s->until_ms : CLI_GUARD_NEVER,
+    };
+    plan_end(s, &plan);
+    int exit = cli_child_start(s->cli, &command, &child);
+    if (exit == CLI_OK)
+        exit = run_started(s, &child);
+    else
+        end_slot(s, exit);
+    cli_release_free(&plan);
     return exit;
 }
 
@@ -198,24 +273,29 @@ static int run(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
+    slot s = {.cli = cli, .answer = &answer};
+    tkl_limit_rule rule;
     int failed = open_limit(cli, cli_flag(cli, "in-order"), &limit);
     if (failed)
         return failed;
     int code = wait_for(cli, limit, &answer), exit;
+    s.limit = limit;
+    read_rate(cli, cli_text(cli, "rate", ""), &rule);
+    s.until_ms = cli_guard_end_of(rule.period_ms, rule.period_ms);
     if (code == TKL_LIMITED) {
         cli_no(cli, TKL_LIMITED, "%s",
                answer.retry_after_ms < 0 ? "never fits: more than the limit"
                                          : "does not fit in time");
         exit = CLI_NOT_ACQUIRED;
     } else
-        exit = code == TKL_OK ? run_command(cli, limit, &answer) : cli_end(cli, code);
+        exit = code == TKL_OK ? run_command(&s) : cli_end(cli, code);
     tkl_limit_close(limit);
     return exit;
 }
 
 /* ---- all ----------------------------------------------------------------- */
 
-/* The name before the first "=", which it cannot have. */
+/* The name before the first "="; a name cannot contain one. */
 static tkl_bytes name_of(const char *text)
 {
     return (tkl_bytes){text, strcspn(text, "=")};
@@ -268,12 +348,13 @@ static int open_named(cli_session *cli, tkl_client *client, const char *text, tk
     return failed ? failed : cli_end(cli, tkl_limit_open(client, name, &rule, NULL, limit));
 }
 
-static json_t *answers_json(const cli_session *cli, const tkl_limit_answer *answers, size_t count)
+static json_t *answers_json(const cli_session *cli, int code, const tkl_limit_answer *answers,
+                            size_t count)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *row = json_pack("{s:o}", "name", cli_json_bytes(name_of(cli->argv[i + 1])));
-        json_t *answer = answer_json(&answers[i]);
+        json_t *answer = answer_json(cli, code, &answers[i]);
         json_object_update(row, answer);
         json_decref(answer);
         json_array_append_new(rows, row);
@@ -288,11 +369,11 @@ static int print_all(const cli_session *cli, int code, const tkl_limit_answer *a
     if (code != TKL_OK && code != TKL_LIMITED)
         return cli_end(cli, code);
     if (cli->json)
-        failed = cli_print_json(cli, answers_json(cli, answers, count));
+        failed = cli_print_json(cli, answers_json(cli, code, answers, count));
     for (size_t i = 0; !cli->json && i < count; i++) {
         cli_print_bytes(name_of(cli->argv[i + 1]));
         printf(": ");
-        print_line(&answers[i]);
+        print_line(cli, &answers[i]);
     }
     return failed || code == TKL_OK ? failed : cli_answered_no(cli, code, tkl_strerror(code));
 }
@@ -309,7 +390,7 @@ static int all(cli_session *cli)
     for (; !failed && opened < count; opened++) {
         failed = open_named(cli, client, cli->argv[opened + 1], &items[opened].limit);
         items[opened].key = tkl_str(cli->argv[0]);
-        items[opened].quantity = cli_number(cli, "quantity", 1);
+        items[opened].quantity = quantity_of(cli);
     }
     if (!failed)
         failed = print_all(cli, tkl_limit_check_all(items, count, answers), answers, count);
@@ -326,7 +407,7 @@ static int refund(cli_session *cli)
     int failed = open_limit(cli, false, &limit);
     if (failed)
         return failed;
-    int code = tkl_limit_refund(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+    int code = tkl_limit_refund(limit, tkl_str(cli->argv[1]), quantity_of(cli),
                                 cli_text(cli, "ticket", NULL));
     tkl_limit_close(limit);
     failed = cli_end(cli, code);
@@ -339,14 +420,14 @@ static int renew(cli_session *cli)
     int failed = open_limit(cli, false, &limit);
     if (failed)
         return failed;
-    int code = tkl_limit_renew(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+    int code = tkl_limit_renew(limit, tkl_str(cli->argv[1]), quantity_of(cli),
                                cli_text(cli, "ticket", NULL));
     tkl_limit_close(limit);
     failed = cli_end(cli, code);
     return failed ? failed : cli_print_done(cli, "renewed");
 }
 
-/* Whatever the rule. */
+/* Works for any rule. */
 static int reset(cli_session *cli)
 {
     static const tkl_limit_rule any = {.count = 1, .period_ms = 1};
@@ -372,9 +453,10 @@ static int reset(cli_session *cli)
         "burst", CLI_INTEGER, "N",                                                \
             "extra at once (default COUNT - 1); bucket: its size (default COUNT)" \
     }
-#define QUANTITY                                                                   \
-    {                                                                              \
-        "quantity", CLI_INTEGER, "N", "how much to take (default 1); 0 only looks" \
+#define QUANTITY                                                          \
+    {                                                                     \
+        "quantity", CLI_INTEGER, "N",                                     \
+            "how much to take (default 1); 0: only look whether one fits" \
     }
 #define ALGORITHM                                             \
     {                                                         \
@@ -403,12 +485,17 @@ static const cli_option refund_options[] = {
     BURST,
     {"quantity", CLI_INTEGER, "N", "how much to give back (default 1)"},
     ALGORITHM,
-    {"ticket", CLI_TEXT, "TICKET", "the ticket that the check printed (window, concurrency)"},
+    {"ticket", CLI_TOKEN, "TICKET",
+     "the ticket of the check (window, concurrency); -, @FILE read it"},
     {0},
 };
 static const cli_option renew_options[] = {
-    RATE,  {"quantity", CLI_INTEGER, "N", "how many slots of the ticket (default 1)"}, ALGORITHM,
-    BURST, {"ticket", CLI_TEXT, "TICKET", "the ticket that the check printed"},        {0},
+    RATE,
+    {"quantity", CLI_INTEGER, "N", "how many slots of the ticket (default 1)"},
+    ALGORITHM,
+    BURST,
+    {"ticket", CLI_TOKEN, "TICKET", "the ticket that the check printed; - or @FILE reads it"},
+    {0},
 };
 
 #define KINDS                                                                                 \

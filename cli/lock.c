@@ -53,6 +53,11 @@ static void lock_token(void *lock, char token[TKL_TOKEN_SIZE])
     tkl_lock_token(lock, token);
 }
 
+static int64_t lock_left(void *lock)
+{
+    return tkl_lock_left_ms(lock);
+}
+
 static uint64_t lock_fence(void *lock)
 {
     return tkl_lock_fence(lock);
@@ -85,6 +90,7 @@ static const cli_hold_kind lock_kind = {
     .acquire = lock_acquire,
     .release = lock_release,
     .token = lock_token,
+    .left_ms = lock_left,
     .fence = lock_fence,
     .detach = lock_detach,
     .adopt = lock_adopt,
@@ -141,6 +147,11 @@ static void sem_token(void *sem, char token[TKL_TOKEN_SIZE])
     tkl_semaphore_token(sem, token);
 }
 
+static int64_t sem_left(void *sem)
+{
+    return tkl_semaphore_left_ms(sem);
+}
+
 static uint64_t sem_fence(void *sem)
 {
     return tkl_semaphore_fence(sem);
@@ -174,6 +185,7 @@ static const cli_hold_kind sem_kind = {
     .acquire = sem_acquire,
     .release = sem_release,
     .token = sem_token,
+    .left_ms = sem_left,
     .fence = sem_fence,
     .detach = sem_detach,
     .adopt = sem_adopt,
@@ -189,7 +201,7 @@ static const cli_hold_kind *kind_of(const cli_session *cli)
     return cli->component == &cli_lock ? &lock_kind : &sem_kind;
 }
 
-/* What the first argument names. `options` may be NULL. */
+/* Opens the lock or semaphore that the first argument names. `options` may be NULL. */
 static int open_named(cli_session *cli, const cli_hold_options *options, cli_hold *hold)
 {
     static const cli_hold_options none;
@@ -246,7 +258,7 @@ static int run(cli_session *cli)
 
 /* ---- By hand: acquire, renew, release ------------------------------------- */
 
-/* The claim becomes the token's: the reader of the output has it. */
+/* Detaches the handle and prints the token: the reader of the output now holds the lock. */
 static int print_claim(const cli_session *cli, const cli_hold *hold, int64_t lease_ms,
                        char token[TKL_TOKEN_SIZE])
 {
@@ -258,7 +270,7 @@ static int print_claim(const cli_session *cli, const cli_hold *hold, int64_t lea
     return failed ? failed : cli_flush(cli);
 }
 
-/* What nobody could read nobody could release: then it is given back. */
+/* Prints a new claim. If printing fails, nobody could release it, so it is given back. */
 static int print_new_claim(const cli_session *cli, const cli_hold *hold, int64_t lease_ms)
 {
     char token[TKL_TOKEN_SIZE];
@@ -326,7 +338,7 @@ static int show(cli_session *cli)
     return failed;
 }
 
-/* Adds what is known about one; what was released meanwhile is left out. */
+/* Adds the state of one lock or semaphore; one that was released meanwhile is left out. */
 static int add_held(const cli_session *cli, tkl_client *client, tkl_bytes name, json_t *rows)
 {
     const cli_hold_kind *kind = kind_of(cli);

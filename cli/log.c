@@ -14,7 +14,8 @@
 
 enum {
     COUNT = 100,
-    SYSLOG_DIGITS = 3, /* of a priority */
+    ALL = 8 * TKL_LOG_KEEP_MAX, /* most messages of all severities */
+    SYSLOG_DIGITS = 3,          /* most digits of a priority */
 };
 
 /* The log named by the first argument. */
@@ -38,10 +39,10 @@ static int read_severity(const cli_session *cli, const char *text, tkl_log_sever
 
 /* ---- write --------------------------------------------------------------- */
 
-/* What was made of standard input. */
+/* The messages of standard input. */
 typedef struct feed {
     tkl_log_writer *writer;
-    tkl_log_severity severity; /* of lines that do not say */
+    tkl_log_severity severity; /* severity of lines without a priority */
     bool syslog;
     int64_t cut, lost;
 } feed;
@@ -199,34 +200,35 @@ static json_t *entry_json(const tkl_log_entry *entry)
                      cli_json_bytes(entry->message));
 }
 
-/* 2026-11-16 12:00:00.123  warning    disk nearly full */
+/* 2026-11-16T12:00:00.123Z  warning    disk nearly full */
 static void print_entry(const tkl_log_entry *entry)
 {
-    char text[32] = "";
-    time_t seconds = (time_t)(entry->time_ms / 1000);
-    struct tm when;
-    if (localtime_r(&seconds, &when) != NULL)
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when);
+    char text[CLI_TIME_SIZE];
+    cli_time_text(entry->time_ms, text);
     bool loud = entry->severity <= TKL_LOG_ERROR;
-    printf("%s%s.%03d%s  %s%-9s%s  ", cli_color(stdout, CLI_DIM), text,
-           (int)(entry->time_ms % 1000), cli_color(stdout, CLI_PLAIN),
+    printf("%s%s%s  %s%-9s%s  ", cli_color(stdout, CLI_DIM), text, cli_color(stdout, CLI_PLAIN),
            loud ? cli_color(stdout, CLI_BOLD) : "", tkl_log_severity_name(entry->severity),
            loud ? cli_color(stdout, CLI_PLAIN) : "");
-    cli_print_bytes(entry->message);
+    cli_print_indented(entry->message, CLI_INDENT);
     putchar('\n');
 }
 
-static int print_entries(const cli_session *cli, const tkl_log_entries *entries, bool one_by_one)
+/* Prints the entries that are not older than `since_ms`. */
+static int print_entries(const cli_session *cli, const tkl_log_entries *entries, int64_t since_ms,
+                         bool one_by_one)
 {
     json_t *all = json_array();
     int failed = CLI_OK;
     for (size_t i = 0; !failed && i < entries->count; i++) {
+        const tkl_log_entry *entry = &entries->items[i];
+        if (entry->time_ms < since_ms)
+            continue;
         if (!cli->json)
-            print_entry(&entries->items[i]);
+            print_entry(entry);
         else if (one_by_one)
-            failed = cli_print_json(cli, entry_json(&entries->items[i]));
+            failed = cli_print_json(cli, entry_json(entry));
         else
-            json_array_append_new(all, entry_json(&entries->items[i]));
+            json_array_append_new(all, entry_json(entry));
     }
     if (cli->json && !one_by_one)
         return cli_print_json(cli, all);
@@ -234,55 +236,62 @@ static int print_entries(const cli_session *cli, const tkl_log_entries *entries,
     return failed ? failed : cli_flush(cli);
 }
 
-static int follow(cli_session *cli, tkl_log *log, tkl_log_severity severity, size_t count)
+/* The messages to read. */
+typedef struct choice {
+    tkl_log_severity severity;
+    size_t count;
+    int64_t since_ms; /* 0: messages of any age */
+} choice;
+
+static int follow(cli_session *cli, tkl_log *log, const choice *what)
 {
     tkl_log_tail *tail = NULL;
     tkl_log_entries *entries = NULL;
-    int failed = cli_end(cli, tkl_log_tail_open(log, severity, count, NULL, &tail));
+    int failed = cli_end(cli, tkl_log_tail_open(log, what->severity, what->count, NULL, &tail));
     while (!failed) {
         failed = cli_end(cli, tkl_log_tail_next(tail, -1, &entries));
         if (!failed && entries->missed > 0)
             cli_fail(cli, CLI_OK, "%" PRId64 " messages were gone before they could be read",
                      entries->missed);
         if (!failed)
-            failed = print_entries(cli, entries, true);
+            failed = print_entries(cli, entries, what->since_ms, true);
         tkl_log_entries_free(entries);
     }
     tkl_log_tail_close(tail);
     return failed;
 }
 
-static int show_recent(cli_session *cli, tkl_log *log, tkl_log_severity severity, size_t count)
+static int show_recent(cli_session *cli, tkl_log *log, const choice *what)
 {
     tkl_log_entries *entries = NULL;
-    int failed = cli_end(cli, tkl_log_recent(log, severity, count, &entries));
+    int failed =
+        cli_end(cli, tkl_log_since(log, what->severity, what->since_ms, what->count, &entries));
     if (!failed)
-        failed = print_entries(cli, entries, false);
+        failed = print_entries(cli, entries, what->since_ms, false);
     tkl_log_entries_free(entries);
     return failed;
 }
 
 /* NAME [SEVERITY], and --count. */
-static int read_what(cli_session *cli, tkl_log_severity *severity, size_t *count)
+static int read_what(cli_session *cli, int64_t otherwise, choice *what)
 {
-    *severity = TKL_LOG_ANY;
-    *count = (size_t)cli_number(cli, "count", COUNT);
+    *what = (choice){.severity = TKL_LOG_ANY, .count = (size_t)cli_number(cli, "count", otherwise)};
     if (cli_not_negative(cli, "count"))
         return CLI_USAGE;
-    return cli->argc > 1 ? read_severity(cli, cli->argv[1], severity) : CLI_OK;
+    return cli->argc > 1 ? read_severity(cli, cli->argv[1], &what->severity) : CLI_OK;
 }
 
 static int recent(cli_session *cli)
 {
-    tkl_log_severity severity;
-    size_t count;
+    choice what;
     tkl_log *log = NULL;
-    int failed = read_what(cli, &severity, &count);
+    int64_t since_ms = cli_number(cli, "since", 0);
+    int failed = read_what(cli, since_ms > 0 ? ALL : COUNT, &what);
+    what.since_ms = since_ms;
     if (!failed)
         failed = open_log(cli, NULL, &log);
     if (!failed)
-        failed = cli_flag(cli, "follow") ? follow(cli, log, severity, count)
-                                         : show_recent(cli, log, severity, count);
+        failed = cli_flag(cli, "follow") ? follow(cli, log, &what) : show_recent(cli, log, &what);
     tkl_log_close(log);
     return failed;
 }
@@ -293,39 +302,62 @@ static json_t *counts_json(const tkl_log_counts *counts)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < counts->count; i++)
-        json_array_append_new(rows, json_pack("{s:I, s:s, s:o}", "times",
-                                              (json_int_t)counts->items[i].times, "severity",
+        json_array_append_new(rows, json_pack("{s:I, s:I, s:s, s:o}", "times",
+                                              (json_int_t)counts->items[i].times, "excess",
+                                              (json_int_t)counts->items[i].excess, "severity",
                                               tkl_log_severity_name(counts->items[i].severity),
                                               "message", cli_json_bytes(counts->items[i].message)));
     return rows;
+}
+
+static bool is_exact(const tkl_log_counts *counts)
+{
+    for (size_t i = 0; i < counts->count; i++)
+        if (counts->items[i].excess > 0)
+            return false;
+    return true;
 }
 
 static int print_counts(const cli_session *cli, const tkl_log_counts *counts)
 {
     static const cli_column columns[] = {
         {"times", "TIMES"}, {"severity", "SEVERITY"}, {"message", "MESSAGE"}, {0}};
+    static const cli_column unsure[] = {{"times", "TIMES"},
+                                        {"excess", "EXCESS"},
+                                        {"severity", "SEVERITY"},
+                                        {"message", "MESSAGE"},
+                                        {0}};
     if (cli->json)
         return cli_print_json(
-            cli, json_pack("{s:o, s:I, s:o}", "hour", cli_json_time(counts->start_ms), "other",
-                           (json_int_t)counts->other, "messages", counts_json(counts)));
-    int failed = cli_print_rows(cli, counts_json(counts), columns);
-    if (!failed && counts->other > 0)
-        printf("%" PRId64 " more, of messages that had no room in the table\n", counts->other);
+            cli, json_pack("{s:o, s:I, s:o}", "hour", cli_json_time(counts->start_ms), "bound",
+                           (json_int_t)counts->bound, "messages", counts_json(counts)));
+    int failed = cli_print_rows(cli, counts_json(counts), is_exact(counts) ? columns : unsure);
+    if (!failed && counts->bound > 0)
+        printf("The table is full: counts are at most %" PRId64
+               " too high, and messages that have no room in it\noccurred at most %" PRId64
+               " times.\n",
+               counts->bound, counts->bound);
     return failed;
 }
 
 static int common(cli_session *cli)
 {
-    tkl_log_severity severity;
-    size_t count;
+    choice what;
     tkl_log *log = NULL;
     tkl_log_counts *counts = NULL;
-    tkl_hour hour = cli_flag(cli, "last") ? TKL_HOUR_LAST : TKL_HOUR_THIS;
-    int failed = read_what(cli, &severity, &count);
+    bool last = cli_flag(cli, "last"), both = cli_flag(cli, "both");
+    bool sliding = cli_flag(cli, "sliding");
+    tkl_hour hour = sliding ? TKL_HOUR_SLIDING
+                    : both  ? TKL_HOUR_BOTH
+                    : last  ? TKL_HOUR_LAST
+                            : TKL_HOUR_THIS;
+    if (last + both + sliding > 1)
+        return cli_usage(cli, "only one of --last, --both and --sliding");
+    int failed = read_what(cli, COUNT, &what);
     if (!failed)
         failed = open_log(cli, NULL, &log);
     if (!failed)
-        failed = cli_end(cli, tkl_log_common(log, severity, hour, count, &counts));
+        failed = cli_end(cli, tkl_log_common(log, what.severity, hour, what.count, &counts));
     if (!failed)
         failed = print_counts(cli, counts);
     tkl_log_counts_free(counts);
@@ -364,13 +396,16 @@ static const cli_option write_options[] = {
 };
 
 static const cli_option recent_options[] = {
-    {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
+    {"count", CLI_INTEGER, "N", "print at most N (default 100; with --since all)"},
+    {"since", CLI_PAST, "TIME", "leave out messages from before this time, by the server's clock"},
     {"follow", CLI_FLAG, NULL, "go on with new messages until interrupted"},
     {0},
 };
 
 static const cli_option common_options[] = {
     {"last", CLI_FLAG, NULL, "show the last hour instead of this one"},
+    {"both", CLI_FLAG, NULL, "show both hours together: the last 60 to 120 minutes"},
+    {"sliding", CLI_FLAG, NULL, "show the last 60 minutes"},
     {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
     {0},
 };
@@ -408,6 +443,7 @@ static const cli_verb verbs[] = {
         .details = SEVERITIES "\n\nWith --follow and --json one object for each message.",
         .example = "tackle log write shop info started\n"
                    "tackle log recent shop info --count 5\n"
+                   "tackle log recent shop --since 2026-11-16T12:00Z\n"
                    "tackle log recent shop --json",
         .run = recent,
     },
@@ -416,9 +452,16 @@ static const cli_verb verbs[] = {
         .args = "NAME [SEVERITY]",
         .summary = "how often each message occurred in this hour",
         .options = common_options,
-        .details = SEVERITIES "\n\nHours are those of the server's clock, in UTC.",
+        .details = SEVERITIES
+        "\n\nHours are those of the server's clock, in UTC.\n"
+        "With --sliding, messages of the ten minutes in which the 60 begin are counted as well;\n"
+        "`excess` says how many of each.\n"
+        "Where more different messages occurred than a table has room for, counts may be too\n"
+        "high: `excess` says by how much at most. Messages that are not in the\n"
+        "table occurred at most `bound` times.",
         .example = "for i in 1 2 3; do tackle log write shop error no such order; done\n"
                    "tackle log common shop error\n"
+                   "tackle log common shop --sliding\n"
                    "tackle log common shop --last --json",
         .run = common,
     },

@@ -38,7 +38,7 @@ static int send(cli_session *cli)
 
 /* ---- fetch, ack ---------------------------------------------------------- */
 
-/* "missed" is how many were removed unread by a limit just before a message. */
+/* "missed": number of messages that a limit removed unread just before this message. */
 static json_t *json_mail(const tkl_messages *messages)
 {
     json_t *all = cli_json_messages(messages), *message;
@@ -48,14 +48,14 @@ static json_t *json_mail(const tkl_messages *messages)
     return all;
 }
 
-/* What cannot be printed is not acknowledged. */
+/* Acknowledges messages only after they were printed. */
 static int print_fetched(cli_session *cli, tkl_mail *mail, const tkl_messages *messages)
 {
     int failed = CLI_OK;
     if (cli->json)
         failed = cli_print_json(cli, json_mail(messages));
     else if (messages)
-        cli_print_messages(messages);
+        cli_print_messages(cli, messages, 0);
     if (!failed && messages)
         failed = cli_flush(cli);
     if (failed || !messages)
@@ -70,12 +70,12 @@ static int fetch(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     tkl_messages *messages = NULL;
-    int64_t count = cli_number(cli, "count", 100);
-    int failed = open_box(cli, &mail);
-    if (!failed && (count < 1 || count > TKL_MESSAGES_MAX))
-        failed = cli_usage(cli, "--count is from 1 to %d", TKL_MESSAGES_MAX);
+    size_t count;
+    int failed = cli_fetch_count(cli, &count);
+    if (!failed)
+        failed = open_box(cli, &mail);
     if (!failed) {
-        int rc = tkl_mail_fetch(mail, (size_t)count, cli_number(cli, "wait", 0), &messages);
+        int rc = tkl_mail_fetch(mail, count, cli_number(cli, "wait", 0), &messages);
         failed = cli_end(cli, rc);
         if (rc == TKL_OK || rc == TKL_EMPTY) {
             int printed = print_fetched(cli, mail, messages);
@@ -164,7 +164,7 @@ static int show(cli_session *cli)
     return cli_print_record(cli, object, fields);
 }
 
-/* Reads them, changes those that are given, and prints what holds then. */
+/* Reads the limits, changes those that are given, and prints the result. */
 static int limit(cli_session *cli)
 {
     tkl_mail *mail = NULL;
@@ -229,9 +229,7 @@ static const cli_option send_options[] = {
 };
 
 static const cli_option fetch_options[] = {
-    {"count", CLI_INTEGER, "N", "at most N messages (default 100)"},
-    {"wait", CLI_DURATION, "DURATION", "wait up to this long for a message (default 0)"},
-    {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},
+    CLI_FETCH_OPTIONS(""),
     {0},
 };
 
@@ -266,6 +264,7 @@ static const cli_verb verbs[] = {
         .summary = "print the messages that are not acknowledged, oldest first",
         .options = fetch_options,
         .details =
+            "A line with id, time and sender, then the body, each line of it behind two blanks.\n"
             "Until they are acknowledged, the same messages are fetched again. \"missed\" in JSON\n"
             "is how many were removed unread by a limit just before a message.\n"
             "Exit code 1 when there is none.",

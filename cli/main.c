@@ -12,10 +12,9 @@
 #include "args.h"
 #include "guard.h"
 #include "help.h"
-#include "out.h"
 
-/* A closed stdin, stdout or stderr would be the number of the next socket. They are opened the
- * wrong way round, so that using them fails instead of going nowhere. */
+/* Opens a closed stdin, stdout or stderr, because the next socket would get its number. It is
+ * opened in the wrong direction, so that using it fails. */
 static void fill_standard_files(void)
 {
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
@@ -31,7 +30,7 @@ static int run_version(cli_session *cli)
     return cli->verb->run(cli);
 }
 
-/* Without a verb there is nothing to do: help, but as an error. */
+/* Without a verb it prints the help, but as an error. */
 static int explain_usage(const cli_session *cli)
 {
     cli_help(stderr, cli->component, NULL);
@@ -55,27 +54,16 @@ static int run(cli_session *cli, int argc, char **argv)
     return failed ? failed : cli->verb->run(cli);
 }
 
-/* A command that Ctrl-C ended had the terminal to itself, so whoever started us has not heard of
- * the signal. They and we get it now: a shell script around `tackle lock run` ends as it would
- * around the command alone. */
-static void die_of_signal(const cli_session *cli)
-{
-    signal(cli->signal, SIG_DFL);
-    kill(cli->signal_heard ? getpid() : 0, cli->signal);
-}
-
 int main(int argc, char **argv)
 {
     fill_standard_files();
+    cli_guard_is_command();
     signal(SIGPIPE, SIG_IGN);
     setlocale(LC_CTYPE, "C.UTF-8");
     cli_session cli = {0};
     int exit = run(&cli, argc, argv);
     tkl_close(cli.client);
-    cli_guard_stop();
-    int unwritten = cli_flush(&cli);
-    if (cli.signal != 0)
-        die_of_signal(&cli);
+    exit = cli_finish(&cli, exit);
     cli_args_free(&cli);
-    return unwritten ? unwritten : exit;
+    return exit;
 }

@@ -24,10 +24,9 @@ static json_t *json_headers(const tkl_message *message)
 
 json_t *cli_json_message(const tkl_message *message)
 {
-    return json_pack("{s:I, s:o, s:o, s:I, s:o, s:o}", "id", (json_int_t)message->id, "sender",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)message->id, "sender",
                      cli_json_present(message->sender), "time", cli_json_time(message->time_ms),
-                     "time_ms", (json_int_t)message->time_ms, "body", cli_json_bytes(message->body),
-                     "headers", json_headers(message));
+                     "body", cli_json_bytes(message->body), "headers", json_headers(message));
 }
 
 json_t *cli_json_messages(const tkl_messages *messages)
@@ -38,22 +37,54 @@ json_t *cli_json_messages(const tkl_messages *messages)
     return all;
 }
 
-static void print_message(const tkl_message *message)
+static void indent(int blanks)
+{
+    printf("%*s", blanks, "");
+}
+
+/* Each line of the body is indented. The last line of a body that ends with a newline is an empty
+ * one. */
+static void print_body(tkl_bytes body, int blanks)
+{
+    indent(blanks);
+    cli_print_indented(body, blanks);
+    putchar('\n');
+}
+
+static void print_message(const tkl_message *message, int blanks)
 {
     json_t *time = cli_json_time(message->time_ms);
     char *sender = cli_escape(message->sender, false);
+    indent(blanks);
     printf("%s%" PRId64 "  %s  %s%s\n", cli_color(stdout, CLI_DIM), message->id,
            time ? json_string_value(time) : "", sender ? sender : "", cli_color(stdout, CLI_PLAIN));
-    cli_print_bytes(message->body);
-    putchar('\n');
+    print_body(message->body, blanks + CLI_INDENT);
     free(sender);
     json_decref(time);
 }
 
-void cli_print_messages(const tkl_messages *messages)
+void cli_print_messages(const cli_session *cli, const tkl_messages *messages, int blanks)
 {
-    for (size_t i = 0; i < messages->count; i++)
-        print_message(&messages->items[i]);
+    bool raw = cli_flag(cli, "raw");
+    for (size_t i = 0; i < messages->count; i++) {
+        if (!raw) {
+            print_message(&messages->items[i], blanks);
+            continue;
+        }
+        cli_print_bytes(messages->items[i].body);
+        putchar('\n');
+    }
+}
+
+int cli_fetch_count(const cli_session *cli, size_t *count)
+{
+    int64_t given = cli_number(cli, "count", 100);
+    *count = (size_t)given;
+    if (given < 1 || given > TKL_MESSAGES_MAX)
+        return cli_usage(cli, "--count is from 1 to %d", TKL_MESSAGES_MAX);
+    if (cli->json && cli_flag(cli, "raw"))
+        return cli_usage(cli, "--raw does not go with --json");
+    return CLI_OK;
 }
 
 void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const char *where)
@@ -210,7 +241,7 @@ static int send_payload(cli_session *cli, int index, sending *s)
     return failed ? failed : send_some(cli, &body, 1, s);
 }
 
-/* No lines have no id. */
+/* Without lines there is no id. */
 static int print_sent(const cli_session *cli, const sending *s)
 {
     if (cli->json)

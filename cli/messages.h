@@ -12,10 +12,21 @@ json_t *cli_json_message(const tkl_message *message);
 /* An array of these. */
 json_t *cli_json_messages(const tkl_messages *messages);
 
-/* For people: a line with id, time and sender, then the body. */
-void cli_print_messages(const tkl_messages *messages);
+/* For people, indented by this many blanks: a line with id, time and sender, then the body,
+ * indented further. With --raw: the bodies as they are, each followed by a newline. */
+void cli_print_messages(const cli_session *cli, const tkl_messages *messages, int blanks);
+/* The options of the verbs that fetch. `of`: "" or " of each chat". */
+#define CLI_FETCH_OPTIONS(of)                                                                 \
+    {"count", CLI_INTEGER, "N", "at most N messages" of " (default 100)"},                    \
+        {"wait", CLI_DURATION, "DURATION", "wait up to this long for a message (default 0)"}, \
+        {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},                              \
+    {                                                                                         \
+        "raw", CLI_FLAG, NULL, "print the bodies alone, a newline behind each"                \
+    }
+/* --count within its range, and --raw not with --json. */
+int cli_fetch_count(const cli_session *cli, size_t *count);
 
-/* Says on stderr that messages were missed, if some were. `where`: of which chat; NULL: of none. */
+/* Reports on stderr that messages were missed, if some were. `where`: the chat; NULL: none. */
 void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const char *where);
 
 /* --max-messages, --max-bytes, --max-age, --ttl, --when-full. */
@@ -23,7 +34,7 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
     {"max-messages", CLI_INTEGER, "N", "keep at most N messages (default 10000)"},                 \
         {"max-bytes", CLI_SIZE, "SIZE", "keep at most this many bytes (default 100mb)"},           \
         {"max-age", CLI_DURATION, "DURATION", "remove messages older than this (default: never)"}, \
-        {"ttl", CLI_DURATION, "DURATION", "everything expires this long after the last message"},  \
+        {"ttl", CLI_DURATION, "DURATION", "remove all this long after the last message"},          \
     {                                                                                              \
         "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones"         \
     }
@@ -44,7 +55,8 @@ void cli_set_limits(json_t *object, const tkl_message_limits *limits);
     }
 
 /* Sends the argument at the index, standard input, or with --lines each line of it. `send` is
- * called for some letters at a time and says the id of the first. Prints {"name","id","count"}. */
+ * called for some letters at a time and returns the id of the first. Prints
+ * {"name","id","count"}. */
 typedef int cli_send_fn(void *to, tkl_bytes sender, const tkl_letter *letters, size_t count,
                         int64_t *first_id);
 int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, void *to);

@@ -138,6 +138,47 @@ static int check(cli_session *cli)
     return failed || present ? failed : cli_answered_no(cli, TKL_NOTFOUND, "the user is absent");
 }
 
+/* ---- users --------------------------------------------------------------- */
+
+/* Prints each user on a line as it arrives: there may be millions. */
+static int print_user(const cli_session *cli, tkl_bytes user)
+{
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:o}", "user", cli_json_bytes(user)));
+    cli_print_bytes(user);
+    putchar('\n');
+    return ferror(stdout) ? cli_flush(cli) : CLI_OK;
+}
+
+static int print_users(const cli_session *cli, tkl_online_users *users)
+{
+    int64_t left = cli_number(cli, "max", INT64_MAX);
+    tkl_bytes user;
+    int code = TKL_EMPTY, failed = CLI_OK;
+    while (!failed && left-- > 0 && (code = tkl_online_users_next(users, &user)) == TKL_OK)
+        failed = print_user(cli, user);
+    return failed || code == TKL_EMPTY ? failed : cli_end(cli, code);
+}
+
+static int users(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    tkl_online_users *users = NULL;
+    tkl_online_users_options options = {.days_ago = cli_number(cli, "days-ago", 0)};
+    int failed = cli_positive(cli, "max");
+    if (!failed)
+        failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed = cli_end(cli, tkl_online_users_open(online, &options, &users));
+    if (!failed)
+        failed = print_users(cli, users);
+    tkl_online_users_close(users);
+    tkl_online_close(online);
+    return failed;
+}
+
+/* ---- returning ----------------------------------------------------------- */
+
 static int returning(cli_session *cli)
 {
     tkl_online *online = NULL;
@@ -153,6 +194,45 @@ static int returning(cli_session *cli)
                                      json_pack("{s:I, s:I}", "returning", (json_int_t)back, "fresh",
                                                (json_int_t)fresh),
                                      columns);
+}
+
+/* ---- cohort -------------------------------------------------------------- */
+
+static json_t *comeback_json(const tkl_online_comeback *item, int64_t users)
+{
+    return json_pack("{s:s, s:I, s:o}", "day", item->day, "users", (json_int_t)item->users, "share",
+                     users > 0 ? json_real((double)item->users / (double)users) : json_null());
+}
+
+static int print_cohort(cli_session *cli, const tkl_online_cohort *found)
+{
+    static const cli_column columns[] = {
+        {"day", "day"}, {"users", "came back"}, {"share", "share"}, {0}};
+    json_t *days = json_array();
+    for (size_t i = 0; i < found->count; i++)
+        json_array_append_new(days, comeback_json(&found->items[i], found->users));
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:s, s:I, s:o}", "first", found->day, "users",
+                                             (json_int_t)found->users, "days", days));
+    printf("%" PRId64 " users on %s\n", found->users, found->day);
+    return cli_print_rows(cli, days, columns);
+}
+
+static int cohort(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    tkl_online_cohort *found = NULL;
+    const char *first = cli_text(cli, "first", NULL);
+    if (first == NULL)
+        return cli_usage(cli, "--first DAY: the day of the users, such as 2026-11-16");
+    int failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed = cli_end(cli, tkl_online_cohort_get(online, first, &found));
+    if (!failed)
+        failed = print_cohort(cli, found);
+    tkl_online_cohort_free(found);
+    tkl_online_close(online);
+    return failed;
 }
 
 /* ---- report -------------------------------------------------------------- */
@@ -180,8 +260,9 @@ static json_t *json_of_report(const tkl_online_report *report, json_t *days)
 static void print_kind(const tkl_online_report *report)
 {
     const char *kind = tkl_online_kind_name(report->kind);
+    char window[CLI_DURATION_SIZE];
     if (report->kind == TKL_ONLINE_HEARTBEAT)
-        printf("kind %s, a mark lasts %g s\n", kind, (double)report->window_ms / 1000);
+        printf("kind %s, a mark lasts %s\n", kind, cli_duration_text(report->window_ms, window));
     else
         printf("kind %s, days in %s, %" PRId64 " kept\n", kind, report->zone, report->keep_days);
 }
@@ -254,8 +335,17 @@ static const cli_option check_options[] = {
     {"days-ago", CLI_INTEGER, "N", "look at the day N days ago (default 0: today)"},
     {0},
 };
+static const cli_option users_options[] = {
+    {"days-ago", CLI_INTEGER, "N", "look at the day N days ago (default 0: today)"},
+    {"max", CLI_INTEGER, "N", "print at most N users (default: all)"},
+    {0},
+};
 static const cli_option returning_options[] = {
     {"days", CLI_INTEGER, "N", "days before today to look at (default 7)"},
+    {0},
+};
+static const cli_option cohort_options[] = {
+    {"first", CLI_TEXT, "DAY", "the day of the users, in the zone of the name: 2026-11-16"},
     {0},
 };
 static const cli_option drop_options[] = {CLI_YES, {0}};
@@ -295,6 +385,19 @@ static const cli_verb verbs[] = {
         .run = check,
     },
     {
+        .name = "users",
+        .args = "NAME",
+        .summary = "who was there today, or is there now; a line each",
+        .options = users_options,
+        .details =
+            "Users come in no order; of a bitmap their numbers, smallest first. The server is\n"
+            "asked in short steps. An hll cannot tell. With --json an object a line.",
+        .example = "tackle online mark visitors ann bob\n"
+                   "tackle online users visitors\n"
+                   "tackle online users visitors --max 100 --json",
+        .run = users,
+    },
+    {
         .name = "returning",
         .args = "NAME",
         .summary = "how many of today's users are new, and how many returned",
@@ -302,6 +405,17 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online returning visitors --days 7",
         .run = returning,
+    },
+    {
+        .name = "cohort",
+        .args = "NAME",
+        .summary = "how many users of a day came back on each day after it",
+        .options = cohort_options,
+        .details = "Of an hll these are estimates, off by 1 to 2 % of all users of two days.",
+        .example = "tackle online mark visitors ann bob\n"
+                   "tackle online cohort visitors --first \"$(date -u +%F)\"\n"
+                   "tackle online cohort visitors --first \"$(date -u -d yesterday +%F)\" --json",
+        .run = cohort,
     },
     {
         .name = "report",
@@ -339,7 +453,7 @@ static const cli_step demo[] = {
     {"Who was there on all of the last seven days?", "tackle online count by-bitmap --days 7 --all",
      0},
     {"Who is here now: marked within the last minute.",
-     "tackle online mark here ann bob --using heartbeat; tackle online count here; "
+     "tackle online mark here ann bob --using heartbeat; tackle online users here; "
      "tackle online check here eve",
      1},
     {0},

@@ -52,16 +52,22 @@ json_t *cli_json_present(tkl_bytes bytes)
     return bytes.len > 0 ? cli_json_bytes(bytes) : json_null();
 }
 
-json_t *cli_json_time(int64_t ms)
+const char *cli_time_text(int64_t ms, char text[CLI_TIME_SIZE])
 {
     struct tm time;
-    char text[64];
     time_t seconds = (time_t)(ms / 1000);
+    *text = '\0';
     if (ms <= 0 || gmtime_r(&seconds, &time) == NULL)
-        return json_null();
-    size_t len = strftime(text, sizeof text, "%FT%T", &time);
-    snprintf(text + len, sizeof text - len, ".%03dZ", (int)(ms % 1000));
-    return json_string(text);
+        return text;
+    size_t len = strftime(text, CLI_TIME_SIZE, "%FT%T", &time);
+    snprintf(text + len, CLI_TIME_SIZE - len, ".%03dZ", (int)(ms % 1000));
+    return text;
+}
+
+json_t *cli_json_time(int64_t ms)
+{
+    char text[CLI_TIME_SIZE];
+    return *cli_time_text(ms, text) != '\0' ? json_string(text) : json_null();
 }
 
 /* The bytes of the character at `at`, and what it is; 0 when it is not UTF-8. main() has set a
@@ -90,6 +96,20 @@ size_t cli_width(const char *text)
     return width;
 }
 
+bool cli_is_unsafe(wchar_t character)
+{
+    static const struct {
+        wchar_t first, last;
+    } ranges[] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},
+        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (character >= ranges[i].first && character <= ranges[i].last)
+            return true;
+    return false;
+}
+
 static void escape_char(FILE *to, const char *at, size_t used, wchar_t character, bool quotes)
 {
     static const char plain[] = "\n\r\t\a\b\\", named[] = "nrtab\\";
@@ -98,7 +118,7 @@ static void escape_char(FILE *to, const char *at, size_t used, wchar_t character
         fprintf(to, "\\%c", named[special - plain]);
     else if (quotes && *at == '"')
         fputs("\\\"", to);
-    else if (used == 0 || character < 0x20 || (character >= 0x7f && character < 0xa0))
+    else if (used == 0 || cli_is_unsafe(character))
         for (size_t i = 0; i < (used > 0 ? used : 1); i++)
             fprintf(to, "\\x%02x", (unsigned char)at[i]);
     else
@@ -133,6 +153,30 @@ void cli_print_bytes(tkl_bytes bytes)
     char *text = cli_escape(bytes, false);
     fputs(text != NULL ? text : "", stdout);
     free(text);
+}
+
+/* The length of the first line with its end, LF, CR or CR LF; 0 when it is the last. */
+static size_t first_line(tkl_bytes bytes)
+{
+    for (size_t i = 0; i < bytes.len; i++) {
+        if (bytes.data[i] == '\n')
+            return i + 1;
+        if (bytes.data[i] == '\r')
+            return i + 1 < bytes.len && bytes.data[i + 1] == '\n' ? i + 2 : i + 1;
+    }
+    return 0;
+}
+
+void cli_print_indented(tkl_bytes bytes, int blanks)
+{
+    size_t len = isatty(STDOUT_FILENO) ? 0 : first_line(bytes);
+    while (len > 0) {
+        fwrite(bytes.data, 1, len, stdout);
+        printf("%*s", blanks, "");
+        bytes = (tkl_bytes){bytes.data + len, bytes.len - len};
+        len = first_line(bytes);
+    }
+    cli_print_bytes(bytes); /* on a terminal it is escaped, line breaks as well */
 }
 
 /* ---- Durations ----------------------------------------------------------- */
@@ -178,12 +222,42 @@ static int no_memory(const cli_session *cli)
     return cli_fail(cli, CLI_FAILURE, "out of memory");
 }
 
-/* Nothing is written before all of it is there, so that a failure leaves no half of a value. */
-int cli_print_json(const cli_session *cli, json_t *value)
+/* In JSON, unsafe characters above the space are only in strings. Those below the space are escaped
+ * there, or are between values. All are below U+10000. */
+char *cli_json_safe(tkl_bytes json)
 {
     char *text = NULL;
-    if (value != NULL)
-        text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (to == NULL)
+        return NULL;
+    for (size_t at = 0; at < json.len;) {
+        wchar_t character = 0;
+        size_t used = next_char(json.data + at, json.len - at, &character);
+        if (used > 0 && character > L' ' && cli_is_unsafe(character))
+            fprintf(to, "\\u%04x", (unsigned)character);
+        else
+            fwrite(json.data + at, 1, used > 0 ? used : 1, to);
+        at += used > 0 ? used : 1;
+    }
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *cli_json_text(const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    char *safe = text != NULL ? cli_json_safe(tkl_str(text)) : NULL;
+    free(text);
+    return safe;
+}
+
+/* Builds the whole text before writing it, so that a failure does not leave half a value. */
+int cli_print_json(const cli_session *cli, json_t *value)
+{
+    char *text = value != NULL ? cli_json_text(value) : NULL;
     json_decref(value);
     if (text == NULL)
         return no_memory(cli);
@@ -203,7 +277,7 @@ static char *format(const char *pattern, ...)
     return n >= 0 ? text : NULL;
 }
 
-/* Durations have keys that end so; other numbers do not. */
+/* Keys of durations end in "_ms"; keys of other numbers do not. */
 static bool is_duration(const char *key, const json_t *value)
 {
     size_t len = strlen(key);
@@ -230,11 +304,88 @@ static char *list_text(const json_t *list)
     return text;
 }
 
-/* Six digits, and all that stand before the point: 1234567890, not 1.23457e+09. */
-static char *real_text(double number)
+/* How people see a number with a fraction. */
+typedef enum number_kind {
+    EXACT,    /* all digits that a double has for certain, as in JSON */
+    MONEY,    /* 2 to 6 decimals: an amount is counted in millionths */
+    POSITION, /* 7 decimals of a degree: a centimetre */
+    LENGTH,   /* 4 decimals, as many as servers have */
+    ROUNDED,  /* 6 digits: rates, means and other estimates */
+} number_kind;
+
+/* A field has the same meaning in every verb, so its key decides. */
+static number_kind number_kind_of(const char *key)
+{
+    static const struct {
+        const char *key;
+        number_kind kind;
+    } kinds[] = {
+        {"price", MONEY},
+        {"budget", MONEY},
+        {"spent", MONEY},
+        {"spent_today", MONEY},
+        {"ecpm", MONEY},
+        {"bound", MONEY},
+        {"score", MONEY},
+        {"rank", MONEY},
+        {"base", MONEY},
+        {"bonus", MONEY},
+        {"longitude", POSITION},
+        {"latitude", POSITION},
+        {"distance", LENGTH},
+        {"click_rate", ROUNDED},
+        {"action_rate", ROUNDED},
+        {"clicks_per_1k", ROUNDED},
+        {"actions_per_1k", ROUNDED},
+        {"share", ROUNDED},
+        {"bits", ROUNDED},
+        {"views", ROUNDED},
+        {"relevance", ROUNDED},
+        {"mean", ROUNDED},
+        {"stddev", ROUNDED},
+        {"p50", ROUNDED},
+        {"p90", ROUNDED},
+        {"p99", ROUNDED},
+        {"p999", ROUNDED},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].key, key) == 0)
+            return kinds[i].kind;
+    return EXACT;
+}
+
+/* "1.250000" as "1.25", "3.000000" as "3.00". */
+static char *money_text(double amount)
+{
+    char *text = format("%.6f", amount);
+    size_t len = text != NULL ? strlen(text) : 0;
+    for (int spare = 4; text != NULL && spare > 0 && text[len - 1] == '0'; spare--)
+        text[--len] = '\0';
+    return text;
+}
+
+/* Prints this many digits, but always all digits before the point: 1234567890, not 1.23457e+09. */
+static char *digits_text(double number, int digits)
 {
     double size = fabs(number);
-    return size >= 1e6 && size < 1e15 ? format("%.0f", number) : format("%.6g", number);
+    return size >= pow(10, digits) && size < 1e15 ? format("%.0f", number)
+                                                  : format("%.*g", digits, number);
+}
+
+char *cli_real_text(const char *key, double number)
+{
+    switch (number_kind_of(key)) {
+    case MONEY:
+        return money_text(number);
+    case POSITION:
+        return format("%.7f", number);
+    case LENGTH:
+        return format("%.4f", number);
+    case ROUNDED:
+        return digits_text(number, 6);
+    default:
+        return digits_text(number, 15);
+    }
 }
 
 /* How a JSON value looks to people. */
@@ -249,7 +400,7 @@ static char *cell_text(const char *key, const json_t *value)
     case JSON_INTEGER:
         return format("%" JSON_INTEGER_FORMAT, json_integer_value(value));
     case JSON_REAL:
-        return real_text(json_real_value(value));
+        return cli_real_text(key, json_real_value(value));
     case JSON_TRUE:
         return strdup("yes");
     case JSON_FALSE:
@@ -260,8 +411,7 @@ static char *cell_text(const char *key, const json_t *value)
         return list_text(value);
     default: {
         const char *encoded = json_string_value(json_object_get(value, "base64"));
-        return encoded != NULL ? format("base64:%s", encoded)
-                               : json_dumps(value, JSON_REAL_PRECISION(15));
+        return encoded != NULL ? format("base64:%s", encoded) : cli_json_text(value);
     }
     }
 }

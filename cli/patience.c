@@ -14,7 +14,7 @@ enum { CANCEL_MS = 2000, TELL_MS = 1000 };
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 static volatile sig_atomic_t first;
-static int news[2] = {-1, -1}; /* the numbers of the signals; 0: the wait is over */
+static int news[2] = {-1, -1}; /* pipe with the numbers of signals; 0: the wait is over */
 static pthread_t watcher;
 static void (*cancel_wait)(void *arg);
 static void (*tell_wait)(void *arg);
@@ -29,7 +29,7 @@ static void on_signal(int number)
     if (first == 0)
         first = number;
     ssize_t n = write(news[1], &byte, 1);
-    (void)n; /* a full pipe has enough of them */
+    (void)n; /* a full pipe has enough signals */
     errno = reason;
 }
 
@@ -99,6 +99,6 @@ int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *
 void cli_patience_end(void)
 {
     ssize_t n = write(news[1], "", 1);
-    (void)n; /* when it is full of signals, the watcher is about to end us */
+    (void)n; /* if the pipe is full of signals, the watcher is about to end us */
     pthread_join(watcher, NULL);
 }

@@ -11,7 +11,7 @@ static int print_pong(const cli_session *cli, double ms)
     return CLI_OK;
 }
 
-/* The first one connects, the second one is timed: a round trip, not a greeting. */
+/* The first ping connects; the second is timed, so the time is only the round trip. */
 static int ping(cli_session *cli)
 {
     tkl_client *client = NULL;

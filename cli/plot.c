@@ -21,8 +21,8 @@ enum {
 /* The numbers as columns. */
 typedef struct canvas {
     double columns[WIDTH_MAX];
-    int count;     /* columns with a number of their own */
-    int bar;       /* how wide each is drawn */
+    int count;     /* number of bars */
+    int bar;       /* width of each bar */
     size_t merged; /* numbers in one column */
     double low, high;
     int height;
@@ -60,10 +60,10 @@ static void time_label(int64_t ms, int64_t span_ms, char label[LABEL_SIZE])
     time_t seconds = (time_t)(ms / 1000);
     struct tm when;
     const char *format = span_ms > 60 * day_ms ? "%Y-%m-%d"
-                         : span_ms > day_ms    ? "%m-%d %H:%M"
-                                               : "%H:%M:%S";
+                         : span_ms > day_ms    ? "%m-%d %H:%MZ"
+                                               : "%H:%M:%SZ";
     label[0] = '\0';
-    if (localtime_r(&seconds, &when) != NULL)
+    if (gmtime_r(&seconds, &when) != NULL)
         strftime(label, LABEL_SIZE, format, &when);
 }
 
@@ -94,7 +94,7 @@ static void find_range(canvas *c)
         c->high = c->low + 1;
 }
 
-/* As many numbers in a column as it takes to fit them all. */
+/* Merges as many numbers into a column as needed to fit them all. */
 static void merge(canvas *c, const cli_plot *plot, int room)
 {
     c->merged = (plot->count + (size_t)room - 1) / (size_t)room;
@@ -109,7 +109,8 @@ static void merge(canvas *c, const cli_plot *plot, int room)
     measure_labels(c);
 }
 
-/* How wide the labels are depends on the numbers, and those on the room: twice is enough. */
+/* The width of the labels depends on the numbers, and the numbers per column on the width: two
+ * passes are enough. */
 static void lay_out(canvas *c, const cli_plot *plot)
 {
     int width = plot->width > 0 ? plot->width : terminal_width();
@@ -126,7 +127,7 @@ static int eighths(const canvas *c, double value, int line)
     double all = (value - c->low) / (c->high - c->low) * c->height * EIGHTHS;
     int reach = (int)lround(all);
     if (reach == 0 && value > c->low)
-        reach = 1; /* little is not nothing */
+        reach = 1; /* a small number is still visible */
     reach -= line * EIGHTHS;
     return reach < 0 ? 0 : reach > EIGHTHS ? EIGHTHS : reach;
 }

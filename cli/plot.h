@@ -9,17 +9,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What to draw: a number for each stretch of time. */
+/* The data to draw: one number for each interval of time. */
 typedef struct cli_plot {
     const double *values;
     size_t count;
-    int64_t start_ms; /* of the first, Unix time */
-    int64_t every_ms; /* from one to the next */
-    int width;        /* columns in all; 0: those of the terminal, or 80 */
+    int64_t start_ms; /* start of the first interval, Unix time */
+    int64_t every_ms; /* length of an interval */
+    int width;        /* width in columns; 0: that of the terminal, or 80 */
     int height;       /* lines of bars; 0: 8 */
 } cli_plot;
 
-/* Where there are more numbers than columns, neighbours are added up. */
+/* Draws the plot. If there are more numbers than columns, adds neighbours up. */
 void cli_plot_print(const cli_plot *plot, FILE *to);
 
 #endif

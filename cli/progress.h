@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How far long work has come: a line on stderr, drawn over itself, and only on a terminal.
+ * A progress line on stderr, redrawn in place, only on a terminal.
  */
 #ifndef TKL_CLI_PROGRESS_H
 #define TKL_CLI_PROGRESS_H
@@ -11,7 +11,7 @@
 typedef struct cli_progress {
     const char *label;
     uint64_t total;   /* 0: not known */
-    int64_t drawn_ms; /* when last */
+    int64_t drawn_ms; /* when it was last drawn */
     bool shown;       /* stderr is a terminal */
 } cli_progress;
 

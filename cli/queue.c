@@ -78,7 +78,7 @@ static const cli_option common_options[] = {PARTITIONS, {0}};
 
 static const cli_option push_options[] = {
     {"delay", CLI_DURATION, "DURATION", "start it this long from now at the earliest"},
-    {"at", CLI_TIME, "TIME", "start it at this time, 12:00 or 2030-01-31T12:00Z, or later"},
+    {"at", CLI_TIME, "TIME", "start it at 12:00, 'in 10m', 2030-01-31T12:00Z ..."},
     JOB_OPTIONS,
     {"unique-payload", CLI_FLAG, NULL, "like --unique, with the payload itself as the key"},
     {"then", CLI_TEXT, "PAYLOAD", "one more job, ready when all others of this push are done"},
@@ -174,7 +174,7 @@ static const cli_option retry_options[] = {
     {0},
 };
 
-/* Of drop and drain. */
+/* Options of drop and drain. */
 static const cli_option deleting_options[] = {
     CLI_YES,
     PARTITIONS,

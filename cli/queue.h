@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of `tackle queue` share; queue.c has the tables.
+ * Shared by the files of `tackle queue`; queue.c has the tables.
  */
 #ifndef TKL_CLI_QUEUE_H
 #define TKL_CLI_QUEUE_H
@@ -8,30 +8,29 @@
 #include "cli.h"
 #include "out.h"
 
+enum { CLI_QUEUE_LEASE_MS = 10000 }; /* the library's default */
+
 /* The queue named by the argument, with --partitions. */
 int cli_queue_open(cli_session *cli, int index, tkl_queue **queue);
 
-/* Those named by the first `count` arguments. Close them in any case. */
+/* Opens the queues named by the first `count` arguments. Close them even after a failure. */
 int cli_queue_open_all(cli_session *cli, size_t count, tkl_queue ***queues);
 void cli_queue_close_all(tkl_queue **queues, size_t count); /* NULL is fine */
 
-/* The options of a job that is pushed, its payload not. */
+/* Reads the options of a job to push, without its payload. */
 int cli_queue_job(const cli_session *cli, tkl_push *job);
 
-/* A Unix time as "2026-11-15 23:45:01", the time of here; null when it is 0. For people. */
-json_t *cli_queue_time(int64_t ms);
-
-/* Leaves out what is absent, for people. */
+/* Removes null fields, for people. */
 void cli_queue_drop_nulls(json_t *object);
 
-/* The beginning of a payload, fit for a table: dots stand for the rest. */
+/* The beginning of a payload for a table, with dots if it is longer. */
 json_t *cli_queue_short(tkl_bytes bytes);
 
 /* Prints jobs of a state, with --max and --skip. */
 int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state);
 
-/* The exit code when nobody has ever pushed to the queue, waits at it or made a schedule of it: a
- * mistyped name, most likely. */
+/* Checks that the queue exists: returns an exit code when the queue has no jobs ever pushed, no
+ * waiters and no schedules. Most likely its name was mistyped. */
 int cli_queue_known(const cli_session *cli, tkl_queue *queue);
 
 /* ---- The verbs ----------------------------------------------------------- */

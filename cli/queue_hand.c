@@ -10,8 +10,6 @@
 #include "patience.h"
 #include "queue.h"
 
-enum { LEASE_MS = 10000 }; /* as in C */
-
 /* ---- claim --------------------------------------------------------------- */
 
 static const cli_column fields[] = {
@@ -49,7 +47,7 @@ static const char *name_of(const cli_session *cli, const claiming *p, const tkl_
     return cli->argv[i];
 }
 
-/* What nobody could read nobody could finish: then the job goes back. */
+/* Prints a claimed job. If printing fails, nobody could finish the job, so it is released. */
 static int print_claim(const cli_session *cli, const claiming *p, const tkl_job *job)
 {
     json_t *object = claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
@@ -61,7 +59,7 @@ static int print_claim(const cli_session *cli, const claiming *p, const tkl_job 
     if (failed) {
         int code =
             tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
-        (void)code; /* else it comes back with its lease */
+        (void)code; /* if this fails, the job returns when its lease ends */
     }
     return failed;
 }
@@ -71,7 +69,7 @@ static void cancel_claim(void *consumer)
     tkl_consumer_cancel(consumer);
 }
 
-/* A job that came with the signal goes back. */
+/* Releases jobs that were claimed when the signal came. */
 static int give_back(cli_session *cli, const tkl_jobs *jobs)
 {
     for (size_t i = 0; jobs != NULL && i < jobs->count; i++) {
@@ -111,7 +109,8 @@ static int claim_from(cli_session *cli, claiming *p)
 
 int cli_queue_claim(cli_session *cli)
 {
-    claiming p = {.count = (size_t)cli->argc, .lease_ms = cli_number(cli, "lease", LEASE_MS)};
+    claiming p = {.count = (size_t)cli->argc,
+                  .lease_ms = cli_number(cli, "lease", CLI_QUEUE_LEASE_MS)};
     int failed = cli_queue_open_all(cli, p.count, &p.queues);
     if (!failed)
         failed = claim_from(cli, &p);
@@ -138,7 +137,7 @@ static int print_outcome(const cli_session *cli, tkl_outcome outcome)
         cli, json_pack("{s:s, s:s}", "id", cli->argv[1], "outcome", tkl_outcome_name(outcome)));
 }
 
-/* Of a failure the library takes 0 for the backoff; here it means at once. */
+/* --delay 0 of a failed job means at once; in the library 0 means the backoff, so 1 ms is used. */
 static int64_t delay_of(const cli_session *cli, tkl_outcome outcome)
 {
     if (outcome == TKL_OUTCOME_FAILED && cli_flag(cli, "delay"))
@@ -183,7 +182,7 @@ int cli_queue_release(cli_session *cli)
 int cli_queue_renew(cli_session *cli)
 {
     tkl_queue *queue = NULL;
-    int64_t lease_ms = cli_number(cli, "lease", LEASE_MS);
+    int64_t lease_ms = cli_number(cli, "lease", CLI_QUEUE_LEASE_MS);
     tkl_bytes progress = tkl_str(cli_text(cli, "progress", ""));
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The payload is the command's standard input: a file in memory, so that a command may read it,
- * read it twice or not at all, and nobody has to feed a pipe. Its stderr goes through us on its way
- * to ours, and the last of it is the reason if the job fails. Its stdout is ours; it goes through
- * us too when several commands run at once, or lines are to be tagged or grouped (relay.h).
+ * The payload is the command's standard input. It is a file in memory: a command may read it, read
+ * it twice or not at all, and no thread has to feed a pipe. We copy the command's stderr to ours
+ * and keep its end, which is the reason if the job fails. Its stdout is ours; we copy it, too, when
+ * several commands run at once, or when lines are tagged or grouped (relay.h).
  */
 #include "queue_job.h"
 
@@ -23,12 +23,13 @@
 #include "child.h"
 #include "clock.h"
 #include "environment.h"
+#include "guard.h"
 #include "relay.h"
 
 enum {
-    TICK_MS = 100,  /* between looks whether the job is still wanted */
-    LATE_MS = 1000, /* the worker's clock for a job may have begun so long before ours */
-    NOW_MS = 1000,  /* from SIGTERM to SIGKILL when all must end */
+    TICK_MS = 100,  /* interval of checks whether the job was cancelled */
+    LATE_MS = 1000, /* the worker's clock for a job may have started this long before ours */
+    NOW_MS = 1000,  /* time from SIGTERM to SIGKILL when the worker must stop now */
     TAIL_MAX = 900,
     REASON_MAX = 1000,
     RESULT_MAX = 64 << 20,
@@ -43,22 +44,23 @@ typedef struct job_run {
     char **environment;
     int input, output; /* 0: not open */
     cli_relay printed, errors;
-    int both; /* an epoll of the two; 0: not open */
+    int both; /* an epoll descriptor for `printed` and `errors`; 0: not open */
     cli_child child;
     int64_t began_ms;
-    const char *unwanted; /* why the command was ended; NULL: it was not */
+    int64_t until_ms;     /* deadline that the guard knows: the command must have ended by then */
+    const char *unwanted; /* why we ended the command; NULL: we did not */
     int64_t kill_at;      /* when SIGKILL follows the SIGTERM that was sent; 0: none was */
     char tail[TAIL_MAX + 1];
     size_t tail_len;
-    bool tail_cut; /* more stood before it */
+    bool tail_cut; /* the beginning of stderr is not in it */
 } job_run;
 
-/* Of the job that a thread has just run, for the hook. */
+/* The job that this thread has just run, for the hook. */
 static _Thread_local struct {
     int exit; /* -1: the command was not started */
     char reason[REASON_MAX];
     bool lost;
-    int brief; /* so much of the reason is not its stderr, which was seen already */
+    int brief; /* length of the reason without the stderr, which was printed already */
 } last;
 
 /* ---- Messages ------------------------------------------------------------ */
@@ -196,7 +198,7 @@ static void keep_tail(job_run *r, const char *data, size_t len)
     r->tail_len += len;
 }
 
-/* Some of what is there; false when there is nothing. */
+/* Copies some of the output; false when there is none at the moment. */
 static bool relay(job_run *r)
 {
     char data[4096];
@@ -219,7 +221,7 @@ static const char *why_unwanted(const job_run *r, int64_t now)
     return atomic_load(&r->crew->now) ? "stopped" : lost;
 }
 
-/* Once the job is not wanted any more: SIGTERM, and SIGKILL after the grace time. */
+/* Ends the command when the job is cancelled: SIGTERM, and SIGKILL after the grace time. */
 static void mind_the_end(job_run *r)
 {
     int64_t now = cli_now_ms();
@@ -227,7 +229,7 @@ static void mind_the_end(job_run *r)
     if (r->kill_at == 0 && tkl_task_cancelled(r->task)) {
         r->unwanted = why_unwanted(r, now);
         kill(-r->child.pid, SIGTERM);
-        kill(-r->child.pid, SIGCONT); /* what is stopped could not obey */
+        kill(-r->child.pid, SIGCONT); /* a stopped process could not react to SIGTERM */
         r->kill_at = now + r->crew->grace_ms;
     }
     if (r->kill_at != 0 && hurry && r->kill_at > now + NOW_MS)
@@ -236,18 +238,36 @@ static void mind_the_end(job_run *r)
         cli_child_end(&r->child, 0);
 }
 
-/* What the command leaves running is ended with it. */
+/* Deadline for the command if we die: after that the job may start elsewhere. */
+static int64_t end_of_claim(const job_run *r)
+{
+    return cli_guard_end_of(cli_number(r->crew->cli, "lease", CLI_QUEUE_LEASE_MS),
+                            tkl_task_left_ms(r->task));
+}
+
+/* Tells the guard that the claim was renewed. */
+static void note_renewal(job_run *r)
+{
+    int64_t until_ms = end_of_claim(r);
+    if (until_ms <= r->until_ms + TICK_MS)
+        return;
+    r->until_ms = until_ms;
+    cli_guard_until(r->child.pid, until_ms);
+}
+
+/* Ends processes that the command has left running. */
 static void follow(job_run *r)
 {
     cli_child_event event;
     while ((event = cli_child_wait(&r->child, r->both, TICK_MS)) != CLI_CHILD_ENDED) {
         if (event == CLI_CHILD_WOKEN)
             relay(r);
+        note_renewal(r);
         mind_the_end(r);
     }
     if (cli_child_leaves(&r->child))
         cli_child_end(&r->child, atomic_load(&r->crew->now) ? NOW_MS : r->crew->grace_ms);
-    while (relay(r)) /* to its end, or to what somebody may still write into it */
+    while (relay(r)) /* to its end; a process that still has the pipe may write more later */
         ;
     last.exit = cli_child_close(r->crew->cli, &r->child);
     last.lost = r->unwanted == lost;
@@ -273,7 +293,7 @@ static const char *tail_text(job_run *r)
     return text;
 }
 
-/* What happened, and behind it the last of its stderr. */
+/* The reason: what happened, followed by the end of the stderr. */
 static void give_reason(job_run *r)
 {
     const char *words = tail_text(r), *colon = *words != '\0' ? ": " : "";
@@ -309,13 +329,15 @@ static int keep_result(job_run *r)
     return code;
 }
 
-/* Its output is ours, and nobody reads that any more: `tackle queue work mails -- cat | head`. */
+/* Whether the command's output goes to our stdout, and the reader of that is gone: `tackle queue
+ * work mails -- cat | head`. */
 static bool prints_in_vain(const job_run *r)
 {
     return r->output == 0 && !r->crew->cli->json && cli_reader_is_gone();
 }
 
-/* A command that we have ended because we end has not failed, nor has one that could not print. */
+/* A command that we ended because the worker stops has not failed, nor has one whose reader is
+ * gone. */
 static int judge(job_run *r)
 {
     bool in_vain = prints_in_vain(r);
@@ -337,8 +359,8 @@ static int judge(job_run *r)
 
 /* ---- The handler --------------------------------------------------------- */
 
-/* Our own trouble is not the job's: it goes back. A command that cannot be run ends the worker,
- * which would only send every job to the dead letters. */
+/* A failure of our own is not the job's fault: the job is released. If the command cannot be run at
+ * all, the worker ends, because it would send every job to the dead letters. */
 static int hand_back(job_run *r, int exit, const char *what)
 {
     if (what != NULL)
@@ -363,6 +385,7 @@ static int output_of(const job_run *r)
 static int run_command(job_run *r)
 {
     cli_session *cli = r->crew->cli;
+    r->until_ms = end_of_claim(r);
     cli_command command = {
         .argv = &cli->argv[cli->before_dashes],
         .environment = r->environment,
@@ -370,6 +393,8 @@ static int run_command(job_run *r)
         .output = output_of(r),
         .errors = r->errors.pipe[1],
         .mask = &r->crew->mask,
+        .grace_ms = r->crew->grace_ms > 0 ? r->crew->grace_ms : 1,
+        .until_ms = r->until_ms,
     };
     int failed = cli_child_start(cli, &command, &r->child);
     if (failed)
@@ -404,19 +429,14 @@ static const char *const outcomes[] = {
     [TKL_OUTCOME_RELEASED] = "released",
 };
 
-/* Who lost the claim has no say in what becomes of the job. */
+/* The outcome in a word. After a lost claim it is "lost": the outcome does not count. */
 static const char *word_of(tkl_outcome outcome)
 {
     return last.lost ? "lost" : outcomes[outcome];
 }
 
-static void print_end(cli_crew *crew, const tkl_job *job, tkl_outcome outcome, int64_t run_us)
+static void print_end(cli_crew *crew, json_t *value)
 {
-    json_t *value = json_pack(
-        "{s:s, s:o, s:i, s:s, s:o, s:I, s:o}", "id", job->id, "queue",
-        cli_json_bytes(tkl_str(queue_name(crew, job->queue))), "attempt", job->attempt, "outcome",
-        word_of(outcome), "exit", last.exit >= 0 ? json_integer(last.exit) : json_null(), "took_ms",
-        (json_int_t)(run_us / 1000), "reason", cli_json_present(tkl_str(last.reason)));
     cli_relay_lock();
     int failed = cli_print_json(crew->cli, value);
     if (!failed)
@@ -426,24 +446,36 @@ static void print_end(cli_crew *crew, const tkl_job *job, tkl_outcome outcome, i
         cli_crew_give_up(crew, failed);
 }
 
-/* "14:02:11", here. */
-static const char *clock_text(char text[16])
+/* The end of a job as JSON. An attempt or exit code below 0 and an empty reason are null. */
+static json_t *end_json(const cli_crew *crew, const char *id, const tkl_queue *queue, int attempt,
+                        const char *outcome, int exit, int64_t run_us, const char *reason)
 {
-    time_t now = time(NULL);
-    struct tm here;
-    localtime_r(&now, &here);
-    strftime(text, 16, "%T", &here);
-    return text;
+    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:I, s:o}", "id", id, "queue",
+                     cli_json_bytes(tkl_str(queue_name(crew, queue))), "attempt",
+                     attempt >= 0 ? json_integer(attempt) : json_null(), "outcome", outcome, "exit",
+                     exit >= 0 ? json_integer(exit) : json_null(), "took_ms",
+                     (json_int_t)(run_us / 1000), "reason", cli_json_present(tkl_str(reason)));
+}
+
+void cli_crew_on_damaged(tkl_queue *queue, const char *id, void *arg)
+{
+    static const char reason[] = "the record is damaged";
+    cli_crew *crew = arg;
+    if (crew->cli->json)
+        print_end(crew, end_json(crew, id, queue, -1, outcomes[TKL_OUTCOME_DEAD], -1, 0, reason));
+    else
+        cli_crew_say(crew, "%s: %s, it went to the dead letters", id, reason);
 }
 
 void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg)
 {
-    char when[16], took[CLI_DURATION_SIZE];
+    char when[CLI_TIME_SIZE], took[CLI_DURATION_SIZE];
     cli_crew *crew = arg;
-    clock_text(when);
+    cli_time_text((int64_t)time(NULL) * 1000, when);
     cli_duration_text(run_us / 1000, took);
     if (crew->cli->json)
-        print_end(crew, job, outcome, run_us);
+        print_end(crew, end_json(crew, job->id, job->queue, job->attempt, word_of(outcome),
+                                 last.exit, run_us, last.reason));
     else if (last.lost)
         cli_crew_say(crew, "%s %s: the claim was lost, its command was ended after %s", when,
                      job->id, took);

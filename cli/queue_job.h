@@ -10,28 +10,30 @@
 
 #include "queue.h"
 
-/* What the threads of a worker share. */
+/* Shared by the threads of a worker. */
 typedef struct cli_crew {
     cli_session *cli;
     tkl_queue **queues; /* as named by the first arguments */
     size_t count;
     tkl_worker *worker;
-    sigset_t mask;       /* signals that commands block: as we were started, unlike the threads */
+    sigset_t mask;       /* signals that commands block: those that were blocked when we started;
+                            our threads block more */
     int64_t grace_ms;    /* from SIGTERM to SIGKILL */
-    int64_t again_ms;    /* a job that asks for it comes back after so long */
-    atomic_bool working; /* the server has answered once: later failures are worth another try */
-    atomic_bool now;     /* children are to be ended */
-    atomic_int trouble;  /* exit code of what made us give up; 0: nothing did */
+    int64_t again_ms;    /* delay of a job whose command asks for a later retry */
+    atomic_bool working; /* the server has answered once: later failures are retried */
+    atomic_bool now;     /* the commands must be ended */
+    atomic_int trouble;  /* exit code of the failure that made us give up; 0: none */
     atomic_uint begun;   /* commands started */
-    int signals;         /* how many were heard */
-    int signal;          /* the last of them */
+    int signals;         /* number of signals received */
+    int signal;          /* the last signal received */
 } cli_crew;
 
-/* Handler and hook of the worker; the argument is the crew. */
+/* Handler and hooks of the worker; the argument is the crew. */
 int cli_crew_run_job(tkl_task *task, void *crew);
 void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *crew);
+void cli_crew_on_damaged(tkl_queue *queue, const char *id, void *crew);
 
-/* A line on stderr, whole among those of other threads. */
+/* Prints a line on stderr, never mixed with those of other threads. */
 void cli_crew_say(cli_crew *crew, const char *format, ...) TKL_PRINTF(2, 3);
 
 /* Ends the work in good order, with this exit code. From any thread. */

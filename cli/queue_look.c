@@ -16,18 +16,6 @@ enum {
 
 /* ---- Words --------------------------------------------------------------- */
 
-json_t *cli_queue_time(int64_t ms)
-{
-    char text[32];
-    struct tm time;
-    time_t seconds = (time_t)(ms / 1000);
-    if (ms == 0)
-        return json_null();
-    localtime_r(&seconds, &time);
-    strftime(text, sizeof text, "%F %T", &time);
-    return json_string(text);
-}
-
 void cli_queue_drop_nulls(json_t *object)
 {
     const char *key;
@@ -108,7 +96,7 @@ static json_t *stats_json(tkl_bytes name, const tkl_queue_stats *s)
                      "schedules", (json_int_t)s->schedules, "bytes", (json_int_t)s->bytes);
 }
 
-/* For people the age in words. */
+/* For people: the age in words. */
 static void add_age(json_t *object, const tkl_queue_stats *stats)
 {
     char text[CLI_DURATION_SIZE];
@@ -128,7 +116,7 @@ static json_t *levels_json(const tkl_queue_level *levels, size_t count)
     return rows;
 }
 
-/* One priority says nothing that the totals do not. */
+/* Shows priorities only if there are several: with one, the totals are the same. */
 static int print_stats(const cli_session *cli, json_t *object, json_t *levels)
 {
     bool several = json_array_size(levels) > 1;
@@ -189,7 +177,7 @@ static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name,
     tkl_queue_options options = {.partitions = 0};
     int code = tkl_queue_partitions(client, name, &options.partitions);
     if (code == TKL_NOTFOUND)
-        return TKL_OK; /* gone meanwhile */
+        return TKL_OK; /* the queue was removed meanwhile */
     if (code == TKL_OK)
         code = tkl_queue_open(client, name, &options, &queue);
     if (code == TKL_OK)
@@ -232,16 +220,32 @@ static tkl_job_state state_of(const char *word)
     return state;
 }
 
+/* The meaning of a job's time depends on its state, so it has a different name in each state. */
+static void put_time(json_t *object, const tkl_job_info *job)
+{
+    static const struct {
+        const char *key;
+        tkl_job_state state;
+    } times[] = {{"due_at", TKL_JOB_STATE_DELAYED},
+                 {"until", TKL_JOB_STATE_ACTIVE}, /* the end of the lease */
+                 {"since", TKL_JOB_STATE_DEAD}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        json_object_set_new(object, times[i].key,
+                            job->state == times[i].state ? cli_json_time(job->due_ms)
+                                                         : json_null());
+}
+
 static json_t *job_json(const tkl_job_info *job)
 {
-    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
-                     job->id, "state", tkl_job_state_name(job->state), "payload",
-                     cli_json_bytes(job->payload), "priority", job->priority, "attempt",
-                     job->attempt, "retries", job->retries, "pushed_at",
-                     cli_json_time(job->pushed_ms), "due_at", cli_json_time(job->due_ms), "meta",
-                     cli_json_present(job->meta), "group", cli_json_present(job->group), "unique",
-                     cli_json_present(job->unique), "error", cli_json_present(job->error),
-                     "progress", cli_json_present(job->progress));
+    json_t *object = json_pack(
+        "{s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "state",
+        tkl_job_state_name(job->state), "payload", cli_json_bytes(job->payload), "priority",
+        job->priority, "attempt", job->attempt, "retries", job->retries, "pushed_at",
+        cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
+        cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
+        cli_json_present(job->error), "progress", cli_json_present(job->progress));
+    put_time(object, job);
+    return object;
 }
 
 static const cli_column job_columns[] = {
@@ -259,14 +263,14 @@ static const cli_column active_columns[] = {
     {"id", "ID"},
     {"priority", "PRIORITY"},
     {"attempt", "FAILED"},
-    {"due_at", "LEASED TO"},
+    {"until", "LEASED TO"},
     {"progress", "PROGRESS"},
     {"payload", "PAYLOAD"},
     {0},
 };
 
 static const cli_column dead_columns[] = {
-    {"id", "ID"},     {"attempt", "FAILED"},  {"due_at", "SINCE"},
+    {"id", "ID"},     {"attempt", "FAILED"},  {"since", "SINCE"},
     {"error", "WHY"}, {"payload", "PAYLOAD"}, {0},
 };
 
@@ -284,7 +288,7 @@ static const cli_column *columns_of(tkl_job_state state)
     }
 }
 
-/* Of a reason with several lines the last: there a traceback says what went wrong. */
+/* The last line of a reason: in a traceback it says what went wrong. */
 static tkl_bytes last_line(tkl_bytes reason)
 {
     const char *newline = reason.len > 0 ? memrchr(reason.data, '\n', reason.len) : NULL;
@@ -296,11 +300,13 @@ static tkl_bytes last_line(tkl_bytes reason)
 
 static json_t *job_row(const tkl_job_info *job)
 {
-    return json_pack(
-        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority", job->priority,
-        "attempt", job->attempt, "pushed_at", cli_queue_time(job->pushed_ms), "due_at",
-        cli_queue_time(job->due_ms), "payload", cli_queue_short(job->payload), "error",
-        cli_queue_short(last_line(job->error)), "progress", cli_queue_short(job->progress));
+    json_t *row =
+        json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "id", job->id, "priority", job->priority,
+                  "attempt", job->attempt, "pushed_at", cli_json_time(job->pushed_ms), "payload",
+                  cli_queue_short(job->payload), "error", cli_queue_short(last_line(job->error)),
+                  "progress", cli_queue_short(job->progress));
+    put_time(row, job);
+    return row;
 }
 
 static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_listing *listing)
@@ -324,7 +330,7 @@ int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state
         return cli_usage(cli, "--max is 1 to 1000, --skip 0 or more");
     int failed = cli_end(cli, tkl_queue_peek(queue, state, (size_t)skip, (size_t)max, &listing));
     if (!failed && listing->count == 0)
-        failed = cli_queue_known(cli, queue); /* a name that was mistyped */
+        failed = cli_queue_known(cli, queue); /* reports a mistyped name */
     if (!failed)
         failed = print_jobs(cli, state, listing);
     tkl_listing_free(listing);
@@ -351,7 +357,7 @@ static const cli_column job_fields[] = {
     {"retries", "retries"},
     {"pushed_at", "pushed"},
     {"due_at", "due"},
-    {"lease", "leased to"},
+    {"until", "leased to"},
     {"since", "dead since"},
     {"group", "group"},
     {"unique", "unique key"},
@@ -362,18 +368,12 @@ static const cli_column job_fields[] = {
     {0},
 };
 
-/* What a job does not have is left out. */
+/* Fields that a job does not have are left out. */
 static json_t *job_record(const tkl_job_info *job)
 {
     json_t *object = job_json(job);
-    const char *when = job->state == TKL_JOB_STATE_ACTIVE ? "lease"
-                       : job->state == TKL_JOB_STATE_DEAD ? "since"
-                                                          : "due_at";
-    json_object_del(object, "due_at");
     cli_queue_drop_nulls(object);
-    json_object_set_new(object, "pushed_at", cli_queue_time(job->pushed_ms));
-    if (job->due_ms != 0)
-        json_object_set_new(object, when, cli_queue_time(job->due_ms));
+    json_object_set_new(object, "pushed_at", cli_json_time(job->pushed_ms));
     return object;
 }
 
@@ -399,7 +399,7 @@ int cli_queue_show(cli_session *cli)
 
 /* ---- result -------------------------------------------------------------- */
 
-/* Lines remain lines, also on a terminal. */
+/* Keeps line breaks, also on a terminal. */
 static void print_lines(tkl_bytes text)
 {
     const char *end;

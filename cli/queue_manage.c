@@ -10,7 +10,7 @@
 #include "queue.h"
 #include "value.h"
 
-/* How many jobs it was about. */
+/* Prints the number of jobs. */
 static int print_count(const cli_session *cli, const char *what, int64_t count)
 {
     if (cli->json)
@@ -25,7 +25,7 @@ static int print_count(const cli_session *cli, const char *what, int64_t count)
 
 typedef int job_fn(tkl_queue *queue, const char *id);
 
-/* All ids are tried; exit code 1 when one of them was not there. */
+/* Tries all ids; exit code 1 if one of them does not exist. */
 static int for_ids(cli_session *cli, tkl_queue *queue, job_fn *work, const char *missing,
                    const char *what)
 {
@@ -237,7 +237,7 @@ static json_t *limits_json(tkl_bytes name, const tkl_queue_limits *l)
                      "dead_max", shown(l->dead_max), "dead_ms", shown(l->dead_ms));
 }
 
-/* "none" takes the limit away, like 0. */
+/* "none" removes the limit, as 0 does. */
 static int read_rate(const cli_session *cli, const char *option, int64_t *count, int64_t *period_ms)
 {
     const char *text = cli_text(cli, option, NULL), *wrong = NULL;

@@ -14,7 +14,8 @@
 enum {
     REQUEST_SIZE = 65,
     FLOW_MAX = 999,
-    REQUEST_MAX = 52, /* of the user's: the rest is for the number of the batch */
+    REQUEST_MAX = 52, /* most bytes of the user's request id; the rest is for the number of the
+                         batch */
 };
 
 /* ---- Options ------------------------------------------------------------- */
@@ -39,7 +40,7 @@ static int read_unique(const cli_session *cli, tkl_push *job)
     return CLI_OK;
 }
 
-/* For the user 0 is none; for the library it is the default. */
+/* For the user 0 means none; for the library it means the default. */
 static int read_retries(const cli_session *cli, tkl_push *job)
 {
     int64_t retries = cli_number(cli, "retries", 0);
@@ -72,12 +73,12 @@ int cli_queue_job(const cli_session *cli, tkl_push *job)
 
 typedef struct pushing {
     tkl_queue *queue;
-    tkl_push model; /* every job but its payload */
-    unsigned batch; /* how many were pushed, for their request ids */
+    tkl_push model; /* options of every job, without its payload */
+    unsigned batch; /* number of the batch, for its request id */
     uint64_t pushed;
-    uint64_t existed; /* of them: were there before, by their unique key */
-    uint64_t refused; /* the queue is full */
-    json_t *ids;      /* NULL: they are not wanted */
+    uint64_t existed; /* jobs that existed already, by their unique key */
+    uint64_t refused; /* jobs refused because the queue is full */
+    json_t *ids;      /* ids of the jobs; NULL: not needed */
     cli_progress progress;
 } pushing;
 
@@ -103,7 +104,7 @@ static void note(pushing *p, const tkl_pushed *pushed)
         json_array_append_new(p->ids, *pushed->id != '\0' ? json_string(pushed->id) : json_null());
 }
 
-/* A full queue is told with the ids of what it took. */
+/* Reports a full queue, with the ids of the jobs that it accepted. */
 static int push_jobs(cli_session *cli, pushing *p, const tkl_push *jobs, size_t count)
 {
     char text[REQUEST_SIZE];
@@ -148,7 +149,7 @@ static int push_some(cli_session *cli, const tkl_bytes *items, size_t count, pus
     return failed;
 }
 
-/* The jobs, and behind them the one that waits for all of them. */
+/* The jobs, followed by the one that waits for all of them. */
 static int push_flow(cli_session *cli, const tkl_bytes *items, size_t count, pushing *p)
 {
     tkl_push jobs[FLOW_MAX + 1];

@@ -92,7 +92,7 @@ static json_t *row_text(const tkl_schedule_info *s)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "when",
                      when_text(s), "when_missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once",
-                     "next_at", cli_queue_time(s->next_ms), "last_at", cli_queue_time(s->last_ms),
+                     "next_at", cli_json_time(s->next_ms), "last_at", cli_json_time(s->last_ms),
                      "payload", cli_queue_short(s->payload));
 }
 

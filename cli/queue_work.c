@@ -2,15 +2,15 @@
  *
  * `tackle queue work`: a worker that runs a command for each job.
  *
- * The library's worker claims, renews and reports; here each of its threads runs children, one at a
- * time (queue_job.c), and this file minds the beginning, the signals and the end:
+ * The library's worker claims, renews and reports. Each of its threads runs one command at a time
+ * (queue_job.c). This file handles the start, the signals and the end:
  *
  *     the first signal     no more jobs; those that run go on to their end
  *     the second           children are ended, their jobs handed back without using an attempt
  *     a third, or no end   we die of it; the guard ends what is left
  *
- * Signals arrive through a pipe, read by a thread of its own, because the main thread waits inside
- * the library. Whatever else ends the work (a command that cannot be run) goes the same way.
+ * A separate thread reads the signals from a pipe, because the main thread waits inside the
+ * library. Other reasons to end (a command that cannot be run) go through the same pipe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +30,10 @@ enum {
     BATCH_MAX = 1000,
     GRACE_MS = 5000,
     AGAIN_MS = 5000,
-    PATIENCE_MS = 10000, /* from the second signal to our death */
-    SILENCE_MS = 30000,  /* the same trouble is told again after so long */
+    PATIENCE_MS = 10000, /* time from the second signal to our end */
+    SILENCE_MS = 30000,  /* the same trouble is reported again after this long */
     OVER = 0,            /* news: the work has ended */
-    ENOUGH = 127, /* news: let it end, as the first signal would; no signal has this number */
+    ENOUGH = 127,        /* news: end as after the first signal; no signal has this number */
 };
 
 static int news[2] = {-1, -1};
@@ -44,7 +44,7 @@ static void tell(int what)
 {
     char byte = (char)what;
     ssize_t n = write(news[1], &byte, 1);
-    (void)n; /* a full pipe has enough of them */
+    (void)n; /* a full pipe has enough signals */
 }
 
 void cli_crew_give_up(cli_crew *crew, int exit)
@@ -72,7 +72,7 @@ static void catch_signals(void)
 
 /* ---- Listening ----------------------------------------------------------- */
 
-/* -1: none in time. */
+/* The next signal or news; -1: none in time. */
 static int next_news(int timeout_ms)
 {
     struct pollfd file = {.fd = news[0], .events = POLLIN};
@@ -123,12 +123,6 @@ static void *listen_to_news(void *arg)
 
 /* ---- Hooks of the worker ------------------------------------------------- */
 
-/* What the server says of the queue, and will say again. */
-static bool does_not_pass(int code)
-{
-    return code == TKL_ETYPE || code == TKL_EDAMAGED || code == TKL_EAUTH || code == TKL_EREFUSED;
-}
-
 /* The last trouble that was reported; empty when there is none. */
 static struct {
     pthread_mutex_t mutex;
@@ -136,7 +130,7 @@ static struct {
     int64_t told_ms;
 } trouble = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* A server that is away would be reported again and again. */
+/* Reports trouble once for a while: a server that is down would be reported again and again. */
 static bool is_new_trouble(const char *words)
 {
     pthread_mutex_lock(&trouble.mutex);
@@ -165,14 +159,14 @@ static void on_error(int code, const char *message, void *arg)
     cli_crew *crew = arg;
     const char *words = *message != '\0' ? message : tkl_strerror(code);
     bool ends = cli_flag(crew->cli, "once") || cli_flag(crew->cli, "drain");
-    bool hopeless = ends && does_not_pass(code);
+    bool hopeless = ends && !tkl_is_transient(code);
     if (is_new_trouble(words) || hopeless)
         cli_crew_say(crew, "%s%s", words, hopeless ? "" : "; trying again");
     if (hopeless)
         cli_crew_give_up(crew, cli_exit_of(code));
 }
 
-/* Renewals that fail and connections that break are such trouble, too. */
+/* Also reports renewals that failed and connections that broke. */
 static void on_event(const tkl_client_event *event, void *arg)
 {
     cli_crew *crew = arg;
@@ -208,6 +202,7 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
         .max_jobs = once,
         .on_end = cli_crew_on_end,
         .on_error = on_error,
+        .on_damaged = cli_crew_on_damaged,
         .arg = crew,
     };
     return CLI_OK;
@@ -249,7 +244,7 @@ static int check_queue(cli_session *cli, tkl_queue *queue, const char *name)
                            what_holds(&stats, &limits), stats.ready);
 }
 
-/* Nothing could be claimed, but there is something to do: whoever drains a queue must know. */
+/* With --drain, reports ready jobs that could not be claimed. */
 static int check_left(cli_session *cli, const cli_crew *crew)
 {
     int failed = CLI_OK;
@@ -258,7 +253,8 @@ static int check_left(cli_session *cli, const cli_crew *crew)
     return failed;
 }
 
-/* Work that ends by itself has a result; one that is stopped by SIGTERM, as it should, has none. */
+/* The exit code. With --once and --drain it says whether all jobs were done; SIGTERM is a normal
+ * end. */
 static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats *s)
 {
     if (crew->trouble != 0)
@@ -312,7 +308,8 @@ static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *
     return end_of(cli, crew, &stats);
 }
 
-/* A worker waits for a server that went away, but one that was never there is a mistake. */
+/* A worker waits for a server that went down; a server that never answered is reported as a
+ * mistake. */
 static int check_server(const cli_session *cli, cli_crew *crew)
 {
     tkl_queue_stats stats;

@@ -19,7 +19,7 @@ static int open_recent(cli_session *cli, tkl_recent_options *options, tkl_recent
     return cli_end(cli, tkl_recent_open(client, tkl_str(cli->argv[0]), options, recent));
 }
 
-/* What is done with all items. */
+/* The work on all items. */
 typedef struct work {
     tkl_recent *recent;
     int64_t count; /* added or removed so far */

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redlocks from the shell. The library leaves renewing to its user: here a thread does it while
- * the command runs.
+ * Redlocks from the shell. The library does not renew redlocks; here a thread does it while the
+ * command runs.
  */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "guard.h"
 #include "hold.h"
 #include "holders.h"
 #include "out.h"
 
 enum {
     NODES_MAX = CLI_HOLD_NODES_MAX,
-    AGAIN_MS = 100, /* after a renewal that failed */
+    AGAIN_MS = 100, /* pause after a failed renewal */
 };
 
 /* A redlock and what belongs to it. */
@@ -29,15 +31,17 @@ typedef struct redlock {
     tkl_redlock *lock;
     int64_t lease_ms;
     int64_t timeout_ms;
-    cli_hold hold;    /* run: whom to tell of a loss */
-    int stop;         /* run: an eventfd that ends the thread; else -1 */
-    pthread_t keeper; /* run: renews, and has the lock to itself meanwhile */
-    bool kept;        /* there is that thread */
+    cli_hold hold;         /* run: gets cli_hold_lost() on a loss */
+    int stop;              /* run: an eventfd that ends the keeper thread; else -1 */
+    pthread_t keeper;      /* run: the thread that renews; no other thread uses the lock
+                              meanwhile */
+    bool kept;             /* the keeper thread exists */
+    atomic_llong until_ms; /* when the lease ends, by cli_guard_now_ms() */
 } redlock;
 
 /* ---- The servers --------------------------------------------------------- */
 
-/* Whether a URL begins here: in those that list servers some commas are their own. */
+/* Whether a URL begins here: a URL that lists servers has commas of its own. */
 static bool is_url(const char *text)
 {
     size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyz+");
@@ -56,7 +60,8 @@ static char *cut_url(char *urls)
     return NULL;
 }
 
-/* Two votes of one server are no majority. Each in-memory private server is one of its own. */
+/* Whether a server was named before: two votes of one server are not a majority. Each in-memory
+ * private server is a different one. */
 static bool is_named_before(char *const *urls, size_t count, const char *url)
 {
     for (size_t i = 0; i < count; i++)
@@ -81,9 +86,14 @@ static int open_each(redlock *r, char *urls)
     return failed;
 }
 
+static const char *nodes_of(const redlock *r)
+{
+    return cli_text(r->cli, "nodes", getenv("TACKLE_NODES"));
+}
+
 static int open_nodes(redlock *r)
 {
-    const char *named = cli_text(r->cli, "nodes", getenv("TACKLE_NODES"));
+    const char *named = nodes_of(r);
     if (named == NULL || *named == '\0')
         return cli_usage(r->cli, "missing --nodes URL,URL,...");
     char *urls = strdup(named);
@@ -92,7 +102,7 @@ static int open_nodes(redlock *r)
     return failed;
 }
 
-/* As the library's: a twentieth of the lease, 10 ms to 1 s. */
+/* The same as in the library: a twentieth of the lease, 10 ms to 1 s. */
 static int64_t node_timeout(const redlock *r)
 {
     int64_t part = (r->lease_ms > 0 ? r->lease_ms : CLI_HOLD_LEASE_MS) / 20;
@@ -135,12 +145,20 @@ static bool told_to_stop(const redlock *r, int64_t wait_ms)
     return ready != 0;
 }
 
-/* Lost is also what cannot be renewed in time any more: another try might end too late. */
+/* Only the keeper thread may use the lock itself. */
+static void note_left(redlock *r)
+{
+    atomic_store(&r->until_ms, cli_guard_now_ms() + tkl_redlock_left_ms(r->lock));
+}
+
+/* A lock that cannot be renewed in time any more counts as lost: another attempt might end too
+ * late. */
 static void *keep(void *arg)
 {
-    const redlock *r = arg;
+    redlock *r = arg;
     for (int64_t pause = r->lease_ms / 3; !told_to_stop(r, pause);) {
         if (tkl_redlock_renew(r->lock, 0) == TKL_OK) {
+            note_left(r);
             pause = r->lease_ms / 3;
             continue;
         }
@@ -153,7 +171,7 @@ static void *keep(void *arg)
     return NULL;
 }
 
-/* Signals are for the main thread, which passes them on to the command. */
+/* Blocks signals: the main thread gets them and passes them on to the command. */
 static bool start_keeper(redlock *r)
 {
     sigset_t all, old;
@@ -180,6 +198,7 @@ static int acquire_handle(void *handle, int64_t wait_ms)
 {
     redlock *r = handle;
     int code = tkl_redlock_acquire(r->lock, wait_ms);
+    note_left(r);
     if (code == TKL_OK && r->stop >= 0 && !start_keeper(r))
         return TKL_ENOMEM;
     return code;
@@ -197,16 +216,23 @@ static void token_of(void *handle, char token[TKL_TOKEN_SIZE])
     tkl_redlock_token(((redlock *)handle)->lock, token);
 }
 
+static int64_t left_of(void *handle)
+{
+    return atomic_load(&((redlock *)handle)->until_ms) - cli_guard_now_ms();
+}
+
 static const cli_hold_kind kind = {
     .variable = "TACKLE_LOCK",
     .acquire = acquire_handle,
     .release = release_handle,
     .token = token_of,
+    .left_ms = left_of,
 };
 
 static void hold_of(redlock *r, cli_hold *hold)
 {
-    *hold = (cli_hold){.kind = &kind, .handle = r, .count = r->count, .lost = -1};
+    *hold =
+        (cli_hold){.kind = &kind, .handle = r, .count = r->count, .nodes = nodes_of(r), .lost = -1};
     memcpy(hold->clients, r->clients, r->count * sizeof *r->clients);
 }
 
@@ -254,7 +280,8 @@ static int print_claim(const redlock *r)
     return failed ? failed : cli_flush(r->cli);
 }
 
-/* The claim becomes the token's: whoever reads it has it. What nobody could read is given back. */
+/* Acquires, prints the token and detaches the handle: the reader of the output now holds the lock.
+ * If printing fails, closing releases the lock. */
 static int acquire(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
@@ -276,7 +303,7 @@ static int adopt(redlock *r)
     return cli_end(r->cli, tkl_redlock_adopt(r->lock, r->cli->argv[1]));
 }
 
-/* What could not be renewed, or printed, is not released for that. */
+/* Detaches even if renewing or printing failed, so that closing does not release the lock. */
 static int renew_adopted(redlock *r)
 {
     int failed = cli_end(r->cli, tkl_redlock_renew(r->lock, 0));

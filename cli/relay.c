@@ -49,7 +49,7 @@ static void print_lines(const cli_relay *r, const char *text, size_t len)
     }
 }
 
-/* Prints the first `len` bytes of what is kept, and forgets them. */
+/* Prints the first `len` bytes of the buffer and removes them. */
 static void print_kept(cli_relay *r, size_t len)
 {
     cli_relay_lock();
@@ -91,7 +91,7 @@ static void close_file(int *fd)
     *fd = 0;
 }
 
-/* Without memory for it, it is printed as it comes. */
+/* If there is no memory for a buffer, prints the text at once. */
 static void keep(cli_relay *r, const char *data, size_t len)
 {
     if (r->len + len > r->cap) {

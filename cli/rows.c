@@ -17,7 +17,7 @@ enum { CHUNK = 1 << 16 };
 typedef struct source {
     cli_rows *rows;
     gzFile file;
-    /* Of a table: the names of its columns, each owned, and the one that comes next. */
+    /* For a table: the names of its columns, each owned, and the index of the next column. */
     tkl_bytes *names;
     size_t columns, column;
 } source;
@@ -102,11 +102,11 @@ static bool is_blank(const char *line, size_t len)
 typedef struct lines {
     gzFile file;
     char *data;
-    size_t start, end, cap; /* what was read and not yet given */
-    size_t scanned;         /* no line ends before this */
+    size_t start, end, cap; /* bytes that were read and not returned yet */
+    size_t scanned;         /* no line ends before this position */
 } lines;
 
-/* Room for more behind what is left. */
+/* Makes room for more bytes after the rest. */
 static bool make_room(lines *l)
 {
     if (l->cap - l->end >= CHUNK)
@@ -126,8 +126,8 @@ static bool make_room(lines *l)
     return true;
 }
 
-/* Gives the next line with its end, if it has one; no bytes at the end of the file. False: no
- * memory. */
+/* Returns the next line with its line end, if it has one; no bytes at the end of the file. False:
+ * out of memory. */
 static bool next_line(lines *l, tkl_bytes *line)
 {
     int more = 1;
@@ -288,7 +288,7 @@ static bool ends_with(const char *name, const char *ending)
     return len >= end && strcasecmp(name + len - end, ending) == 0;
 }
 
-/* NULL: the name does not say. */
+/* The format by the file's name; NULL: not known. */
 static const char *format_of(const char *path)
 {
     static const char *const endings[][2] = {
@@ -300,7 +300,7 @@ static const char *format_of(const char *path)
     return NULL;
 }
 
-/* Its bytes, for the bar; 0: not known. */
+/* Size of the file, for the progress bar; 0: not known. */
 static uint64_t size_of(const char *path)
 {
     struct stat about;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of rows: JSON lines and CSV, packed by gzip or not. Both give cells: a name (of a member, or
- * of a column) and a text.
+ * Files of rows: JSON lines and CSV, packed by gzip or not. Both give cells: the name of a member
+ * or column, and a text.
  */
 #ifndef TKL_CLI_ROWS_H
 #define TKL_CLI_ROWS_H
@@ -11,23 +11,24 @@
 
 typedef struct cli_rows {
     cli_session *cli;
-    /* Whether cells of this name are to be given; asked for each member and each column. */
+    /* Whether the reader wants cells of this name; called for each member and each column. */
     bool (*wants)(void *arg, tkl_bytes name);
     void (*begin)(void *arg);
-    void (*cell)(void *arg, tkl_bytes name, tkl_bytes text); /* not for null and empty columns */
-    void (*bad)(void *arg, const char *why);                 /* something is wrong with the row */
+    void (*cell)(void *arg, tkl_bytes name, tkl_bytes text); /* not called for null and empty
+                                                                columns */
+    void (*bad)(void *arg, const char *why);                 /* the row is bad */
     void (*end)(void *arg);
     void *arg;
     const char *needed; /* a column that a table must have */
-    /* What the functions may look at. */
+    /* The callbacks may use these. */
     cli_progress bar; /* cli_progress_end() before something is printed */
     const char *file; /* its name, for messages */
-    uint64_t row;     /* from 1; of a table, the row of names is the first */
-    int failed; /* an exit code, when something went wrong; whoever sets it ends the reading */
+    uint64_t row;     /* number of the row, from 1; the header of a table is row 1 */
+    int failed;       /* exit code of a failure; a callback that sets it ends the reading */
 } cli_rows;
 
-/* "-" is standard input. `format`: "jsonl", "csv", "tsv"; NULL: what the name says. Returns
- * rows->failed. */
+/* Reads a file; "-" is standard input. `format`: "jsonl", "csv", "tsv"; NULL: by the name of the
+ * file. Returns rows->failed. */
 int cli_rows_read(cli_rows *rows, const char *path, const char *format);
 
 #endif

@@ -31,7 +31,7 @@ static int print_all(const cli_session *cli, tkl_scan *scan)
     return failed || code == TKL_EMPTY ? failed : cli_end(cli, code);
 }
 
-/* Nothing would mean everything: not what "$PATTERN" is meant to be. */
+/* Refuses an empty pattern, which would match everything: "$PATTERN" was probably not set. */
 static int refuse_empty(const cli_session *cli, const char *option)
 {
     return *cli_text(cli, option, "-") != '\0'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Search from the shell: the verbs, and those that need no file of their own.
+ * Search from the shell: the table of verbs, and the verbs that have no file of their own.
  */
 #include "search.h"
 
@@ -36,7 +36,7 @@ bool cli_search_number(tkl_bytes text, double *number)
 
 /* ---- create -------------------------------------------------------------- */
 
-/* NAME:KIND; the name may hold a colon no more than a query may. */
+/* NAME:KIND; the name has no colon, because a query could not name it. */
 static int read_field(const cli_session *cli, const char *text, tkl_search_field *field)
 {
     const char *colon = strchr(text, ':');
@@ -100,7 +100,7 @@ typedef struct values {
     size_t count;
 } values;
 
-/* NAME=VALUE, as the schema says what that is. */
+/* NAME=VALUE; the schema says which kind the value has. */
 static int read_value(const cli_session *cli, const tkl_search_schema *schema, const char *text,
                       tkl_search_value *value)
 {
@@ -195,7 +195,7 @@ static int remove_documents(cli_session *cli)
     return failed ? failed : cli_print_removed(cli, r.removed);
 }
 
-/* All documents of the arguments; with fewer than asked for the exit code is 1. */
+/* Prints all documents that the arguments name; exit code 1 if one is missing. */
 static int get_documents(cli_session *cli, tkl_search *search, const tkl_search_schema *schema)
 {
     size_t count = (size_t)cli->argc - 1;
@@ -261,7 +261,7 @@ static json_t *fields_json(const tkl_search_schema *schema)
     return fields;
 }
 
-/* Words by spaces; null: the usual ones. */
+/* Words separated by spaces; null: the usual ones. */
 static json_t *stop_words_json(const tkl_search_schema *schema)
 {
     if (schema->no_stop_words)

@@ -21,9 +21,9 @@ const tkl_search_field *cli_search_field(const tkl_search_schema *schema, tkl_by
 
 enum { CLI_SEARCH_LISTS_MAX = TKL_SEARCH_FIELDS_MAX };
 
-/* What to ask, and what to print of it. Texts are those of the command line, or of the caller. */
+/* A query, and what to print of its result. Texts belong to the command line, or to the caller. */
 typedef struct cli_search_request {
-    tkl_search_info *info; /* of the index; NULL: not needed */
+    tkl_search_info *info; /* the index; NULL: not needed */
     tkl_bytes order;
     int64_t page; /* from 1 */
     int64_t size;
@@ -32,11 +32,11 @@ typedef struct cli_search_request {
     tkl_bytes facets[CLI_SEARCH_LISTS_MAX];
     size_t facet_count;
     int64_t facet_values;
-    tkl_bytes fields[CLI_SEARCH_LISTS_MAX]; /* to show */
+    tkl_bytes fields[CLI_SEARCH_LISTS_MAX]; /* fields to show */
     size_t field_count;
-    bool all_fields; /* show them all */
+    bool all_fields; /* show all fields */
     bool text;       /* show the text */
-    bool hits;       /* show something: else ids only */
+    bool hits;       /* show fields or text; false: only ids */
     int64_t length;  /* characters of a text that are shown; 0: all */
     tkl_bytes before, after;
     bool html;

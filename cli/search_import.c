@@ -3,9 +3,8 @@
  * Documents from files.
  *
  * A row becomes a document cell by cell: a cell may be the id, part of the text, and the value of a
- * field, or all of these. Rows are collected into batches. What
- * is wrong with a row is said with its file and number, and the row is left out; after more than
- * --max-bad of them the import stops.
+ * field, or all of these. Rows are collected into batches. A bad row is reported with its file and
+ * number, and left out; after more than --max-bad bad rows the import stops.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,9 +19,9 @@
 enum {
     BATCH = 500,
     BATCH_MAX = 10000,
-    BATCH_BYTES = 4 << 20, /* of texts: a batch with more is sent */
-    PROBLEMS_MAX = 100,    /* that are shown */
-    IGNORED_MAX = 20,      /* names that are shown */
+    BATCH_BYTES = 4 << 20, /* a batch with more bytes of text is sent */
+    PROBLEMS_MAX = 100,    /* most problems that are shown */
+    IGNORED_MAX = 20,      /* most ignored names that are shown */
 };
 
 typedef struct importing {
@@ -37,10 +36,10 @@ typedef struct importing {
     tkl_search_value *values;
     char **kept;
     size_t batch, count, kept_count, kept_cap, bytes;
-    /* The row. */
+    /* The current row. */
     bool row_is_bad, has_id;
-    char why[256]; /* the last bad row is bad */
-    /* All. */
+    char why[256]; /* why the last bad row is bad */
+    /* The whole import. */
     cli_rows rows;
     uint64_t documents, bad;
     int64_t added;
@@ -57,7 +56,7 @@ static void stop(importing *i, int failed)
         i->rows.failed = failed;
 }
 
-/* Owns it until the batch is sent; NULL when out of memory. */
+/* Keeps the memory until the batch is sent; NULL when out of memory. */
 static char *keep(importing *i, char *memory)
 {
     if (i->kept_count == i->kept_cap) {
@@ -158,7 +157,7 @@ static void end_row(void *arg)
         int64_t most = cli_number(i->cli, "max-bad", 0);
         if (++i->bad > (uint64_t)most) {
             send_batch(i);
-            stop(i, CLI_USAGE); /* what is wrong is printed at the end */
+            stop(i, CLI_USAGE); /* the problems are printed at the end */
         }
         return;
     }
@@ -265,9 +264,11 @@ static void print_problems(const importing *i)
     {
         char *message =
             cli_escape(tkl_str(json_string_value(json_object_get(problem, "message"))), false);
-        const char *file = json_string_value(json_object_get(problem, "file"));
+        char *file =
+            cli_escape(tkl_str(json_string_value(json_object_get(problem, "file"))), false);
         fprintf(stderr, "%s:%" JSON_INTEGER_FORMAT ": %s\n", file ? file : "?",
                 json_integer_value(json_object_get(problem, "row")), message ? message : "");
+        free(file);
         free(message);
     }
     if (i->bad > PROBLEMS_MAX)

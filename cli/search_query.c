@@ -13,7 +13,7 @@
 #include "search.h"
 #include "table.h"
 
-/* What one answer is printed with. */
+/* The data needed to print one result. */
 typedef struct printer {
     cli_session *cli;
     tkl_search *search;
@@ -296,8 +296,8 @@ static int print_json(const printer *p)
 
 /* ---- For people ---------------------------------------------------------- */
 
-/* One line without control characters, broken bytes or rows of spaces, to be freed; NULL: no
- * memory. */
+/* Makes one line without control characters, invalid bytes or repeated spaces. The caller frees it.
+ * NULL: out of memory. */
 static char *one_line(tkl_bytes text)
 {
     char *line = malloc(text.len + 1), *to = line;
@@ -305,7 +305,7 @@ static char *one_line(tkl_bytes text)
         wchar_t character = 0;
         mbstate_t state = {0};
         size_t used = mbrtowc(&character, text.data + at, text.len - at, &state);
-        bool broken = used > text.len - at, plain = !broken && used && wcwidth(character) >= 0;
+        bool broken = used > text.len - at, plain = !broken && used && !cli_is_unsafe(character);
         used = broken || !used ? 1 : used;
         if (plain && character != L' ')
             to = mempcpy(to, text.data + at, used);
@@ -352,8 +352,12 @@ static int print_hit(const printer *p, const tkl_search_hit *hit)
     printf("%s", cli_color(stdout, CLI_CYAN));
     cli_print_bytes(hit->id);
     printf("%s", cli_color(stdout, CLI_PLAIN));
-    if (p->request->hits && has_scores(p->request))
-        printf("  %s%.4g%s", cli_color(stdout, CLI_DIM), hit->score, cli_color(stdout, CLI_PLAIN));
+    if (p->request->hits && has_scores(p->request)) {
+        char *score = cli_real_text("relevance", hit->score);
+        printf("  %s%s%s", cli_color(stdout, CLI_DIM), score ? score : "",
+               cli_color(stdout, CLI_PLAIN));
+        free(score);
+    }
     for (size_t i = 0; p->request->hits && rc == TKL_OK && i < hit->value_count; i++)
         if (is_shown(p->request, hit->values[i].field))
             rc = print_value(p, &hit->values[i]);

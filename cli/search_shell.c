@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queries line by line: each line is a query, an empty one asks for the next page, and what begins
- * with a colon sets how the answers look. Works on a terminal and from a pipe.
+ * Queries line by line: each line is a query, an empty line shows the next page, and a line that
+ * begins with a colon changes a setting. Works on a terminal and from a pipe.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@ typedef struct shell {
     cli_session *cli;
     tkl_search *search;
     cli_search_request request;
-    char *query;  /* the last one; NULL: none yet */
-    char *order;  /* what request.order points at */
-    char *facets; /* what request.facets point at */
-    char *show;   /* what request.fields point at */
+    char *query;  /* the last query; NULL: none yet */
+    char *order;  /* memory of request.order */
+    char *facets; /* memory of request.facets */
+    char *show;   /* memory of request.fields */
     int64_t total;
 } shell;
 
@@ -112,7 +112,7 @@ static int command(shell *s, char *line)
 {
     size_t len = strcspn(line, " ");
     const char *value = line + len + strspn(line + len, " ");
-    line[len] = '\0'; /* value is behind it, or the end of the line as well */
+    line[len] = '\0'; /* the value follows it, or is empty */
     if (strcmp(line, "sort") == 0 || strcmp(line, "rank") == 0)
         return set_order(s, value);
     if (strcmp(line, "show") == 0)
@@ -155,8 +155,8 @@ static char *read_line(const shell *s)
     return line;
 }
 
-/* A wrong query does not end the session; its exit code says that there was one. A server that is
- * not there does. */
+/* An invalid query does not end the session, but the exit code reports it. A server that is down
+ * ends the session. */
 static int loop(shell *s)
 {
     int result = CLI_OK;

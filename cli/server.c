@@ -19,7 +19,7 @@ static const cli_column fields[] = {
     {0},
 };
 
-/* What a stopped server does not have is null; people do not see it. */
+/* Fields that a stopped server does not have are null; people do not see them. */
 static json_t *describe(const cli_session *cli, const char *url, const tkl_server_info *info)
 {
     bool runs = info->pid != 0;
@@ -33,7 +33,7 @@ static json_t *describe(const cli_session *cli, const char *url, const tkl_serve
         "version", runs ? info->version : NULL, "durability", runs ? info->durability : NULL);
 }
 
-/* The URL in use, which must name a directory; anything else has no server of ours. */
+/* The URL in use, which must name a directory: only then there is a private server. */
 static int directory_url(cli_session *cli, const char **url)
 {
     int failed = cli_url(cli, url);
@@ -99,6 +99,51 @@ static int status(cli_session *cli)
     return failed || info.pid != 0 ? failed : cli_answered_no(cli, TKL_NOTFOUND, "not running");
 }
 
+/* ---- Functions ----------------------------------------------------------- */
+
+static const cli_column library_columns[] = {
+    {"name", "library"},        {"purpose", "for"}, {"version", "version"}, {"current", "current"},
+    {"functions", "functions"}, {"bytes", "bytes"}, {"servers", "servers"}, {0},
+};
+
+static json_t *describe_library(const tkl_function_library *library)
+{
+    return json_pack("{s:s, s:s, s:o, s:o, s:b, s:I, s:I, s:I}", "name", library->name, "component",
+                     library->component, "purpose", cli_json_present(tkl_str(library->purpose)),
+                     "version", cli_json_present(tkl_str(library->version)), "current",
+                     library->is_current, "functions", (json_int_t)library->functions, "bytes",
+                     (json_int_t)library->bytes, "servers", (json_int_t)library->servers);
+}
+
+/* Loads or removes libraries as the options say, then lists them. */
+static int functions(cli_session *cli)
+{
+    bool load = cli_flag(cli, "load"), remove_old = cli_flag(cli, "remove-old");
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    int code = load ? tkl_functions_load(client, NULL) : TKL_OK;
+    if (code == TKL_OK && remove_old)
+        code = tkl_functions_remove_old(client, NULL);
+    tkl_function_libraries *list;
+    if (code == TKL_OK)
+        code = tkl_functions_list(client, &list);
+    if (code != TKL_OK)
+        return cli_end(cli, code);
+    json_t *rows = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(rows, describe_library(&list->items[i]));
+    tkl_function_libraries_free(list);
+    return cli_print_rows(cli, rows, library_columns);
+}
+
+static const cli_option functions_options[] = {
+    {"load", CLI_FLAG, NULL, "load all functions of this version first"},
+    {"remove-old", CLI_FLAG, NULL, "remove those of other versions first"},
+    {0},
+};
+
 static const cli_option start_options[] = {
     {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always",
      "what survives (default everysec)"},
@@ -130,6 +175,17 @@ static const cli_verb verbs[] = {
         .example = "tackle server start\ntackle server status",
         .run = status,
     },
+    {
+        .name = "functions",
+        .summary = "list the functions that tackle has on the server",
+        .options = functions_options,
+        .details = "A program loads the functions of a component when it first needs them, and\n"
+                   "servers keep them with their data. Programs of several versions can use one\n"
+                   "server; --remove-old removes what this version does not use. --load is for\n"
+                   "programs that may call functions and not load them.",
+        .example = "tackle server functions --load",
+        .run = functions,
+    },
     {0},
 };
 
@@ -146,7 +202,7 @@ static const cli_step demo[] = {
 
 const cli_component cli_server = {
     .name = "server",
-    .summary = "the private server: start, stop, status",
+    .summary = "the private server: start, stop, status; functions on any server",
     .verbs = verbs,
     .demo = demo,
 };

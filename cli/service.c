@@ -27,7 +27,7 @@ static int open_service(cli_session *cli, tkl_service **service)
 
 /* ---- Instances ----------------------------------------------------------- */
 
-/* In names what is no text is escaped. */
+/* Escapes bytes of names that are not text. */
 static json_t *meta_json(const tkl_service_instance *instance)
 {
     json_t *object = json_object();
@@ -120,7 +120,7 @@ static int print_registered(const cli_session *cli, const registering *r)
     return failed ? failed : cli_flush(cli);
 }
 
-/* Without a command: until a signal comes. */
+/* Without a command: waits for a signal. */
 static int stay(cli_session *cli, const registering *r)
 {
     struct pollfd file = {r->woken, POLLIN, 0};
@@ -139,7 +139,7 @@ static int run_command(cli_session *cli, const registering *r)
     int failed = cli_child_start(cli, &command, &child);
     if (failed)
         return failed;
-    if (cli_patience_signal() != 0) /* it came before the child could have it */
+    if (cli_patience_signal() != 0) /* the signal came before the child could get it */
         kill(-child.pid, cli_patience_signal());
     while (cli_child_wait(&child, -1, LOOK_MS) != CLI_CHILD_ENDED)
         if (!warned && is_replaced(r)) {
@@ -149,7 +149,7 @@ static int run_command(cli_session *cli, const registering *r)
     return cli_child_close(cli, &child);
 }
 
-/* Registered already; returns when it is time to go. */
+/* Runs while the instance is registered; returns when it is time to deregister. */
 static int be_there(cli_session *cli, const registering *r)
 {
     if (cli->argc > 1) {
@@ -232,7 +232,7 @@ static int list(cli_session *cli)
     return failed;
 }
 
-/* For people the addresses in one line. */
+/* For people: prints the addresses in one line. */
 static int print_change(const cli_session *cli, const tkl_service_instances *instances)
 {
     if (cli->json) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server a verb talks to, and the payload it is given.
+ * Finds the server of a verb, opens the client, and reads the payload.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -33,7 +33,8 @@ static char *data_directory(void)
     return n >= 0 ? path : NULL;
 }
 
-/* The last directory is the library's to make. One that cannot be made is told by it, too. */
+/* Makes the parent directories. The library makes the last one, and reports it if a directory
+ * cannot be made. */
 static void make_parents(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
@@ -158,14 +159,14 @@ int cli_connect(cli_session *cli, tkl_client **client)
 
 /* ---- Standard input ------------------------------------------------------ */
 
-/* Reads to the end; *len is how much. NULL and errno when it cannot. */
+/* Reads to the end; *len is the length. NULL and errno on failure. */
 static char *read_all(FILE *from, size_t *len)
 {
     char *data = NULL, chunk[65536];
     FILE *to = open_memstream(&data, len);
     if (to == NULL)
         return NULL;
-    while (!feof(from) && !ferror(from)) { /* one Ctrl-D is the end */
+    while (!feof(from) && !ferror(from)) { /* a single Ctrl-D ends the input */
         size_t n = fread(chunk, 1, sizeof chunk, from);
         if (fwrite(chunk, 1, n, to) < n)
             break;

@@ -161,7 +161,8 @@ static int list(cli_session *cli)
 static json_t *row_of(const tkl_session_item *item, bool ranking)
 {
     if (ranking)
-        return json_pack("{s:o, s:f}", "item", cli_json_bytes(item->item), "views", item->views);
+        return json_pack("{s:o, s:f, s:f}", "item", cli_json_bytes(item->item), "views",
+                         item->views, "excess", item->excess);
     return json_pack("{s:o, s:o}", "item", cli_json_bytes(item->item), "viewed_at",
                      cli_json_time(item->viewed_ms));
 }
@@ -171,9 +172,15 @@ static int print_items(cli_session *cli, const tkl_session_items *items, bool ra
     static const cli_column viewed[] = {{"item", "item"}, {"viewed_at", "viewed"}, {0}};
     static const cli_column most[] = {{"item", "item"}, {"views", "views"}, {0}};
     json_t *rows = json_array();
-    for (size_t i = 0; i < items->count; i++)
+    double excess = 0;
+    for (size_t i = 0; i < items->count; i++) {
         json_array_append_new(rows, row_of(&items->items[i], ranking));
-    return cli_print_rows(cli, rows, ranking ? most : viewed);
+        excess = items->items[i].excess > excess ? items->items[i].excess : excess;
+    }
+    int failed = cli_print_rows(cli, rows, ranking ? most : viewed);
+    if (!failed && !cli->json && excess >= 0.01)
+        printf("The ranking is full: views are at most %.2f too high.\n", excess);
+    return failed;
 }
 
 static int print_page(cli_session *cli, bool ranking)
@@ -206,6 +213,25 @@ static int top(cli_session *cli)
     return print_page(cli, true);
 }
 
+static int view(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    size_t count = (size_t)cli->argc;
+    tkl_bytes *items = calloc(count, sizeof *items);
+    if (items == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; i < count; i++)
+        items[i] = tkl_str(cli->argv[i]);
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_view_items(store, items, count));
+    tkl_session_close(store);
+    free(items);
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli, json_pack("{s:I}", "viewed", (json_int_t)count));
+}
+
 /* Does something to one item of the ranking. */
 static int change_item(cli_session *cli, bool rename)
 {
@@ -227,9 +253,27 @@ static int rename_item(cli_session *cli)
     return change_item(cli, true);
 }
 
+static int drop_ranking(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    int failed = cli_confirm(cli, "This deletes the ranking of the store '%s'.",
+                             cli_text(cli, "store", "default"));
+    if (!failed)
+        failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_drop_ranking(store));
+    tkl_session_close(store);
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli, json_pack("{s:n, s:b}", "item", "unranked", true));
+}
+
 static int forget_item(cli_session *cli)
 {
-    return change_item(cli, false);
+    bool all = cli_flag(cli, "all");
+    if (all == (cli->argc > 0))
+        return cli_usage(cli, "name an ITEM, or --all");
+    return all ? drop_ranking(cli) : change_item(cli, false);
 }
 
 static int stores(cli_session *cli)
@@ -262,6 +306,12 @@ static int drop(cli_session *cli)
         "half-life", CLI_DURATION, "DURATION", NULL                                 \
     }
 
+#define HALF_LIFE                                                \
+    {                                                            \
+        "half-life", CLI_DURATION, "DURATION",                   \
+            "views count half after this; 0: never (default 1d)" \
+    }
+
 static const cli_option create_options[] = {
     {"ttl", CLI_PERIOD, "DURATION", "the session ends this long after its last use (default 1d)"},
     {"most", CLI_INTEGER, "N", "sessions that the store keeps (default 10 million)"},
@@ -271,14 +321,20 @@ static const cli_option create_options[] = {
 static const cli_option store_options[] = {STORE, {0}};
 static const cli_option touch_options[] = {
     {"items", CLI_INTEGER, "N", "items that a session remembers, up to 1000 (default 25)"},
-    {"half-life", CLI_DURATION, "DURATION", "views count half after this; 0 is never (default 1d)"},
+    HALF_LIFE,
+    STORE,
+    {0},
+};
+static const cli_option view_options[] = {HALF_LIFE, STORE, {0}};
+static const cli_option unrank_options[] = {
+    {"all", CLI_FLAG, NULL, "delete the whole ranking; the next view may have another half-life"},
+    CLI_YES,
     STORE,
     {0},
 };
 static const cli_option top_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 10)"},
     {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
-    {"half-life", CLI_DURATION, "DURATION", "half-life as given to touch (default 1d)"},
     STORE,
     {0},
 };
@@ -328,6 +384,7 @@ static const cli_verb verbs[] = {
         .options = touch_options,
         .details =
             "The item becomes the most recent one of the session and counts in the ranking.\n"
+            "The first view fixes the half-life of a ranking; another one is refused.\n"
             "Exit code 1 when the session has ended.",
         .example = "tackle session touch \"$(tackle session create alice)\" teapot --json",
         .run = touch,
@@ -344,9 +401,21 @@ static const cli_verb verbs[] = {
         .run = recent,
     },
     {
+        .name = "view",
+        .args = "ITEM...",
+        .summary = "count views of items without a session",
+        .options = view_options,
+        .details = "The first view fixes the half-life of a ranking; another one is refused.",
+        .example = "tackle session view teapot kettle teapot\n"
+                   "tackle session top --count 3 --json",
+        .run = view,
+    },
+    {
         .name = "top",
         .summary = "what all sessions viewed, the most viewed first",
         .options = top_options,
+        .details = "Once more items were viewed than the ranking has room for, views may be too\n"
+                   "high: `excess` (with --json) says by how much at most.",
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session top --count 3",
         .run = top,
@@ -382,9 +451,9 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "unrank",
-        .args = "ITEM",
-        .summary = "take an item out of the ranking",
-        .options = store_options,
+        .args = "[ITEM]",
+        .summary = "take an item out of the ranking, or delete the ranking",
+        .options = unrank_options,
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session unrank teapot --json",
         .run = forget_item,

@@ -25,7 +25,7 @@ static int open_stats(cli_session *cli, const char *type, tkl_stats **stats)
 
 /* ---- record -------------------------------------------------------------- */
 
-/* Where the values go. */
+/* The target of the values. */
 typedef struct target {
     tkl_stats *stats;
     tkl_bytes context;
@@ -139,7 +139,7 @@ static int show(cli_session *cli)
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* What goes wrong with the statistics is said, and does not change how the command ends. */
+/* Reports a failure of the statistics; it does not change the exit code of the command. */
 static void stop(cli_session *cli, tkl_timer *timer)
 {
     tkl_timer_result result;
@@ -154,6 +154,8 @@ static int time_verb(cli_session *cli)
     cli_child child;
     cli_command command = {.argv = &cli->argv[1], .foreground = true};
     tkl_stats *stats = NULL;
+    if (*cli->argv[0] == '\0')
+        return cli_usage(cli, "a context has at least one byte");
     int failed = open_stats(cli, cli_text(cli, "type", TIME_TYPE), &stats);
     if (failed)
         return failed;
@@ -168,21 +170,27 @@ static int time_verb(cli_session *cli)
     return exit;
 }
 
-/* ---- slowest, list, drop ------------------------------------------------- */
+/* ---- slowest, list, contexts, drop ------------------------------------------------- */
+
+static json_t *rank_json(const tkl_stats_rank *rank)
+{
+    return json_pack("{s:f, s:I, s:o, s:o}", "mean", rank->mean, "count", (json_int_t)rank->count,
+                     "p99", rank->count > 0 ? json_real(rank->p99) : json_null(), "context",
+                     cli_json_bytes(rank->context));
+}
 
 static json_t *ranking_json(const tkl_stats_ranking *ranking)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < ranking->count; i++)
-        json_array_append_new(rows,
-                              json_pack("{s:f, s:o}", "mean", ranking->items[i].mean, "context",
-                                        cli_json_bytes(ranking->items[i].context)));
+        json_array_append_new(rows, rank_json(&ranking->items[i]));
     return rows;
 }
 
 static int print_ranking(const cli_session *cli, const tkl_stats_ranking *ranking)
 {
-    static const cli_column columns[] = {{"mean", "MEAN"}, {"context", "CONTEXT"}, {0}};
+    static const cli_column columns[] = {
+        {"mean", "MEAN"}, {"count", "COUNT"}, {"p99", "P99"}, {"context", "CONTEXT"}, {0}};
     if (!cli->json)
         return cli_print_rows(cli, ranking_json(ranking), columns);
     json_t *mean = ranking->value_count > 0 ? json_real(ranking->mean) : json_null();
@@ -213,6 +221,25 @@ static int slowest(cli_session *cli)
 static int list(cli_session *cli)
 {
     return cli_list(cli, tkl_stats_names);
+}
+
+static int contexts(cli_session *cli)
+{
+    static const cli_column columns[] = {{"context", "CONTEXT"}, {0}};
+    tkl_stats *stats = NULL;
+    tkl_names *names = NULL;
+    json_t *rows = json_array();
+    int failed = open_stats(cli, cli->argc > 0 ? cli->argv[0] : TIME_TYPE, &stats);
+    if (!failed)
+        failed = cli_end(cli, tkl_stats_contexts(stats, &names));
+    for (size_t i = 0; !failed && i < names->count; i++)
+        json_array_append_new(rows, json_pack("{s:o}", "context", cli_json_bytes(names->items[i])));
+    tkl_names_free(names);
+    tkl_stats_close(stats);
+    if (!failed)
+        return cli_print_rows(cli, rows, columns);
+    json_decref(rows);
+    return failed;
 }
 
 static int drop(cli_session *cli)
@@ -292,7 +319,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "slowest",
-        .summary = "the contexts with the largest means of this hour",
+        .summary = "the contexts with the largest means, their counts and p99",
         .options = slowest_options,
         .example = "tackle stats time backup -- sleep 0.1\n"
                    "tackle stats slowest --count 10\n"
@@ -305,6 +332,14 @@ static const cli_verb verbs[] = {
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats list --json",
         .run = list,
+    },
+    {
+        .name = "contexts",
+        .args = "[TYPE]",
+        .summary = "all contexts of a type (default time)",
+        .example = "tackle stats record /cart size 1200\n"
+                   "tackle stats contexts size --json",
+        .run = contexts,
     },
     {
         .name = "drop",

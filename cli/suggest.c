@@ -15,7 +15,7 @@
 #include "out.h"
 #include "progress.h"
 
-/* A number behind its option, TKL_NONE for 0. */
+/* The number of an option; TKL_NONE for 0. */
 static int64_t or_none(const cli_session *cli, const char *name)
 {
     int64_t number = cli_number(cli, name, -2);
@@ -33,17 +33,17 @@ static int open_suggest(cli_session *cli, const tkl_suggest_options *options, tk
 
 /* ---- Feeding and removing ------------------------------------------------ */
 
-/* What is done with all items. */
+/* The work on all items. */
 typedef struct work {
     tkl_suggest *suggest;
-    double weight; /* of items that are arguments */
-    bool lines;    /* weight, tab, text */
+    double weight; /* weight of items that are arguments */
+    bool lines;    /* lines have a weight, a tab and a text */
     int64_t removed;
     uint64_t seen;
     cli_progress bar;
 } work;
 
-/* With a decimal point whatever the locale. */
+/* Reads a number with a decimal point in any locale. */
 static bool read_weight(tkl_bytes text, double *weight)
 {
     char digits[32], *end;

@@ -37,7 +37,7 @@ static bool continues(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Where the code point before `end` begins. */
+/* Start of the code point before `end`. */
 static size_t back(const char *text, size_t end)
 {
     while (end > 0 && continues(text[--end]))
@@ -45,7 +45,7 @@ static size_t back(const char *text, size_t end)
     return end;
 }
 
-/* A code point that belongs to the character before it: a mark, a joiner, a colour of skin. */
+/* Whether a code point belongs to the character before it: a mark, a joiner, a skin tone. */
 static bool is_attached(const char *text, size_t from, size_t to)
 {
     wchar_t c = 0;
@@ -61,7 +61,7 @@ static bool is_joiner(const char *text, size_t from, size_t to)
     return to - from == 3 && memcmp(text + from, "\xe2\x80\x8d", 3) == 0;
 }
 
-/* Where the character before `end`, as users see it, begins. */
+/* Start of the character before `end`, as users see it. */
 static size_t back_character(const char *text, size_t end)
 {
     size_t from = back(text, end);
@@ -105,16 +105,16 @@ static const char *tail_of(const char *text, size_t columns)
 
 static void draw_suggestion(const tkl_suggestion *s, size_t columns)
 {
-    char weight[32];
-    size_t used =
-        4 + (size_t)snprintf(weight, sizeof weight, "%s %g", s->corrected ? " ~" : "", s->weight);
-    char *text = cli_escape(s->text, false);
+    const char *mark = s->corrected ? " ~ " : " ";
+    char *weight = cli_real_text("weight", s->weight), *text = cli_escape(s->text, false);
+    size_t used = 4 + strlen(mark) + (weight ? strlen(weight) : 0);
     if (text)
         cut_end(text, columns > used ? columns - used : 0);
     printf("\r\n");
     if (columns > used)
-        printf("  %s%s%s%s", text ? text : "", cli_color(stdout, CLI_DIM), weight,
-               cli_color(stdout, CLI_PLAIN));
+        printf("  %s%s%s%s%s", text ? text : "", cli_color(stdout, CLI_DIM), mark,
+               weight ? weight : "", cli_color(stdout, CLI_PLAIN));
+    free(weight);
     free(text);
 }
 
@@ -182,7 +182,7 @@ static void type(line *l, const char *keys, size_t len)
     l->text[l->len] = 0;
 }
 
-/* How many bytes come before the key that ends, if there is one. */
+/* Number of bytes before the key that ends the line; all if there is none. */
 static size_t before_end(const char *keys, size_t len)
 {
     size_t n = 0;
@@ -216,7 +216,8 @@ static int loop(line *l)
 static const int fatal[] = {SIGINT, SIGTERM, SIGHUP};
 static struct termios before;
 
-/* Also while a server does not answer. A terminal without echo would stay behind. */
+/* Restores the terminal on a signal, also while a server does not answer: else the terminal would
+ * stay without echo. */
 static void on_signal(int number)
 {
     ssize_t ignored = write(STDOUT_FILENO, CLEAR, sizeof CLEAR - 1);
@@ -257,8 +258,10 @@ int cli_suggest_try(cli_session *cli, tkl_suggest *suggest, size_t count)
     take_terminal();
     int failed = loop(&l);
     give_terminal_back();
-    if (!failed && l.len)
-        printf("%s\n", l.text);
+    if (!failed && l.len) {
+        cli_print_bytes((tkl_bytes){l.text, l.len});
+        putchar('\n');
+    }
     tkl_suggestions_free(l.found);
     return failed;
 }

@@ -68,8 +68,7 @@ static size_t column_width(const cli_table *table, size_t column)
     return width;
 }
 
-/* Spaces wait in `*pending` until something follows them: none stand at the end of a line, which
- * may be copied, compared or piped on. */
+/* Spaces wait in `*pending` until a text follows, so that lines have no spaces at their end. */
 static void print_cell(const cell *this, size_t width, size_t *pending, FILE *stream)
 {
     size_t fill = width - this->width;

@@ -20,7 +20,7 @@ void cli_table_add(cli_table *table, char *text, bool right);
 /* The first row is a heading. */
 void cli_table_heading(cli_table *table);
 
-/* Prints and frees; false when memory ran out on the way, nothing is printed then. */
+/* Prints and frees the table. False: memory ran out, and nothing is printed. */
 bool cli_table_print(cli_table *table, FILE *stream);
 
 #endif

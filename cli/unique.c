@@ -10,7 +10,7 @@
 #include "lines.h"
 #include "out.h"
 
-/* One for each name among the arguments; free with close_all(). */
+/* Opens a count for each name among the arguments; close them with close_all(). */
 static int open_all(cli_session *cli, int64_t ttl_ms, tkl_unique ***uniques)
 {
     tkl_client *client = NULL;

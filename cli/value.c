@@ -70,7 +70,7 @@ static const char *read_decimal(const char *at, decimal *number, bool *too_large
     return at;
 }
 
-/* Rounds up: what is more than nothing must not become nothing. */
+/* Rounds up, so that a number above 0 never becomes 0. */
 static bool scale(const decimal *number, int64_t scale_by, int64_t *result)
 {
     int64_t part = (number->fraction * scale_by + number->divisor - 1) / number->divisor;
@@ -78,8 +78,8 @@ static bool scale(const decimal *number, int64_t scale_by, int64_t *result)
            !__builtin_add_overflow(*result, part, result);
 }
 
-/* The unit that stands here, its letters being *len; 0: unknown. Where it ends, the text does, or
- * another number begins. */
+/* Reads the unit at `at`, which has *len letters; 0: unknown. A unit ends at the end of the text or
+ * where the next number begins. */
 static int64_t read_unit(const unit *units, const char *at, size_t *len)
 {
     char name[8];
@@ -131,93 +131,152 @@ const char *cli_parse_size(const char *text, int64_t *bytes)
 
 /* ---- Times --------------------------------------------------------------- */
 
-static const char not_a_time[] = "not a time like 2030-01-31T12:00:00Z, 12:00 or @1893456000";
+static int64_t now_in_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
-/* Reads "12:00", "12:00:30" or "12:00:30.250"; NULL when it is none. */
-static const char *read_clock(const char *at, struct tm *time, int64_t *fraction_ms)
+static const char not_a_time[] = "not a time like 12:00, 2030-01-31, 2030-01-31T12:00:00Z, '10m "
+                                 "ago', 'yesterday 14:00' or @1893456000";
+
+/* A moment as it is written: a day, a time of that day, and the zone of both. */
+typedef struct written {
+    struct tm date;
+    int64_t fraction_ms;
+    bool local;
+    int offset_s; /* offset from UTC, unless the time is local */
+} written;
+
+/* Reads "12:00", "12:00:30" or "12:00:30.250"; NULL: it is no time. */
+static const char *read_clock(const char *at, written *w)
 {
     decimal seconds = {.divisor = 1};
-    at = strptime(at, "%H:%M", time);
+    at = strptime(at, "%H:%M", &w->date);
     if (at != NULL && *at == ':')
-        at = strptime(at + 1, "%S", time);
+        at = strptime(at + 1, "%S", &w->date);
     if (at != NULL && at[0] == '.' && isdigit((unsigned char)at[1]))
         at = read_fraction(at + 1, &seconds);
-    scale(&seconds, 1000, fraction_ms);
+    scale(&seconds, 1000, &w->fraction_ms);
     return at;
 }
 
-/* The end of the text, "Z" or "+02:00"; NULL when it is neither. */
-static const char *read_zone(const char *at, bool *local, int *offset_s)
+/* Reads the rest of the text: "Z", "+02:00" or nothing. False: it is something else. */
+static bool read_zone(const char *at, written *w)
 {
     int hours, minutes, used = 0;
-    *local = *at == '\0';
-    *offset_s = 0;
-    if (*at == 'Z')
-        return at + 1;
-    if (*local)
-        return at;
-    if (sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 ||
-        (*at != '+' && *at != '-') || hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
-        return NULL;
-    *offset_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
-    return at + 1 + used;
+    w->local = *at == '\0';
+    at += *at == ' ';
+    if (w->local || strcmp(at, "Z") == 0 || strcmp(at, "z") == 0)
+        return true;
+    if ((*at != '+' && *at != '-') || strchr("+- ", at[1]) != NULL ||
+        sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 ||
+        at[1 + used] != '\0' || hours > 23 || minutes < 0 || minutes > 59)
+        return false;
+    w->offset_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+    return true;
 }
 
-/* The day must still be the same: there is no February 30. */
-static const char *unix_time(struct tm *time, bool local, int64_t *seconds)
+/* The Unix time of a written moment, `days` later. A day such as February 30 is refused. */
+static const char *unix_time(const written *w, int days, int64_t *ms)
 {
-    int day = time->tm_mday;
-    time->tm_isdst = -1;
-    *seconds = local ? mktime(time) : timegm(time);
-    return time->tm_mday == day ? NULL : "there is no such day";
+    struct tm date = w->date;
+    date.tm_mday += days;
+    date.tm_isdst = -1;
+    int64_t seconds = w->local ? mktime(&date) : timegm(&date) - w->offset_s;
+    *ms = seconds * 1000 + w->fraction_ms;
+    return days != 0 || date.tm_mday == w->date.tm_mday ? NULL : "there is no such day";
 }
 
+/* "2030-01-31", "2030-01-31T12:00Z", "2030-01-31 12:00:30.5 +02:00" */
 static const char *parse_date(const char *text, int64_t *ms)
 {
-    struct tm date = {0};
-    int64_t seconds, fraction_ms = 0;
-    bool local;
-    int offset_s;
-    const char *at = strptime(text, "%Y-%m-%d", &date);
-    if (at != NULL && (*at == 'T' || *at == ' '))
-        at = read_clock(at + 1, &date, &fraction_ms);
-    if (at != NULL)
-        at = read_zone(at, &local, &offset_s);
-    if (at == NULL || *at != '\0')
+    written w = {0};
+    const char *at = strptime(text, "%Y-%m-%d", &w.date);
+    if (at != NULL && (*at == 'T' || *at == 't' || (*at == ' ' && isdigit((unsigned char)at[1]))))
+        at = read_clock(at + 1, &w);
+    if (at == NULL || !read_zone(at, &w))
         return not_a_time;
-    const char *wrong = unix_time(&date, local, &seconds);
-    *ms = (seconds - offset_s) * 1000 + fraction_ms;
+    return unix_time(&w, 0, ms);
+}
+
+/* "12:00", "12:00Z": this time today, or a day later or earlier if it must be in the future or
+ * past. `days`: a named day, counted from today; NULL: no day was named. */
+static const char *parse_clock(const char *text, const int *days, cli_nearest_time which,
+                               int64_t *ms)
+{
+    int64_t now_ms = now_in_ms();
+    time_t now = (time_t)(now_ms / 1000);
+    written w = {0}, read = {0};
+    const char *at = *text != '\0' || days == NULL ? read_clock(text, &read) : text;
+    if (at == NULL || !read_zone(at, &read))
+        return not_a_time;
+    time_t there = now + read.offset_s;
+    if ((read.local ? localtime_r(&now, &w.date) : gmtime_r(&there, &w.date)) == NULL)
+        return not_a_time;
+    w.date.tm_hour = read.date.tm_hour;
+    w.date.tm_min = read.date.tm_min;
+    w.date.tm_sec = read.date.tm_sec;
+    w.fraction_ms = read.fraction_ms;
+    w.local = read.local;
+    w.offset_s = read.offset_s;
+    if (days != NULL)
+        return unix_time(&w, *days, ms);
+    const char *wrong = unix_time(&w, 0, ms);
+    if (wrong == NULL && which == CLI_NEXT && *ms <= now_ms)
+        wrong = unix_time(&w, 1, ms);
+    else if (wrong == NULL && which == CLI_LAST && *ms > now_ms)
+        wrong = unix_time(&w, -1, ms);
     return wrong;
 }
 
-/* Today's, or tomorrow's when that has passed. */
-static const char *parse_clock(const char *text, int64_t *ms)
+/* "yesterday", "tomorrow 14:00": sets *days from today and returns what follows; else NULL. */
+static const char *read_day(const char *text, int *days)
 {
-    time_t now = time(NULL);
-    struct tm date;
-    int64_t seconds, fraction_ms = 0;
-    localtime_r(&now, &date);
-    date.tm_sec = 0;
-    const char *at = read_clock(text, &date, &fraction_ms);
-    if (at == NULL || *at != '\0')
-        return not_a_time;
-    struct tm today = date;
-    if (unix_time(&today, true, &seconds) != NULL || seconds <= now) {
-        date.tm_mday++;
-        date.tm_isdst = -1;
-        seconds = mktime(&date);
+    static const char *const names[] = {"yesterday", "today", "tomorrow"};
+    for (int i = 0; i < 3; i++) {
+        size_t len = strlen(names[i]);
+        *days = i - 1;
+        if (strncmp(text, names[i], len) == 0 && (text[len] == '\0' || text[len] == ' '))
+            return text + len + (text[len] == ' ');
     }
-    *ms = seconds * 1000 + fraction_ms;
     return NULL;
 }
 
-const char *cli_parse_time(const char *text, int64_t *ms)
+/* "10m ago" (sign -1) or "in 10m" (sign 1), without the word. */
+static const char *parse_distance(const char *text, size_t len, int sign, int64_t *ms)
+{
+    char duration[64];
+    int64_t distance;
+    if (len == 0 || len >= sizeof duration)
+        return not_a_time;
+    memcpy(duration, text, len);
+    duration[len] = '\0';
+    const char *wrong = cli_parse_duration(duration, &distance);
+    if (wrong != NULL)
+        return wrong;
+    return __builtin_add_overflow(now_in_ms(), sign * distance, ms) ? "too large" : NULL;
+}
+
+const char *cli_parse_time(const char *text, cli_nearest_time which, int64_t *ms)
 {
     static const unit second[] = {{"", 1000}, {NULL, 0}};
+    size_t len = strlen(text);
+    int days;
+    const char *clock = read_day(text, &days);
+    if (clock != NULL)
+        return parse_clock(clock, &days, which, ms);
     if (*text == '@')
         return parse_scaled(text + 1, second, not_a_time, ms);
-    return strchr(text, '-') != NULL && strlen(text) > 5 ? parse_date(text, ms)
-                                                         : parse_clock(text, ms);
+    if (strcmp(text, "now") == 0)
+        return parse_distance("0", 1, 1, ms);
+    if (strncmp(text, "in ", 3) == 0)
+        return parse_distance(text + 3, len - 3, 1, ms);
+    if (len > 4 && strcmp(text + len - 4, " ago") == 0)
+        return parse_distance(text, len - 4, -1, ms);
+    bool is_date = len > 4 && text[4] == '-';
+    return is_date ? parse_date(text, ms) : parse_clock(text, NULL, which, ms);
 }
 
 const char *cli_parse_integer(const char *text, int64_t *number)
