@@ -135,13 +135,11 @@ static char *copy_word(const char *word)
     return strdup(strncmp(word, "embedded:,", 10) == 0 ? url : word);
 }
 
-/* Only "tackle ..." and nothing of a shell behind it. */
-static void add_line(const char *text, const cli_verb *verb)
+static void keep_line(const char *text, const cli_verb *verb)
 {
     wordexp_t words;
     line *l = &lines[count];
-    if (strncmp(text, "tackle ", 7) != 0 || strpbrk(text, "|<>&;`$(){}") != NULL ||
-        count == LINES_MAX || wordexp(text, &words, WRDE_NOCMD) != 0)
+    if (wordexp(text, &words, WRDE_NOCMD) != 0)
         return;
     for (size_t i = 0; i < words.we_wordc && l->count < WORDS_MAX - 4; i++)
         l->words[l->count++] = copy_word(words.we_wordv[i]);
@@ -153,11 +151,27 @@ static void add_line(const char *text, const cli_verb *verb)
     count++;
 }
 
+/* Adds a line that is one call of tackle. Examples of a verb also show other verbs, so the line
+ * itself says which verb it is. Reading it may wipe its passwords, so it is cut twice. */
+static void add_line(const char *text)
+{
+    wordexp_t words;
+    cli_session cli = {0};
+    if (strncmp(text, "tackle ", 7) != 0 || strpbrk(text, "|<>&;`$(){}") != NULL ||
+        count == LINES_MAX || wordexp(text, &words, WRDE_NOCMD) != 0)
+        return;
+    cli_args_read(&cli, (int)words.we_wordc, words.we_wordv);
+    if (cli.verb != NULL && !is_spared(cli.component, cli.verb->name ? cli.verb->name : ""))
+        keep_line(text, cli.verb);
+    cli_args_free(&cli);
+    wordfree(&words);
+}
+
 static void add_example(const cli_verb *verb)
 {
     char *copy = strdup(verb->example), *rest = copy;
     for (char *text; (text = strsep(&rest, "\n")) != NULL;)
-        add_line(text, verb);
+        add_line(text);
     free(copy);
 }
 
@@ -165,7 +179,7 @@ static void collect_lines(void)
 {
     for (size_t i = 0; cli_components[i] != NULL; i++)
         for (const cli_verb *v = cli_components[i]->verbs; v->run != NULL; v++)
-            if (v->example != NULL && !is_spared(cli_components[i], v->name ? v->name : ""))
+            if (v->example != NULL)
                 add_example(v);
 }
 
