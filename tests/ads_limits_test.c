@@ -125,7 +125,7 @@ static double cpu_ms(const stage *s)
 
 static void start(stage *s)
 {
-    s->calls = server_calls(s->timed->server, "evalsha");
+    s->calls = server_functions(s->timed->server);
     s->since = cpu_ms(s);
 }
 
@@ -133,7 +133,7 @@ static void start(stage *s)
 static void note(stage *s, operation what)
 {
     double ms = cpu_ms(s) - s->since;
-    int64_t calls = server_calls(s->timed->server, "evalsha") - s->calls;
+    int64_t calls = server_functions(s->timed->server) - s->calls;
     assert_in_range(s->count[what], 0, MOST_SAMPLES - 1);
     s->ms[what][s->count[what]++] = ms / (double)(calls ? calls : 1);
 }

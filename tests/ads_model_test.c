@@ -2,7 +2,7 @@
  *
  * Ads against a naive ad server in memory: random adds, removals, targets, clicks, actions and
  * hours that pass; every answer compared, and at intervals all that was counted. The naive one
- * looks at every ad, every time.
+ * looks at every ad, every time, and tries nothing.
  */
 #include <math.h>
 #include <tackle/ads.h>
@@ -391,6 +391,7 @@ static void compare_counts(const tkl_ads_counts *got, const counts *expected, do
     assert_int_equal(got->actions, expected->actions);
     assert_int_equal(got->spent_micros, expected->spent);
     assert_true(got->ecpm == ecpm);
+    assert_true(got->bound == ecpm);
 }
 
 static void compare_ad(tkl_ads *set, int i)
@@ -508,7 +509,7 @@ static void run(int64_t how, unsigned from)
     now = INT64_C(1767225600000) + HOUR_MS / 2; /* 2026-01-01 00:30 */
     timed_set(timed, now);
     /* Targets are clicked hours later. */
-    tkl_ads_options options = {.smoothing = how, .target_ms = 1000 * HOUR_MS};
+    tkl_ads_options options = {.smoothing = how, .explore = TKL_NONE, .target_ms = 1000 * HOUR_MS};
     assert_ok(tkl_ads_open(client, tkl_str("set"), &options, &set));
     for (int i = 0; i < STEPS; i++) {
         one_step(timed, set);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: rates, eCPMs, bonuses and scores, computed by hand.
+ * Ads: rates, eCPMs, bonuses and scores, computed by hand. Nothing is tried.
  */
 #include "support/adverts.h"
 #include "support/fixture.h"
 
 #define COUNTS "tackle:ads:{site}:counts"
 
-#define PLAIN (&(tkl_ads_options){.smoothing = TKL_NONE})
+#define PLAIN    (&(tkl_ads_options){.smoothing = TKL_NONE, .explore = TKL_NONE})
+#define SMOOTHED (&(tkl_ads_options){.explore = TKL_NONE})
 
 static void put_count(fixture *f, const char *field, const char *value)
 {
@@ -17,7 +18,7 @@ static void put_count(fixture *f, const char *field, const char *value)
 static void the_ecpm_of_1000_views_is_their_price(void **state)
 {
     fixture *f = *state;
-    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads *ads = open_ads(f->client, SMOOTHED);
     add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPM, .price = 0.7, .text = "green tea"});
     tkl_ads_choice *c = target_page(ads, "Tea and green leaves");
     assert_near(c->score, 0.7);
@@ -62,7 +63,7 @@ static void the_ecpm_of_actions_by_hand(void **state)
 static void a_smoothed_rate_by_hand(void **state)
 {
     fixture *f = *state;
-    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads *ads = open_ads(f->client, SMOOTHED);
     add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 0.25, .text = "running shoes"});
     target_id target = show_ad(ads, "running");
     assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
@@ -174,7 +175,7 @@ static void numbers_that_cannot_be_do_no_harm(void **state)
 static void a_new_ad_starts_from_the_average_of_its_type(void **state)
 {
     fixture *f = *state;
-    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads *ads = open_ads(f->client, SMOOTHED);
     tkl_ads_stats stats;
     assert_code(tkl_ads_stats_get(ads, &stats), TKL_NOTFOUND);
     add_ad(ads, (advert){.name = "old", .type = TKL_ADS_CPC, .price = 1});
@@ -198,7 +199,7 @@ static void a_new_ad_starts_from_the_average_of_its_type(void **state)
 static void a_word_that_is_not_clicked_loses_its_bonus(void **state)
 {
     fixture *f = *state;
-    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads *ads = open_ads(f->client, SMOOTHED);
     add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1, .text = "lucky unlucky"});
     target_id target = show_ad(ads, "lucky");
     assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
@@ -214,7 +215,7 @@ static void a_word_that_is_not_clicked_loses_its_bonus(void **state)
 static void views_count_without_a_click(void **state)
 {
     fixture *f = *state;
-    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads *ads = open_ads(f->client, SMOOTHED);
     add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1});
     for (int i = 0; i < 9; i++)
         show_ad(ads, "");

@@ -33,6 +33,7 @@ static void bad_options_are_refused(void **state)
     static const tkl_ads_options bad[] = {
         {.timeout_ms = -1}, {.ttl_ms = -1},    {.target_ms = -1},
         {.smoothing = -2},  {.reserved = {1}}, {.smoothing = INT64_C(1000000001)},
+        {.explore = -2},    {.explore = 1001},
     };
     tkl_ads *ads;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

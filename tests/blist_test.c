@@ -257,7 +257,8 @@ static void the_permissions_of_the_page_suffice(void **state)
         .config =
             (const char *const[]){
                 "user app on >secret ~tackle:blist:* +rpush +lmpop +blmpop +llen +unlink +scan "
-                "+client|id +client|unblock +client|setname +evalsha +eval +pexpire",
+                "+client|id +client|unblock +client|setname +fcall +fcall_ro +function|load "
+                "+pexpire",
                 NULL},
     });
     tkl_client *client = test_open(s->url, &(tkl_options){.username = "app", .password = "secret"});

@@ -114,6 +114,27 @@ static void ages_with_a_clock_that_goes_forward(void **state)
     scene_end(&s);
 }
 
+/* A chat expires, a fetch takes it off the list, and it is made anew: now, and when the clock is back
+ * before all that. */
+static void a_chat_that_expired_can_be_made_anew(void **state)
+{
+    (void)state;
+    static const int64_t jumps[] = {0, -2 * HOUR_MS, -5 * MINUTE_MS};
+    scene s;
+    scene_start(&s, 0);
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+        assert_ok(tkl_chat_limit(s.chat, &(tkl_message_limits){.ttl_ms = 5000}));
+        timed_shift(s.timed, 10000);
+        expect_inbox(s.bob, "");
+        assert_int_equal(call_int(s.client, "ZCARD", "tackle:chats:{bob}", NULL), 0);
+        timed_shift(s.timed, jumps[i]);
+        tkl_chat_close(s.chat);
+        s.chat = create_chat(s.client, "lunch", "ann bob");
+        expect_all_goes_on(&s);
+    }
+    scene_end(&s);
+}
+
 static void a_mailbox_goes_on(void **state)
 {
     (void)state;
@@ -144,6 +165,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_jumps_changes_nothing_for_members),
         cmocka_unit_test(ages_with_a_clock_that_goes_back),
         cmocka_unit_test(ages_with_a_clock_that_goes_forward),
+        cmocka_unit_test(a_chat_that_expired_can_be_made_anew),
         cmocka_unit_test(a_mailbox_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,14 +89,15 @@ static void read_message(reader *r, const tkl_message *message)
     r->last++;
 }
 
-/* Sometimes it "dies" between fetch and acknowledgement: the same must come again. */
-static bool read_once(reader *r)
+/* Sometimes it "dies" between fetch and acknowledgement: the same must come again. False: there is
+ * nothing to read. */
+static bool read_once(reader *r, int64_t wait_ms)
 {
     tkl_inbox_chats *chats;
-    int rc = tkl_inbox_fetch(r->inbox, 500, 100, &chats);
+    int rc = tkl_inbox_fetch(r->inbox, 500, wait_ms, &chats);
     if (rc != TKL_OK) {
         assert_true(rc == TKL_EMPTY || tkl_is_transient(rc));
-        return false;
+        return rc != TKL_EMPTY;
     }
     assert_int_equal(chats->count, 1);
     const tkl_messages *messages = chats->items[0].messages;
@@ -119,8 +120,8 @@ static void run_reader(void *arg, int index)
 {
     reader *r = &((reader *)arg)[index];
     while (!over)
-        read_once(r);
-    while (read_once(r))
+        read_once(r, 100);
+    while (read_once(r, 0))
         ;
 }
 

@@ -4,10 +4,15 @@
  */
 #include <tackle/chat.h>
 
+#include "chat/chat.h"
+#include "core/clock.h"
+#include "post/scripts.h"
 #include "support/chats.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/process.h"
+
+#define LONG_MS 30000
 
 static tkl_chat_info *show(tkl_chat *chat)
 {
@@ -326,11 +331,6 @@ static void what_one_call_may_bring_is_bounded(void **state)
     assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
     assert_ok(tkl_chat_create(chat, members, 16, NULL));
     free(names);
-    static const char fill[] = "for i = 1, 5000 do redis.call('ZADD', KEYS[1], 1, i) end";
-    assert_ok(tkl_callz(f->client, NULL, "EVAL", fill, "1", "tackle:chats:{bob}", NULL));
-    assert_code(chat_join(chat, "bob"), TKL_FULL);
-    assert_contains(tkl_errmsg(), "5000 chats");
-    assert_int_equal(server_ask_int(f->server, "ZCARD tackle:chats:{bob}"), 5000);
     tkl_chat_close(chat);
 }
 
@@ -430,7 +430,7 @@ static void a_fetch_over_fifty_chats_is_one_trip(void **state)
         messages += chats->items[i].messages->count;
     assert_int_equal(chats->count, 50);
     assert_int_equal(messages, 100);
-    assert_int_equal(server_calls(f->server, "evalsha"), 51);
+    assert_int_equal(server_functions(f->server), 51);
     assert_true(server_info(f->server, "total_reads_processed") - reads < 10); /* and our own */
     tkl_inbox_chats_free(chats);
     tkl_inbox_close(ann);
@@ -535,19 +535,74 @@ static void age_list(fixture *f, const char *member, const char *chat)
     server_do(f->server, "ZADD tackle:chats:{%s} 1000 %s", member, chat);
 }
 
-static void entries_of_chats_that_are_no_more_are_forgotten_when_old(void **state)
+static void a_chat_that_is_dropped_leaves_the_lists(void **state)
+{
+    fixture *f = *state;
+    enum { MANY = 300 };
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob"), *crowd = open_chat(f->client, "c");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    char names[MANY][8];
+    tkl_bytes members[MANY];
+    assert_ok(tkl_chat_drop(chat));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    assert_code(tkl_chat_drop(chat), TKL_NOTFOUND);
+    expect_inbox(bob, "");
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "m%d", i);
+        members[i] = tkl_str(names[i]);
+    }
+    assert_ok(tkl_chat_create(crowd, members, MANY, NULL));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 2 + MANY);
+    assert_ok(tkl_chat_drop(crowd));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    tkl_chat_close(chat);
+    tkl_chat_close(crowd);
+    tkl_inbox_close(bob);
+}
+
+static void drop_or_create(void *arg, int index)
+{
+    tkl_bytes both[] = {tkl_str("ann"), tkl_str("bob")};
+    for (int i = 0; i < 20; i++) {
+        int rc = (i + index) % 2 ? tkl_chat_create(arg, both, 2, NULL) : tkl_chat_drop(arg);
+        assert_true(rc == TKL_OK || rc == TKL_EXISTS || rc == TKL_NOTFOUND);
+    }
+}
+
+/* Another program makes the chat anew while it is dropped: its entries stay. */
+static void dropping_and_creating_at_once(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = open_chat(f->client, "lunch");
+    for (int round = 0; round < 20; round++) {
+        crew_run(4, drop_or_create, chat);
+        int rc = chat_try_send(chat, "bob", "x", NULL);
+        assert_true(rc == TKL_OK || rc == TKL_NOTFOUND);
+        if (rc == TKL_OK)
+            assert_int_equal(listed(f, "bob"), 1);
+    }
+    tkl_chat_close(chat);
+}
+
+/* A chat that has expired, as its keys do. */
+static void let_expire(fixture *f, const char *chat)
+{
+    server_do(f->server, "DEL tackle:chat:{%s} tackle:chat:{%s}:readers", chat, chat);
+}
+
+static void entries_of_chats_that_are_no_more_are_forgotten(void **state)
 {
     fixture *f = *state;
     tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
     tkl_inbox *ann = open_inbox(f->client, "ann"), *bob = open_inbox(f->client, "bob");
-    expect_inbox(ann, "");
+    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000;
     age_list(f, "ann", "lunch");
-    assert_int_equal(listed(f, "ann"), 1); /* she is a member */
     expect_inbox(ann, "");
-    assert_int_equal(listed(f, "ann"), 1);
+    assert_int_equal(listed(f, "ann"), 1); /* she is a member */
     assert_ok(chat_leave(chat, "ann"));
     assert_int_equal(listed(f, "ann"), 0);
-    assert_ok(tkl_chat_drop(chat));
+    let_expire(f, "lunch");
+    server_do(f->server, "ZADD tackle:chats:{bob} %lld lunch", (long long)later);
     expect_inbox(bob, "");
     assert_int_equal(listed(f, "bob"), 1); /* young: somebody may be adding him */
     age_list(f, "bob", "lunch");
@@ -555,6 +610,79 @@ static void entries_of_chats_that_are_no_more_are_forgotten_when_old(void **stat
     assert_int_equal(listed(f, "bob"), 0);
     tkl_chat_close(chat);
     tkl_inbox_close(ann);
+    tkl_inbox_close(bob);
+}
+
+/* Bob's list has as many chats as it may. None of them exists any more. */
+static void fill_list(fixture *f, int64_t from_ms)
+{
+    static const char fill[] =
+        "redis.call('DEL', KEYS[1]) "
+        "for i = 1, 5000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, 'gone' .. i) end";
+    char from[24];
+    snprintf(from, sizeof from, "%lld", (long long)from_ms);
+    assert_ok(tkl_callz(f->client, NULL, "EVAL", fill, "1", "tackle:chats:{bob}", from, NULL));
+    assert_int_equal(listed(f, "bob"), TKL_CHAT_LISTED_MAX);
+}
+
+static void a_list_full_of_chats_that_are_no_more_is_not_full(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = open_chat(f->client, "lunch"), *other = create_chat(f->client, "other", "ann");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000;
+    tkl_bytes both[] = {tkl_str("ann"), tkl_str("bob")};
+    fill_list(f, later); /* all of them may be chats that are being made */
+    assert_code(tkl_chat_create(chat, both, 2, NULL), TKL_FULL);
+    assert_contains(tkl_errmsg(), "in 5000 chats");
+    assert_int_equal(listed(f, "bob"), TKL_CHAT_LISTED_MAX);
+    fill_list(f, 1000);
+    assert_ok(tkl_chat_create(chat, both, 2, NULL));
+    assert_int_equal(listed(f, "bob"), 1);
+    fill_list(f, 1000);
+    assert_ok(chat_join(other, "bob"));
+    assert_int_equal(listed(f, "bob"), 1);
+    fill_list(f, 1000);
+    expect_inbox(bob, "");
+    assert_int_equal(listed(f, "bob"), 0);
+    tkl_chat_close(chat);
+    tkl_chat_close(other);
+    tkl_inbox_close(bob);
+}
+
+/* A join is under way: its entry is in the list, and a fetch finds that the chat does not know the
+ * member. The entry goes, and the join that has written it is not accepted any more: it begins
+ * again. So a program that dies between the steps leaves no member whose list lacks the chat. */
+static void an_entry_that_was_forgotten_makes_nobody_a_member(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    tkl__chat_lists lists;
+    tkl_bytes name = tkl_str("bob");
+    tkl_reply *reply;
+    assert_ok(tkl__chat_lists_open(f->client, tkl_str("lunch"), &name, 1, &lists));
+    assert_ok(tkl__chat_lists_add(&lists, tkl__deadline_ms(LONG_MS))); /* the first step */
+    eventually((expect_inbox(bob, ""), listed(f, "bob") == 0), LONG_MS);
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, name);
+    tkl__args_int(&args, lists.items[0].listed_ms);
+    tkl__args_int(&args, TKL_CHAT_MEMBERS_MAX);
+    tkl__args_str(&args, "end");
+    assert_code(tkl__post_run(&chat->post, &tkl__lua_post_join, &args, tkl__deadline_ms(LONG_MS),
+                              &reply), /* the second */
+                TKL_CONFLICT);
+    tkl_reply_free(reply);
+    assert_in_range(server_ask_int(f->server, "PTTL tackle:chat:{lunch}:refused"), 1, 1200000);
+    server_do(f->server, "HSET tackle:chat:{lunch}:refused bob %lld", /* the clock was set back */
+              (long long)(server_ask_int(f->server, "TIME") + 3600) * 1000);
+    assert_ok(chat_join(chat, "bob"));
+    assert_int_equal(listed(f, "bob"), 1);
+    chat_say(chat, "ann", "x");
+    expect_inbox(bob, "lunch[1:x]");
+    tkl__chat_lists_close(&lists);
+    tkl_chat_close(chat);
     tkl_inbox_close(bob);
 }
 
@@ -628,6 +756,13 @@ static void joining_and_leaving_at_once(void **state)
     tkl_chat_close(chat);
 }
 
+static void expect_list(tkl_client *client, const char *member, int64_t chats)
+{
+    char key[64];
+    snprintf(key, sizeof key, "tackle:chats:{%s}", member);
+    assert_int_equal(call_int(client, "ZCARD", key, NULL), chats);
+}
+
 static void chats_live_in_different_slots_of_a_cluster(void **state)
 {
     (void)state;
@@ -653,6 +788,11 @@ static void chats_live_in_different_slots_of_a_cluster(void **state)
     assert_ok(chat_join(chat, "bob"));
     chat_say(chat, "ann", "z");
     expect_inbox(bob, "c10[3:z]");
+    assert_ok(tkl_chat_drop(chat));
+    expect_inbox(bob, "");
+    expect_list(client, "ann", 29);
+    expect_list(client, "bob", 29);
+    expect_list(client, "eve", 29);
     tkl_chat_close(chat);
     tkl_inbox_close(bob);
     tkl_close(client);
@@ -682,7 +822,11 @@ int main(void)
         TEST(an_inbox_shows_unread_counts_without_messages),
         TEST(a_damaged_chat_does_not_keep_the_others_from_being_read),
         TEST(a_forked_child_may_fetch),
-        TEST(entries_of_chats_that_are_no_more_are_forgotten_when_old),
+        TEST(a_chat_that_is_dropped_leaves_the_lists),
+        TEST(dropping_and_creating_at_once),
+        TEST(entries_of_chats_that_are_no_more_are_forgotten),
+        TEST(a_list_full_of_chats_that_are_no_more_is_not_full),
+        TEST(an_entry_that_was_forgotten_makes_nobody_a_member),
         TEST(a_join_that_stopped_halfway_can_be_repeated),
         TEST(a_member_that_is_refused_leaves_nothing_behind),
         TEST(joining_and_leaving_at_once),

@@ -120,21 +120,21 @@ static void an_idle_inbox_sends_nothing_and_asks_only_where_a_message_is(void **
     waiter w = {.inbox = bob, .wait_ms = -1};
     start_waiting(&w, f->server, "tackle:chat:{c99}");
     test_sleep_ms(200);
-    int64_t before = server_calls(f->server, "evalsha");
+    int64_t before = server_functions(f->server);
     test_sleep_ms(300);
-    assert_int_equal(server_calls(f->server, "evalsha"), before);
+    assert_int_equal(server_functions(f->server), before);
     chat_say(last, "ann", "x"); /* one, and the message comes with the notification */
     expect(&w, "c99[1:x]");
-    assert_int_equal(server_calls(f->server, "evalsha"), before + 1);
+    assert_int_equal(server_functions(f->server), before + 1);
     assert_ok(chat_try_ack(last, "bob", 1));
     w = (waiter){.inbox = bob, .wait_ms = -1};
     start_waiting(&w, f->server, "tackle:chat:{c99}");
     test_sleep_ms(300);
-    before = server_calls(f->server, "evalsha");
+    before = server_functions(f->server);
     tkl_letter two[] = {{.body = TKL_LIT("y")}, {.body = TKL_LIT("z")}};
     assert_ok(tkl_chat_send(last, tkl_str("ann"), two, 2, NULL)); /* one */
     expect(&w, "c99[2:y 3:z]");                                   /* and one */
-    assert_int_equal(server_calls(f->server, "evalsha"), before + 2);
+    assert_int_equal(server_functions(f->server), before + 2);
     tkl_chat_close(last);
     tkl_inbox_close(bob);
 }
@@ -213,6 +213,31 @@ static void a_member_that_leaves_waits_no_more(void **state)
     assert_ok(chat_leave(chat, "bob"));
     crew_join(thread);
     tkl_chat_close(chat);
+}
+
+static void a_short_wait_gets_a_message_that_comes_slowly(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 300000});
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_inbox *bob = open_inbox(client, "bob");
+    tkl_inbox_chats *chats;
+    char body[2000] = "";
+    memset(body, 'x', sizeof body - 1);
+    expect_inbox(bob, ""); /* connected, and the list is known */
+    chat_say(chat, "ann", body);
+    proxy_drip(p, TO_CLIENT, 1);
+    int64_t before = test_now_ms();
+    assert_ok(tkl_inbox_fetch(bob, 1, 100, &chats));
+    assert_true(test_now_ms() - before > 1000);
+    assert_int_equal(chats->items[0].messages->items[0].body.len, sizeof body - 1);
+    tkl_inbox_chats_free(chats);
+    proxy_drip(p, TO_CLIENT, 0);
+    tkl_inbox_close(bob);
+    tkl_chat_close(chat);
+    tkl_close(client);
+    proxy_end(p);
 }
 
 static void an_interrupted_wait_ends_at_once(void **state)
@@ -667,6 +692,7 @@ int main(void)
         TEST(a_damaged_chat_does_not_end_a_wait),
         TEST(a_short_wait_for_many_chats_looks_at_all),
         TEST(a_member_that_leaves_waits_no_more),
+        TEST(a_short_wait_gets_a_message_that_comes_slowly),
         TEST(an_interrupted_wait_ends_at_once),
         TEST(a_wait_survives_lost_connections_and_flushall),
         TEST(lost_replies_change_nothing),

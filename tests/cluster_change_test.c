@@ -3,6 +3,7 @@
  * A client of a real cluster while its servers move slots, fail over and die.
  *
  * ctest: label threads
+ * ctest: cost 30
  */
 #include "support/clustered.h"
 

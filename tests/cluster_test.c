@@ -4,11 +4,14 @@
  *
  * ctest: label threads
  */
+#include <tackle/functions.h>
+
 #include "core/clock.h"
 #include "core/script.h"
 #include "support/certs.h"
 #include "support/clustered.h"
 #include "support/fake.h"
+#include "support/library.h"
 
 /* ---- Where commands go --------------------------------------------------- */
 
@@ -195,6 +198,65 @@ static void a_certificate_for_another_name_behind_a_redirection_is_told(void **s
     cluster_end(c);
 }
 
+/* A server that speaks no TLS hangs up, which may pass: its callers are sent there again and again.
+ * Where they are when their time is up varies with it. */
+static void a_server_without_tls_behind_a_redirection_is_told(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(true);
+    server *plain = server_start(&(server_options){.tcp = true});
+    tkl_client *client =
+        test_open(c->url, &(tkl_options){.tls_ca_file = certs_get()->ca, .timeout_ms = 60000});
+    int slot = (int)call_int(client, "CLUSTER", "KEYSLOT", "key", NULL);
+    static const char *const kinds[] = {"ASK", "MOVED"};
+    for (int i = 0; i < 12; i++) {
+        const tkl_call_options brief = {.timeout_ms = 300 + 37 * i};
+        char *script = test_format("return redis.error_reply('%s %d 127.0.0.1:%d')", kinds[i % 2],
+                                   slot, plain->port);
+        int code = call_code(client, &brief, "EVAL", script, "1", "key", NULL);
+        assert_true(code == TKL_ENOTSENT || code == TKL_ETLS);
+        assert_contains(tkl_errmsg(), "TLS");
+        free(script);
+    }
+    tkl_close(client);
+    server_end(plain);
+    cluster_end(c);
+}
+
+/* ---- Functions ----------------------------------------------------------- */
+
+static void remove_all_functions(cluster *c)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        free(server_ask(c->servers[i], "FUNCTION FLUSH SYNC")); /* replicas refuse */
+}
+
+static void functions_are_loaded_and_removed_on_every_master(void **state)
+{
+    clustered *f = *state;
+    tkl_function_libraries *list;
+    int64_t loaded, removed;
+    remove_all_functions(f->cluster);
+    assert_ok(tkl_functions_load(f->client, &loaded));
+    assert_ok(tkl_functions_list(f->client, &list));
+    assert_int_equal(loaded, CLUSTER_MASTERS * list->count);
+    for (size_t i = 0; i < list->count; i++)
+        assert_int_equal(list->items[i].servers, CLUSTER_MASTERS);
+    tkl_function_libraries_free(list);
+    assert_ok(tkl_functions_load(f->client, &loaded));
+    assert_int_equal(loaded, 0);
+    for (int slot = 0, i = 0; i < CLUSTER_MASTERS - 1; i++, slot = 16383)
+        server_do(cluster_owner(f->cluster, slot), "FUNCTION LOAD %s",
+                  LIBRARY_HEAD("tackle_old_0000000000")
+                      LIBRARY_FUNCTION("tackle_old_0000000000", "", "return 1"));
+    assert_ok(tkl_functions_remove_old(f->client, &removed));
+    assert_int_equal(removed, CLUSTER_MASTERS - 1);
+    remove_all_functions(f->cluster);
+    assert_ok(tkl_functions_list(f->client, &list));
+    assert_int_equal(list->count, 0);
+    tkl_function_libraries_free(list);
+}
+
 /* ---- What CLUSTER SLOTS may say ------------------------------------------ */
 
 /* A cluster of one: answers CLUSTER SLOTS with `host` as RESP, anything else with 42. */
@@ -272,18 +334,15 @@ static void a_slot_of_nobody_is_told(void **state)
 
 /* ---- Scripts ------------------------------------------------------------- */
 
-static void a_script_is_made_known_to_each_master(void **state)
+static void a_library_is_loaded_on_each_master(void **state)
 {
     clustered *f = *state;
-    static const char source[] = "return ARGV[1] .. KEYS[1]";
-    char *sha = server_ask(f->cluster->servers[0], "SCRIPT LOAD %s", source);
-    tkl__script script = {.name = "test/echo",
-                          .sha1 = sha,
-                          .source = source,
-                          .len = strlen(source),
-                          .nkeys = 1,
-                          .nargs = 1};
-    call_expect(f->client, "OK", "SCRIPT", "FLUSH", NULL);
+    static const char source[] =
+        LIBRARY_HEAD("tackle_test") LIBRARY_FUNCTION("test_echo", "", "return ARGV[1] .. KEYS[1]");
+    static const tkl__origin origins[] = {{1, "test/echo.lua", 1}, {0}};
+    static const tkl__library library = {"tackle_test", source, sizeof source - 1, origins};
+    static const tkl__script script = {
+        .name = "test/echo", .function = "test_echo", .library = &library, .nkeys = 1, .nargs = 1};
 
     for (int i = 0; i < 100; i++) {
         char name[32];
@@ -298,7 +357,6 @@ static void a_script_is_made_known_to_each_master(void **state)
         free(expected);
         tkl_reply_free(reply);
     }
-    free(sha);
 }
 
 int main(void)
@@ -309,6 +367,7 @@ int main(void)
         CLUSTER_TEST(no_live_seed_is_told_at_once),
         CLUSTER_TEST(a_server_without_cluster_mode_is_told),
         CLUSTER_TEST(commands_without_a_key_are_answered_by_any_master),
+        CLUSTER_TEST(functions_are_loaded_and_removed_on_every_master),
         CLUSTER_TEST(commands_for_all_masters_are_put_together),
         CLUSTER_TEST(settings_and_scripts_go_to_all_masters),
         CLUSTER_TEST(keys_in_several_slots_are_refused_by_name),
@@ -316,12 +375,13 @@ int main(void)
         CLUSTER_TEST(keys_of_unknown_commands_are_asked_of_a_server),
         CLUSTER_TEST(tls_is_spoken_with_every_server),
         cmocka_unit_test(a_certificate_for_another_name_behind_a_redirection_is_told),
+        cmocka_unit_test(a_server_without_tls_behind_a_redirection_is_told),
         CLUSTER_TEST(a_host_left_out_is_the_one_asked),
         CLUSTER_TEST(an_unknown_host_name_is_replaced_by_the_address),
         CLUSTER_TEST(slots_that_make_no_sense_are_told),
         CLUSTER_TEST(a_cluster_without_slots_is_told),
         CLUSTER_TEST(a_slot_of_nobody_is_told),
-        CLUSTER_TEST(a_script_is_made_known_to_each_master),
+        CLUSTER_TEST(a_library_is_loaded_on_each_master),
     };
     return cmocka_run_group_tests(tests, clustered_start, clustered_end);
 }

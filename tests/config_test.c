@@ -5,6 +5,8 @@
  * ctest: label threads
  */
 
+#include <stdatomic.h>
+
 #include "core/client.h"
 #include "support/cluster.h"
 #include "support/configs.h"
@@ -158,7 +160,8 @@ static void count_up(void *arg, int index)
             tkl_config_value *value;
             char json[32];
             assert_ok(tkl_config_get(config, &value));
-            snprintf(json, sizeof json, "%d", (int)strtol(value->json.data, NULL, 10) + 1);
+            snprintf(json, sizeof json, TKL_FMT, TKL_ARG(value->json)); /* no NUL behind it */
+            snprintf(json, sizeof json, "%d", atoi(json) + 1);
             rc = set_config_if(config, json, value->version, NULL);
             tkl_config_value_free(value);
         }
@@ -171,7 +174,7 @@ static void concurrent_compare_and_set_loses_nothing(void **state)
 {
     fixture *f = *state;
     tkl_config *config = open_config(f->client);
-    set_config(config, "0 ");
+    set_config(config, "0");
     crew_run(8, count_up, f->client);
     assert_true(reads_config(config, "200", 201));
     tkl_config_close(config);
@@ -289,19 +292,50 @@ static void a_long_history_is_read_page_by_page(void **state)
     tkl_config_close(config);
 }
 
+static atomic_bool written;
+
+static void write_on(void *arg, int index)
+{
+    (void)index;
+    for (int i = 0; i < 200; i++)
+        set_config(arg, "1");
+    written = true;
+}
+
+/* Pages that are read while versions are added: each version once, none left out. */
+static void a_history_is_whole_while_it_changes(void **state)
+{
+    fixture *f = *state;
+    tkl_config *config;
+    tkl_config_options options = {.history = 60};
+    assert_ok(tkl_config_open(f->client, tkl_str("limits"), tkl_str("search"), &options, &config));
+    written = false;
+    crew *writer = crew_start(1, write_on, config);
+    while (!written) {
+        tkl_config_values *values;
+        assert_ok(tkl_config_history(config, 0, &values));
+        for (size_t i = 0; i < values->count; i++)
+            assert_int_equal(values->items[i].version, values->items[0].version - (int64_t)i);
+        tkl_config_values_free(values);
+    }
+    crew_join(writer);
+    tkl_config_close(config);
+}
+
 static void what_is_dropped_is_gone_and_its_version_is_not_used_again(void **state)
 {
     fixture *f = *state;
     tkl_config *config = open_config(f->client), *reader = open_config(f->client);
-    tkl_config_value *value;
+    tkl_config_value *seen, *value;
     tkl_names *names;
     assert_code(tkl_config_drop(config), TKL_NOTFOUND);
     set_config(config, "1");
     set_config(config, "2");
-    assert_true(reads_config(reader, "2", 2));
+    assert_ok(tkl_config_read(reader, &seen, NULL));
     assert_ok(tkl_config_drop(config));
     assert_code(tkl_config_drop(config), TKL_NOTFOUND);
-    assert_code(tkl_config_watch(reader, 2, LONG_MS, &value), TKL_NOTFOUND);
+    assert_code(tkl_config_watch(reader, seen, LONG_MS, &value), TKL_NOTFOUND);
+    assert_true(is_config(seen, "2", 2));
     assert_ok(tkl_config_names(f->client, &names));
     assert_int_equal(names->count, 0);
     tkl_names_free(names);
@@ -311,7 +345,7 @@ static void what_is_dropped_is_gone_and_its_version_is_not_used_again(void **sta
     assert_int_equal(set_config(config, "3"), 3);
     assert_int_equal(call_int(f->client, "PTTL", KEY, NULL), -1);
     assert_int_equal(call_int(f->client, "PTTL", KEY ":requests", NULL), -1);
-    assert_ok(tkl_config_watch(reader, 0, LONG_MS, &value));
+    assert_ok(tkl_config_watch(reader, NULL, LONG_MS, &value));
     assert_true(is_config(value, "3", 3));
     tkl_config_close(config);
     tkl_config_close(reader);
@@ -348,10 +382,14 @@ static void foreign_keys_are_told_and_left_alone(void **state)
     assert_code(tkl_config_read(config, &value, NULL), TKL_ETYPE);
     assert_code(tkl_config_set(config, tkl_str("1"), NULL, NULL), TKL_ETYPE);
     server_do(f->server, "DEL " KEY);
-    server_do(f->server, "XADD " KEY " 5-7 a b");
+    server_do(f->server, "RPUSH " KEY " a 1 2 me");
     assert_code(tkl_config_get(config, &value), TKL_EDAMAGED);
     assert_code(tkl_config_set(config, tkl_str("1"), NULL, NULL), TKL_EDAMAGED);
-    assert_int_equal(server_ask_int(f->server, "XLEN " KEY), 1);
+    assert_code(tkl_config_drop(config), TKL_EDAMAGED);
+    assert_int_equal(server_ask_int(f->server, "LLEN " KEY), 4);
+    server_do(f->server, "DEL " KEY);
+    server_do(f->server, "RPUSH " KEY " 7 1 2");
+    assert_code(tkl_config_get(config, &value), TKL_EDAMAGED);
     server_do(f->server, "DEL " KEY);
     set_config(config, "1");
     eventually(reads_config(config, "1", 1), LONG_MS); /* it is followed all the same */
@@ -366,6 +404,19 @@ static void a_server_without_memory_changes_nothing(void **state)
     server_do(f->server, "CONFIG SET maxmemory 1");
     assert_code(tkl_config_set(config, tkl_str("2"), NULL, NULL), TKL_EOOM);
     assert_true(reads_config(config, "1", 1));
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    assert_int_equal(set_config(config, "2"), 2);
+    tkl_config_close(config);
+}
+
+/* Dropping makes room; the version is remembered all the same. */
+static void a_value_can_be_dropped_on_a_full_server(void **state)
+{
+    fixture *f = *state;
+    tkl_config *config = open_config(f->client);
+    set_config(config, "1");
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    assert_ok(tkl_config_drop(config));
     server_do(f->server, "CONFIG SET maxmemory 0");
     assert_int_equal(set_config(config, "2"), 2);
     tkl_config_close(config);
@@ -433,10 +484,12 @@ int main(void)
         TEST(a_request_is_made_once_however_many_others_there_are),
         TEST(the_last_versions_are_kept),
         TEST(a_long_history_is_read_page_by_page),
+        TEST(a_history_is_whole_while_it_changes),
         TEST(what_is_dropped_is_gone_and_its_version_is_not_used_again),
         TEST(all_names_are_listed),
         TEST(foreign_keys_are_told_and_left_alone),
         TEST(a_server_without_memory_changes_nothing),
+        TEST(a_value_can_be_dropped_on_a_full_server),
         TEST(a_decimal_comma_in_the_locale_does_no_harm),
         TEST(the_documented_permissions_are_enough),
         cmocka_unit_test(a_cluster_is_followed_through_a_failover),

@@ -11,22 +11,14 @@
 #include "core/clock.h"
 #include "core/keeper.h"
 #include "support/fixture.h"
+#include "support/library.h"
 
-static tkl__script count_script = {
-    .name = "test/count", .source = "return redis.call('INCR', KEYS[1])", .nkeys = 1};
-static char count_sha1[64];
-
-static int start(void **state)
-{
-    int code = fixture_start(state);
-    fixture *f = *state;
-    count_script.len = strlen(count_script.source);
-    char *sha1 = server_ask(f->server, "SCRIPT LOAD %s", count_script.source);
-    snprintf(count_sha1, sizeof(count_sha1), "%s", sha1);
-    count_script.sha1 = count_sha1;
-    free(sha1);
-    return code;
-}
+static const char source[] = LIBRARY_HEAD("tackle_test")
+    LIBRARY_FUNCTION("test_count", "", "return redis.call('INCR', KEYS[1])");
+static const tkl__origin origins[] = {{1, "test/count.lua", 1}, {0}};
+static const tkl__library library = {"tackle_test", source, sizeof source - 1, origins};
+static const tkl__script count_script = {
+    .name = "test/count", .function = "test_count", .library = &library, .nkeys = 1};
 
 /* Counts up a key every so often. */
 typedef struct clockwork {
@@ -294,5 +286,5 @@ int main(void)
         TEST(closing_the_client_ends_the_keeper),
         TEST(a_forked_child_keeps_its_own_things_only),
     };
-    return cmocka_run_group_tests(tests, start, fixture_end);
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

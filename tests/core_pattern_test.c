@@ -13,6 +13,7 @@
 #include "core/options.h"
 #include "core/script.h"
 #include "support/fixture.h"
+#include "support/library.h"
 #include "support/locale.h"
 
 static void arguments_stay_where_they_are(void **state)
@@ -99,13 +100,13 @@ static void a_text_is_about_the_last_call(void **state)
 static void the_line_of_an_error_is_that_of_the_file(void **state)
 {
     fixture *f = *state;
-    static const char source[] = "local function f()\nreturn nil .. 'x'\nend\n\nreturn f()\n";
-    static const tkl__origin origins[] = {{1, "a/lib.inc.lua", 7}, {4, "a/b.lua", 20}, {0}};
-    tkl__script script = {.name = "a/b",
-                          .sha1 = "0000000000000000000000000000000000000000",
-                          .source = source,
-                          .len = sizeof source - 1,
-                          .origins = origins};
+    static const char source[] =
+        LIBRARY_HEAD("tackle_a") "local function f()\n"
+                                 "return nil .. 'x'\n"
+                                 "end\n" LIBRARY_FUNCTION("a_b", "", "return f()");
+    static const tkl__origin origins[] = {{1, "a/lib.inc.lua", 5}, {6, "a/b.lua", 20}, {0}};
+    static const tkl__library library = {"tackle_a", source, sizeof source - 1, origins};
+    tkl__script script = {.name = "a/b", .function = "a_b", .library = &library};
     tkl__keys keys = {0};
     tkl__args args;
     tkl_reply *reply;
@@ -130,6 +131,7 @@ static void every_enum_has_names(void **state)
     assert_string_equal(tkl_geo_unit_name(TKL_GEO_FT), "ft");
     assert_string_equal(tkl_limit_algorithm_name(TKL_LIMIT_CONCURRENCY), "concurrency");
     assert_string_equal(tkl_hour_name(TKL_HOUR_BOTH), "both");
+    assert_string_equal(tkl_hour_name(TKL_HOUR_SLIDING), "sliding");
     assert_string_equal(tkl_when_full_name(TKL_WHEN_FULL_DROP_OLDEST), "drop oldest");
     assert_string_equal(tkl_online_over_name(TKL_ONLINE_EVERY_DAY), "every day");
     assert_string_equal(tkl_unique_mode_name(TKL_UNIQUE_FOR_A_TIME), "for a time");

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/keeper.h"
 #include "support/fixture.h"
+#include "support/library.h"
 #include "support/proxy.h"
 
 /* ---- Events -------------------------------------------------------------- */
@@ -77,11 +78,12 @@ static void a_repeated_call_is_an_event(void **state)
 
 static bool renew_in_vain(tkl__kept *kept, tkl__invocation *call)
 {
-    static const char source[] = "return redis.error_reply('ERR no')";
-    static const tkl__script script = {.name = "test/no",
-                                       .sha1 = "0123456789abcdef0123456789abcdef01234567",
-                                       .source = source,
-                                       .len = sizeof source - 1};
+    static const char source[] = LIBRARY_HEAD("tackle_test")
+        LIBRARY_FUNCTION("test_no", "", "return redis.error_reply('ERR no')");
+    static const tkl__origin origins[] = {{1, "test/no.lua", 1}, {0}};
+    static const tkl__library library = {"tackle_test", source, sizeof source - 1, origins};
+    static const tkl__script script = {
+        .name = "test/no", .function = "test_no", .library = &library};
     (void)kept;
     *call = (tkl__invocation){.script = &script};
     return true;

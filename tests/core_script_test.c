@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts: by their SHA1, with their source when the server does not know them, done once.
+ * Functions of the server: loaded where they are missing, done once.
  *
  * ctest: label threads
  */
@@ -9,32 +9,64 @@
 #include "core/clock.h"
 #include "core/script.h"
 #include "support/fixture.h"
+#include "support/library.h"
 #include "support/proxy.h"
 
-/* Scripts of this test; their SHA1 is what the server says it is. */
-enum { ADD, WORDS, FAIL, COUNT };
+enum { ADD, WORDS, FAIL, MORE, READ, GIVE_WAY };
 
-static tkl__script scripts[COUNT] = {
-    [ADD] = {.name = "test/add",
-             .source = "return redis.call('INCRBY', KEYS[1], ARGV[1])",
-             .nkeys = 1,
-             .nargs = 1},
-    [WORDS] = {.name = "test/words", .source = "return ARGV", .nargs = 1, .open_args = true},
-    [FAIL] = {.name = "test/fail", .source = "return redis.call('LPUSH', KEYS[1], 1)", .nkeys = 1},
+static const char source[] = LIBRARY_HEAD("tackle_test_1")
+    LIBRARY_FUNCTION("test_add", "", "return redis.call('INCRBY', KEYS[1], ARGV[1])")
+        LIBRARY_FUNCTION("test_words", "", "return ARGV")
+            LIBRARY_FUNCTION("test_fail", "", "return redis.call('LPUSH', KEYS[1], 1)")
+                LIBRARY_FUNCTION("test_read", "'no-writes'", "return redis.call('GET', KEYS[1])")
+                    LIBRARY_FUNCTION("test_give_way", "'allow-oom'",
+                                     "return redis.call('INCRBY', KEYS[1], ARGV[1])");
+static const char other_source[] = LIBRARY_HEAD("tackle_test_2")
+    LIBRARY_FUNCTION("test_more", "", "return redis.call('INCRBY', KEYS[1], ARGV[1])");
+static const tkl__origin origins[] = {{1, "test/test.lua", 1}, {0}};
+static const tkl__library library = {"tackle_test_1", source, sizeof source - 1, origins},
+                          other = {"tackle_test_2", other_source, sizeof other_source - 1, origins};
+
+static const tkl__script scripts[] = {
+    [ADD] =
+        {.name = "test/add", .function = "test_add", .library = &library, .nkeys = 1, .nargs = 1},
+    [WORDS] = {.name = "test/words",
+               .function = "test_words",
+               .library = &library,
+               .nargs = 1,
+               .open_args = true},
+    [FAIL] = {.name = "test/fail", .function = "test_fail", .library = &library, .nkeys = 1},
+    [MORE] =
+        {.name = "test/more", .function = "test_more", .library = &other, .nkeys = 1, .nargs = 1},
+    [READ] = {.name = "test/read",
+              .function = "test_read",
+              .library = &library,
+              .nkeys = 1,
+              .no_writes = true},
+    [GIVE_WAY] = {.name = "test/give_way",
+                  .function = "test_give_way",
+                  .library = &library,
+                  .nkeys = 1,
+                  .nargs = 1,
+                  .allow_oom = true},
 };
-static char sha1s[COUNT][64];
 
-static int start(void **state)
+static const char list_source[] = LIBRARY_HEAD("tackle_test_3")
+    LIBRARY_FUNCTION("test_append", "", "return redis.call('RPUSH', KEYS[1], ARGV[1])");
+static const tkl__library list_library = {"tackle_test_3", list_source, sizeof list_source - 1,
+                                          origins};
+static const tkl__script append = {.name = "test/append",
+                                   .function = "test_append",
+                                   .library = &list_library,
+                                   .nkeys = 1,
+                                   .nargs = 1};
+
+/* Each test has a server that has no function and has counted nothing. */
+static int fresh(void **state)
 {
-    int code = fixture_start(state);
+    int code = fixture_fresh(state);
     fixture *f = *state;
-    for (int i = 0; i < COUNT; i++) {
-        scripts[i].len = strlen(scripts[i].source);
-        char *sha1 = server_ask(f->server, "SCRIPT LOAD %s", scripts[i].source);
-        snprintf(sha1s[i], sizeof(sha1s[i]), "%s", sha1);
-        scripts[i].sha1 = sha1s[i];
-        free(sha1);
-    }
+    server_do(f->server, "CONFIG RESETSTAT");
     return code;
 }
 
@@ -43,7 +75,7 @@ static int64_t soon(void)
     return tkl__deadline_ms(20000);
 }
 
-static const tkl_bytes key_n = {"n", 1}, five = {"5", 1};
+static const tkl_bytes key_n = {"n", 1}, key_m = {"m", 1}, five = {"5", 1};
 static const tkl__invocation add_five = {
     .script = &scripts[ADD], .keys = &key_n, .args = &five, .nkeys = 1, .nargs = 1};
 
@@ -56,14 +88,14 @@ static int64_t add(tkl_client *client)
     return sum;
 }
 
-static void an_unknown_script_is_sent_with_its_source_once(void **state)
+static void a_missing_library_is_loaded_once(void **state)
 {
     fixture *f = *state;
-    int64_t evals = server_calls(f->server, "eval");
     assert_int_equal(add(f->client), 5);
     assert_int_equal(add(f->client), 10);
     assert_int_equal(add(f->client), 15);
-    assert_int_equal(server_calls(f->server, "eval"), evals + 1);
+    assert_int_equal(server_calls(f->server, "function|load"), 1);
+    assert_int_equal(server_calls(f->server, "fcall"), 4);
 }
 
 static void a_flush_between_is_survived(void **state)
@@ -71,17 +103,95 @@ static void a_flush_between_is_survived(void **state)
     fixture *f = *state;
     for (int i = 1; i <= 5; i++) {
         assert_int_equal(add(f->client), 5 * i);
-        server_do(f->server, "SCRIPT FLUSH");
+        server_do(f->server, "FUNCTION FLUSH SYNC");
     }
 }
 
-static void a_known_script_costs_one_trip(void **state)
+static void libraries_of_other_versions_stay(void **state)
 {
     fixture *f = *state;
+    server_do(f->server, "FUNCTION LOAD %s",
+              LIBRARY_HEAD("tackle_test_0") LIBRARY_FUNCTION("test_add_0", "", "return 'old'"));
     add(f->client);
-    int64_t before = server_calls(f->server, "evalsha");
+    char *old = server_ask(f->server, "FCALL test_add_0 0");
+    assert_string_equal(old, "old");
+    free(old);
+}
+
+static void reading_is_asked_for_as_such(void **state)
+{
+    fixture *f = *state;
+    const tkl__invocation call = {.script = &scripts[READ], .keys = &key_n, .nkeys = 1};
+    tkl_reply *reply;
     add(f->client);
-    assert_int_equal(server_calls(f->server, "evalsha"), before + 1);
+    assert_ok(tkl__run(f->client, &call, soon(), &reply));
+    assert_string_equal(tkl_reply_str(reply), "5");
+    tkl_reply_free(reply);
+    assert_int_equal(server_calls(f->server, "fcall_ro"), 1);
+}
+
+/* ---- Servers that load nothing ------------------------------------------- */
+
+static void a_full_server_still_runs_what_makes_room_and_what_reads(void **state)
+{
+    fixture *f = *state;
+    tkl__invocation give_way = add_five,
+                    read = {.script = &scripts[READ], .keys = &key_n, .nkeys = 1};
+    tkl_reply *reply;
+    give_way.script = &scripts[GIVE_WAY];
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    assert_code(tkl__run(f->client, &add_five, soon(), &reply), TKL_EOOM);
+    for (int i = 1; i <= 3; i++) {
+        assert_ok(tkl__run(f->client, &give_way, soon(), &reply));
+        assert_int_equal(tkl_reply_int(reply), 5 * i);
+        tkl_reply_free(reply);
+    }
+    const tkl__invocation calls[] = {give_way, read, give_way, add_five};
+    assert_ok(tkl__run_many(f->client, calls, 4, soon(), &reply));
+    assert_int_equal(tkl_reply_int(tkl_reply_at(reply, 0)), 20);
+    assert_string_equal(tkl_reply_str(tkl_reply_at(reply, 1)), "20");
+    assert_int_equal(tkl_reply_int(tkl_reply_at(reply, 2)), 25);
+    assert_code(tkl_reply_code(tkl_reply_at(reply, 3)), TKL_EOOM);
+    tkl_reply_free(reply);
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    assert_int_equal(server_calls(f->server, "eval"), 6);
+    assert_int_equal(add(f->client), 30);
+    assert_int_equal(server_calls(f->server, "eval"), 6);
+}
+
+/* The requests of a batch are not sent again and again. */
+static void a_refused_load_costs_a_batch_no_flood(void **state)
+{
+    enum { MANY = 200 };
+    fixture *f = *state;
+    tkl__invocation calls[MANY];
+    tkl_reply *replies;
+    for (size_t i = 0; i < MANY; i++)
+        calls[i] = add_five;
+    server_do(f->server, "ACL SETUSER clerk on >secret ~* &* +@all -function");
+    tkl_client *clerk =
+        test_open(f->server->url, &(tkl_options){.username = "clerk", .password = "secret"});
+    assert_ok(tkl__run_many(clerk, calls, MANY, soon(), &replies));
+    for (size_t i = 0; i < MANY; i++)
+        assert_code(tkl_reply_code(tkl_reply_at(replies, i)), TKL_EAUTH);
+    tkl_reply_free(replies);
+    assert_in_range(server_calls(f->server, "fcall"), MANY, 4 * MANY);
+    tkl_close(clerk);
+}
+
+static void a_user_who_may_not_load_is_told_what_to_do(void **state)
+{
+    fixture *f = *state;
+    tkl_reply *reply;
+    server_do(f->server, "ACL SETUSER clerk on >secret ~* &* +@all -function");
+    tkl_client *clerk =
+        test_open(f->server->url, &(tkl_options){.username = "clerk", .password = "secret"});
+    assert_code(tkl__run(clerk, &add_five, soon(), &reply), TKL_EAUTH);
+    assert_contains(tkl_errmsg(), "+function|load");
+    assert_contains(tkl_errmsg(), "tackle_test_1");
+    add(f->client); /* somebody else may: from then on it works */
+    assert_int_equal(add(clerk), 10);
+    tkl_close(clerk);
 }
 
 static void arguments_are_any_bytes(void **state)
@@ -136,15 +246,14 @@ static void an_error_inside_does_not_tell_where(void **state)
         assert_code(tkl__run(f->client, &call, soon(), &reply), TKL_ETYPE);
         assert_string_equal(tkl_errmsg(), expected);
     }
-    server_do(f->server, "SCRIPT FLUSH");
+    server_do(f->server, "FUNCTION FLUSH SYNC");
     for (int i = 0; i < 2; i++) {
         assert_ok(tkl__run_many(f->client, &call, 1, soon(), &reply));
         assert_string_equal(tkl_reply_str(tkl_reply_at(reply, 0)), expected);
         tkl_reply_free(reply);
     }
-    assert_code(tkl_callz(f->client, NULL, "EVAL", scripts[FAIL].source, "1", "n", NULL),
-                TKL_ETYPE);
-    assert_contains(tkl_errmsg(), "@user_script"); /* one's own: it helps */
+    assert_code(tkl_callz(f->client, NULL, "FCALL", "test_fail", "1", "n", NULL), TKL_ETYPE);
+    assert_contains(tkl_errmsg(), "@user_function"); /* one's own: it helps */
 }
 
 /* ---- Without waiting ----------------------------------------------------- */
@@ -186,7 +295,7 @@ static void a_flush_costs_at_most_what_nobody_waited_for(void **state)
 {
     fixture *f = *state;
     assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
-    server_do(f->server, "SCRIPT FLUSH");
+    server_do(f->server, "FUNCTION FLUSH SYNC");
     assert_ok(tkl__run_nowait(f->client, &add_five, soon())); /* refused, unheard */
     call_expect(f->client, "mine", "ECHO", "mine", NULL);
     int64_t before = call_int(f->client, "GET", "n", NULL);
@@ -217,23 +326,6 @@ static void a_closed_connection_with_replies_owed_is_not_used(void **state)
 
 /* ---- Many in one trip ---------------------------------------------------- */
 
-static void a_script_that_is_sent_whole_makes_those_behind_it_known(void **state)
-{
-    fixture *f = *state;
-    tkl__invocation whole = add_five;
-    whole.whole = true;
-    const tkl__invocation calls[] = {whole, add_five, add_five};
-    tkl_reply *replies;
-    server_do(f->server, "SCRIPT FLUSH");
-    int64_t evals = server_calls(f->server, "eval"), before = add(f->client);
-    server_do(f->server, "SCRIPT FLUSH");
-    assert_ok(tkl__run_many(f->client, calls, 3, soon(), &replies));
-    for (int k = 0; k < 3; k++)
-        assert_int_equal(tkl_reply_int(tkl_reply_at(replies, (size_t)k)), before + 5 + 5 * k);
-    tkl_reply_free(replies);
-    assert_int_equal(server_calls(f->server, "eval"), evals + 2);
-}
-
 static void many_run_in_order_though_none_was_known(void **state)
 {
     fixture *f = *state;
@@ -244,10 +336,8 @@ static void many_run_in_order_though_none_was_known(void **state)
                        ? add_five
                        : (tkl__invocation){.script = &scripts[WORDS], .args = words, .nargs = 2};
     tkl_reply *replies;
-    server_do(f->server, "SCRIPT FLUSH");
-    int64_t evals = server_calls(f->server, "eval");
     assert_ok(tkl__run_many(f->client, calls, 200, soon(), &replies));
-    assert_int_equal(server_calls(f->server, "eval"), evals + 2); /* the source of each once */
+    assert_int_equal(server_calls(f->server, "function|load"), 1);
     assert_int_equal(tkl_reply_count(replies), 200);
     for (size_t i = 0; i < 200; i += 2) {
         assert_int_equal(tkl_reply_int(tkl_reply_at(replies, i)), 5 * (i / 2 + 1));
@@ -257,19 +347,65 @@ static void many_run_in_order_though_none_was_known(void **state)
     assert_int_equal(call_int(f->client, "GET", "n", NULL), 500);
 }
 
+static void several_libraries_are_loaded_in_one_trip(void **state)
+{
+    fixture *f = *state;
+    tkl__invocation more = add_five;
+    more.script = &scripts[MORE];
+    const tkl__invocation calls[] = {add_five, more, add_five, more, add_five, more};
+    tkl_reply *replies;
+    assert_ok(tkl__run_many(f->client, calls, 6, soon(), &replies));
+    tkl_reply_free(replies);
+    assert_int_equal(call_int(f->client, "GET", "n", NULL), 30);
+    assert_int_equal(server_calls(f->server, "function|load"), 2);
+}
+
 static void an_unknown_one_among_known_ones_keeps_its_place(void **state)
 {
     fixture *f = *state;
     add(f->client); /* known from now on; the other is not */
-    const tkl_bytes word = {"word", 4};
-    const tkl__invocation calls[] = {
-        add_five, {.script = &scripts[WORDS], .args = &word, .nargs = 1}, add_five};
+    tkl__invocation more = add_five;
+    more.script = &scripts[MORE];
+    more.keys = &key_m;
+    const tkl__invocation calls[] = {add_five, more, add_five};
     tkl_reply *replies;
     assert_ok(tkl__run_many(f->client, calls, 3, soon(), &replies));
     assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 0)), 10);
-    assert_string_equal(tkl_reply_str(tkl_reply_at(tkl_reply_at(replies, 1), 0)), "word");
+    assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 1)), 5);
     assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 2)), 15);
     tkl_reply_free(replies);
+}
+
+/* Another client loads the library between any two calls. */
+static void append_in_order(void *arg, int index)
+{
+    fixture *f = arg;
+    static const tkl_bytes args[] = {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}};
+    char name[16];
+    tkl_client *client = test_open(f->server->url, NULL);
+    snprintf(name, sizeof name, "list%d", index);
+    tkl_bytes key = tkl_str(name);
+    tkl__invocation calls[4];
+    for (int i = 0; i < 4; i++)
+        calls[i] = (tkl__invocation){
+            .script = &append, .keys = &key, .args = &args[i], .nkeys = 1, .nargs = 1};
+    tkl_reply *replies;
+    assert_ok(tkl__run_in_order(client, calls, 4, soon(), &replies));
+    assert_int_equal(tkl_reply_count(replies), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(tkl_reply_int(tkl_reply_at(replies, i)), i + 1);
+    tkl_reply_free(replies);
+    tkl_close(client);
+}
+
+static void no_call_overtakes_another_while_many_load(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 10; i++) {
+        server_do(f->server, "FUNCTION FLUSH SYNC");
+        server_do(f->server, "FLUSHALL");
+        crew_join(crew_start(6, append_in_order, f));
+    }
 }
 
 static void none_is_an_empty_answer(void **state)
@@ -326,7 +462,7 @@ static void flushes_under_load_lose_and_repeat_nothing(void **state)
     hammer h = {.client = f->client};
     crew *threads = crew_start(8, add_until_over, &h);
     for (int i = 0; i < 50; i++) {
-        server_do(f->server, "SCRIPT FLUSH");
+        server_do(f->server, "FUNCTION FLUSH SYNC");
         test_sleep_ms(5);
     }
     atomic_store(&h.over, true);
@@ -334,26 +470,33 @@ static void flushes_under_load_lose_and_repeat_nothing(void **state)
     assert_int_equal(call_int(f->client, "GET", "n", NULL), 5 * atomic_load(&h.done));
 }
 
+#define COUNTED(name) cmocka_unit_test_setup_teardown(name, fresh, fixture_done)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_unknown_script_is_sent_with_its_source_once),
-        TEST(a_flush_between_is_survived),
-        TEST(a_known_script_costs_one_trip),
-        TEST(arguments_are_any_bytes),
-        TEST(the_wrong_number_of_keys_or_arguments_is_a_bug),
-        TEST(an_error_inside_has_its_code),
-        TEST(an_error_inside_does_not_tell_where),
-        TEST(what_is_not_waited_for_is_done),
-        TEST(a_reply_nobody_waits_for_reaches_nobody),
-        TEST(a_flush_costs_at_most_what_nobody_waited_for),
-        TEST(a_closed_connection_with_replies_owed_is_not_used),
-        TEST(a_script_that_is_sent_whole_makes_those_behind_it_known),
-        TEST(many_run_in_order_though_none_was_known),
-        TEST(an_unknown_one_among_known_ones_keeps_its_place),
-        TEST(none_is_an_empty_answer),
-        TEST(a_cut_tells_the_fate_of_each),
-        TEST(flushes_under_load_lose_and_repeat_nothing),
+        COUNTED(a_missing_library_is_loaded_once),
+        COUNTED(a_flush_between_is_survived),
+        COUNTED(libraries_of_other_versions_stay),
+        COUNTED(reading_is_asked_for_as_such),
+        COUNTED(a_full_server_still_runs_what_makes_room_and_what_reads),
+        COUNTED(a_refused_load_costs_a_batch_no_flood),
+        COUNTED(a_user_who_may_not_load_is_told_what_to_do),
+        COUNTED(arguments_are_any_bytes),
+        COUNTED(the_wrong_number_of_keys_or_arguments_is_a_bug),
+        COUNTED(an_error_inside_has_its_code),
+        COUNTED(an_error_inside_does_not_tell_where),
+        COUNTED(what_is_not_waited_for_is_done),
+        COUNTED(a_reply_nobody_waits_for_reaches_nobody),
+        COUNTED(a_flush_costs_at_most_what_nobody_waited_for),
+        COUNTED(a_closed_connection_with_replies_owed_is_not_used),
+        COUNTED(several_libraries_are_loaded_in_one_trip),
+        COUNTED(no_call_overtakes_another_while_many_load),
+        COUNTED(many_run_in_order_though_none_was_known),
+        COUNTED(an_unknown_one_among_known_ones_keeps_its_place),
+        COUNTED(none_is_an_empty_answer),
+        COUNTED(a_cut_tells_the_fate_of_each),
+        COUNTED(flushes_under_load_lose_and_repeat_nothing),
     };
-    return cmocka_run_group_tests(tests, start, fixture_end);
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

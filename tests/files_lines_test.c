@@ -315,6 +315,42 @@ static int measure_line(tkl_bytes line, void *arg)
     return 0;
 }
 
+/* A consumer that takes few lines a call gets on: files that it is done with do not come again. */
+static void a_callback_that_stops_keeps_its_place_among_small_files(void **state)
+{
+    enum { FILES = 20, LINES = 5 };
+    fixture *f = *state;
+    parcels p;
+    const tkl_bytes to[] = {TKL_LIT("a")};
+    tkl_files_source sources[FILES] = {{0}};
+    parcels_make(&p);
+    for (int i = 0; i < FILES; i++) {
+        char text[LINES * 8] = "", *name = test_format("src/%02d", i);
+        for (int line = 0; line < LINES; line++)
+            sprintf(text + strlen(text), "%d\n", i * LINES + line);
+        sources[i].path = parcels_text(&p, name, tkl_str(text));
+        free(name);
+    }
+    tkl_files *files = open_channel(f);
+    char *dir = parcels_path(&p, "a/");
+    series s = {0};
+    tkl_files_receive_options options = {.dir = dir, .on_line = check_number, .arg = &s};
+    assert_ok(tkl_files_send(files, to, 1, sources, FILES, NULL, NULL));
+    int rc = TKL_EINTR;
+    for (int call = 0; call < FILES * LINES && rc == TKL_EINTR; call++) {
+        s.stop = s.next + 7;
+        rc = tkl_files_receive(files, tkl_str("a"), &options, 0, NULL);
+    }
+    assert_ok(rc);
+    assert_int_equal(s.next, FILES * LINES);
+    assert_int_equal(s.repeated, 0);
+    assert_int_equal(parcels_count(dir), 0);
+    for (int i = 0; i < FILES; i++)
+        free((char *)(uintptr_t)sources[i].path);
+    free(dir);
+    tkl_files_close(files);
+}
+
 static void a_line_may_be_longer_than_everything(void **state)
 {
     fixture *f = *state;
@@ -425,6 +461,7 @@ int main(void)
         TEST(a_gzip_file_arrives_unpacked),
         TEST(corrupt_gzip_loses_nothing),
         TEST(a_callback_that_stops_gets_that_line_next_time),
+        TEST(a_callback_that_stops_keeps_its_place_among_small_files),
         TEST(a_line_may_be_longer_than_everything),
         TEST(no_line_is_lost_when_the_reader_is_killed),
     };

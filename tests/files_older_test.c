@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/fixture.h"
@@ -26,11 +27,13 @@ typedef struct job {
     size_t count;
     tkl_files_options options;
     int64_t wait_ms;
+    int64_t stops[4]; /* the receiver stops when it has written so much of a file; 0: no more */
+    bool lines;       /* it wants lines, and writes them to "got" */
 } job;
 
 static void start(job *j)
 {
-    *j = (job){.server = server_start(NULL), .as = "a", .wait_ms = 20000};
+    *j = (job){.server = server_start(NULL), .as = "a", .wait_ms = 60000};
     parcels_make(&j->p);
 }
 
@@ -55,12 +58,39 @@ static tkl_files *open_files(const job *j, tkl_client **client)
     return files;
 }
 
+/* Stops this process, until the test lets it go on. */
+static void stop_on_the_way(const tkl_files_progress *progress, void *arg)
+{
+    job *j = arg;
+    if (j->stops[0] == 0 || progress->file_done < j->stops[0])
+        return;
+    memmove(j->stops, j->stops + 1, sizeof j->stops - sizeof *j->stops);
+    raise(SIGSTOP);
+}
+
+static int note_line(tkl_bytes line, void *arg)
+{
+    job *j = arg;
+    char path[256];
+    snprintf(path, sizeof path, "%s/got", j->p.dir);
+    FILE *file = fopen(path, "a");
+    if (!file)
+        _exit(97);
+    bool written = fwrite(line.data, 1, line.len, file) == line.len && putc('\n', file) != EOF;
+    if (fclose(file) != 0 || !written)
+        _exit(97);
+    return 0;
+}
+
 static int receive_in_child(void *arg)
 {
-    const job *j = arg;
+    job *j = arg;
     char dir[256];
     snprintf(dir, sizeof dir, "%s/%s", j->p.dir, j->as);
-    tkl_files_receive_options options = {.dir = dir};
+    tkl_files_receive_options options = {.dir = dir,
+                                         .on_progress = stop_on_the_way,
+                                         .on_line = j->lines ? note_line : NULL,
+                                         .arg = j};
     tkl_client *client;
     int rc = tkl_files_receive(open_files(j, &client), tkl_str(j->as), &options, -1, NULL);
     fprintf(stderr, "receiving: %s\n", tkl_errmsg());
@@ -136,6 +166,17 @@ static bool is_at(const job *j, const char *path)
     return same;
 }
 
+/* The same bytes, apart from a line feed at the end. */
+static bool is_same_text(const char *path, const char *other)
+{
+    size_t len, other_len;
+    char *a = parcels_read(path, &len), *b = parcels_read(other, &other_len);
+    bool same = a && b && len >= other_len && len <= other_len + 1 && memcmp(a, b, other_len) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
 static int64_t there(const job *j)
 {
     return server_ask_int(j->server, "ZCARD tackle:files:{logs}:files");
@@ -195,9 +236,9 @@ static void a_receiver_is_done_again_with_files_that_are_back(void **state)
     assert_ok(send_all(&j, NULL));
     server_do(j.server, "SAVE");
     pid_t receiver = receive_on(&j);
-    eventually(is_at(&j, big) && there(&j) == 0, 10000);
+    eventually(is_at(&j, big) && there(&j) == 0, 30000);
     lose_what_was_not_saved(&j);
-    eventually(there(&j) == 0, 10000);
+    eventually(there(&j) == 0, 30000);
     end_receiver(receiver);
     free(small);
     free(big);
@@ -222,6 +263,115 @@ static void a_receiver_keeps_its_name(void **state)
     end(&j);
 }
 
+static void await_stop(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+}
+
+/* The exit code of a sender, which must come to its end. */
+static int end_of(pid_t sender)
+{
+    int status = 0;
+    eventually(waitpid(sender, &status, WNOHANG) == sender, 60000);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* The receiver is further than the server by more than the channel may hold: the sender waits for
+ * room until the receiver has said so again. */
+static void a_receiver_that_is_ahead_says_so_again(void **state)
+{
+    (void)state;
+    job j;
+    start(&j);
+    j.options.max_bytes = 256 * KB;
+    char *path = parcels_file(&j.p, "src/f", 3 * MB, 1);
+    j.paths[0] = path, j.count = 1;
+    j.stops[0] = 500 * KB, j.stops[1] = 2 * MB;
+    pid_t receiver = receive_on(&j), sender = process_fork(send_in_child, &j);
+    await_stop(receiver);
+    server_do(j.server, "SAVE");
+    kill(receiver, SIGCONT);
+    await_stop(receiver);
+    lose_what_was_not_saved(&j);
+    kill(receiver, SIGCONT);
+    assert_int_equal(end_of(sender), 0);
+    assert_true(is_at(&j, path));
+    eventually(there(&j) == 0, 30000);
+    assert_int_equal(server_ask_int(j.server, "XLEN tackle:files:{logs}:trouble"), 0);
+    end_receiver(receiver);
+    free(path);
+    end(&j);
+}
+
+/* Lines, so that nothing is in place: a server that knows half of the file meets a receiver that is
+ * done with it. The lines come once. */
+static void a_receiver_that_was_done_says_so_again(void **state)
+{
+    (void)state;
+    for (int lines = 0; lines < 2; lines++) {
+        job j;
+        start(&j);
+        j.options.max_bytes = 256 * KB;
+        char *path = parcels_file(&j.p, "src/f", 2 * MB, 1), *got = parcels_path(&j.p, "got");
+        j.paths[0] = path, j.count = 1, j.lines = lines;
+        j.stops[0] = 500 * KB, j.stops[1] = 2 * MB;
+        pid_t receiver = receive_on(&j), sender = process_fork(send_in_child, &j);
+        await_stop(receiver);
+        server_do(j.server, "SAVE");
+        kill(receiver, SIGCONT);
+        await_stop(receiver);
+        kill(sender, SIGSTOP); /* it waits for the receiver now */
+        kill(receiver, SIGCONT);
+        eventually(there(&j) == 0, 30000);
+        lose_what_was_not_saved(&j);
+        kill(sender, SIGCONT);
+        assert_int_equal(end_of(sender), 0);
+        eventually(there(&j) == 0, 30000);
+        assert_true(lines ? is_same_text(got, path) : is_at(&j, path));
+        char *trouble = server_ask(j.server, "XRANGE tackle:files:{logs}:trouble - +");
+        assert_string_equal(trouble, "");
+        free(trouble);
+        end_receiver(receiver);
+        free(path);
+        free(got);
+        end(&j);
+    }
+}
+
+/* The same, and the receiver is another process by now: it finds the file in place. */
+static void a_receiver_finds_what_is_in_place(void **state)
+{
+    (void)state;
+    job j;
+    start(&j);
+    j.options.max_bytes = 256 * KB;
+    char *path = parcels_file(&j.p, "src/f", 2 * MB, 1);
+    j.paths[0] = path, j.count = 1;
+    j.stops[0] = 500 * KB, j.stops[1] = 2 * MB;
+    pid_t receiver = receive_on(&j), sender = process_fork(send_in_child, &j);
+    await_stop(receiver);
+    server_do(j.server, "SAVE");
+    kill(receiver, SIGCONT);
+    await_stop(receiver);
+    kill(sender, SIGSTOP);
+    kill(receiver, SIGCONT);
+    eventually(there(&j) == 0, 30000);
+    end_receiver(receiver);
+    lose_what_was_not_saved(&j);
+    j.stops[0] = 0;
+    receiver = receive_on(&j);
+    kill(sender, SIGCONT);
+    assert_int_equal(end_of(sender), 0);
+    assert_true(is_at(&j, path));
+    eventually(there(&j) == 0, 30000);
+    assert_int_equal(server_ask_int(j.server, "XLEN tackle:files:{logs}:trouble"), 0);
+    end_receiver(receiver);
+    free(path);
+    end(&j);
+}
+
 /* ---- Senders ------------------------------------------------------------- */
 
 /* The server knows the sender before it, which is gone. */
@@ -234,13 +384,13 @@ static void a_sender_that_took_over_goes_on(void **state)
     char *path = parcels_file(&j.p, "src/f", 2 * MB, 1);
     j.paths[0] = path, j.count = 1;
     pid_t sender = process_fork(send_in_child, &j);
-    eventually(server_ask_int(j.server, "HGET tackle:files:{logs} held") > 128 * KB, 10000);
+    eventually(server_ask_int(j.server, "HGET tackle:files:{logs} held") > 128 * KB, 30000);
     server_do(j.server, "SAVE");
     end_receiver(sender);
     int64_t turn = server_ask_int(j.server, "HGET tackle:files:{logs} turn");
     sender = process_fork(send_in_child, &j);
-    eventually(server_ask_int(j.server, "HGET tackle:files:{logs} turn") > turn, 10000);
-    eventually(listeners(&j) == 1, 10000);
+    eventually(server_ask_int(j.server, "HGET tackle:files:{logs} turn") > turn, 30000);
+    eventually(listeners(&j) == 1, 30000);
     lose_what_was_not_saved(&j);
     pid_t receiver = receive_on(&j);
     assert_int_equal(process_wait(sender), 0);
@@ -273,9 +423,9 @@ static void files_that_were_lost_are_sent_again(void **state)
         }
         j.count = 4;
         pid_t sender = process_fork(send_in_child, &j);
-        eventually(there(&j) == 4, 10000);
+        eventually(there(&j) == 4, 30000);
         lose_everything(&j, ways[way]);
-        eventually(there(&j) == 4, 10000);
+        eventually(there(&j) == 4, 30000);
         pid_t receiver = receive_on(&j);
         assert_int_equal(process_wait(sender), 0);
         for (size_t i = 0; i < 4; i++) {
@@ -297,16 +447,16 @@ static void the_rest_of_a_file_is_sent_again(void **state)
     char *path = parcels_file(&j.p, "src/f", 2 * MB, 1);
     j.paths[0] = path, j.count = 1;
     pid_t sender = process_fork(send_in_child, &j);
-    eventually(listeners(&j) == 1, 10000);
+    eventually(listeners(&j) == 1, 30000);
     server_do(j.server, "SAVE");
     server_do(j.server, "HSET tackle:files:{logs} limit 100000000");
     server_do(j.server, "SPUBLISH tackle:files:{logs}:room x");
-    eventually(server_ask_int(j.server, "EXISTS tackle:files:{logs}:resume") == 0, 10000);
+    eventually(server_ask_int(j.server, "EXISTS tackle:files:{logs}:resume") == 0, 30000);
     lose_what_was_not_saved(&j);
     pid_t receiver = receive_on(&j);
     assert_int_equal(process_wait(sender), 0);
     assert_true(is_at(&j, path));
-    assert_int_equal(there(&j), 0);
+    eventually(there(&j) == 0, 30000);
     end_receiver(receiver);
     free(path);
     end(&j);
@@ -323,8 +473,8 @@ static void what_cannot_be_sent_again_is_reported(void **state)
         j.paths[0] = stream ? NULL : path;
         j.count = 1;
         pid_t sender = process_fork(send_in_child, &j);
-        eventually(server_ask_int(j.server, "EXISTS tackle:files:{logs}:ends") == 1, 10000);
-        eventually(listeners(&j) == 1, 10000);
+        eventually(server_ask_int(j.server, "EXISTS tackle:files:{logs}:ends") == 1, 30000);
+        eventually(listeners(&j) == 1, 30000);
         server_do(j.server, "FLUSHALL");
         server_do(j.server, "SPUBLISH tackle:files:{logs}:room x");
         assert_int_equal(process_wait(sender), 2);
@@ -342,9 +492,9 @@ static void the_same_call_of_another_process_is_over_too(void **state)
     char *path = parcels_file(&j.p, "src/f", 100, 1);
     j.paths[0] = path, j.count = 1;
     pid_t one = process_fork(send_in_child, &j);
-    eventually(there(&j) == 1, 10000);
+    eventually(there(&j) == 1, 30000);
     pid_t other = process_fork(send_in_child, &j);
-    eventually(listeners(&j) == 2, 10000);
+    eventually(listeners(&j) == 2, 30000);
     kill(other, SIGSTOP);
     pid_t receiver = receive_on(&j);
     assert_int_equal(process_wait(one), 0);
@@ -361,6 +511,9 @@ int main(void)
         cmocka_unit_test(a_receiver_finds_new_files),
         cmocka_unit_test(a_receiver_is_done_again_with_files_that_are_back),
         cmocka_unit_test(a_receiver_keeps_its_name),
+        cmocka_unit_test(a_receiver_that_is_ahead_says_so_again),
+        cmocka_unit_test(a_receiver_that_was_done_says_so_again),
+        cmocka_unit_test(a_receiver_finds_what_is_in_place),
         cmocka_unit_test(a_sender_that_took_over_goes_on),
         cmocka_unit_test(files_that_were_lost_are_sent_again),
         cmocka_unit_test(the_rest_of_a_file_is_sent_again),

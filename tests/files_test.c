@@ -107,7 +107,8 @@ static void permissions_and_time_are_those_of_the_source(void **state)
     struct stat small, large;
     parcels_make(&p);
     char *path = parcels_file(&p, "src/small", 10, 1), *big = parcels_file(&p, "src/big", MB, 1);
-    const struct timespec times[] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    const struct timespec time = {.tv_sec = 1000000000, .tv_nsec = 12345000};
+    const struct timespec times[] = {time, time};
     assert_int_equal(chmod(path, 0700), 0);
     assert_int_equal(chmod(big, 04640), 0);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -127,6 +128,8 @@ static void permissions_and_time_are_those_of_the_source(void **state)
     assert_int_equal(large.st_mode & 07777, 0640);
     assert_int_equal(small.st_mtim.tv_sec, 1000000000);
     assert_int_equal(large.st_mtim.tv_sec, 1000000000);
+    assert_int_equal(small.st_mtim.tv_nsec, 12345000);
+    assert_int_equal(large.st_mtim.tv_nsec, 12345000);
     free(path);
     free(big);
     tkl_files_close(files);
@@ -439,6 +442,62 @@ static void receivers_that_are_gone_too_long_are_dropped(void **state)
     tkl_files_close(files);
 }
 
+/* A receiver that never was there has no lease to renew, so it needs no second look. */
+static void a_receiver_that_never_came_is_dropped_at_the_first_look(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB});
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", MB, 3);
+    told t = {0};
+    tkl_files_send_options options = {.on_waiting = note_wait, .drop_after_ms = 500, .arg = &t};
+    assert_code(parcels_send(files, "ghost", path, &options), TKL_NOTFOUND);
+    assert_int_equal(t.waits, 1);
+    free(path);
+    tkl_files_close(files);
+}
+
+typedef struct takers {
+    fixture *f;
+    const parcels *p;
+    int waits;
+    char text[64]; /* for whom the sender waits in the end */
+} takers;
+
+/* At the first report the receiver a takes what is there, and goes. */
+static void let_one_take_all(const tkl_files_waiting *waiting, void *arg)
+{
+    takers *t = arg;
+    *t->text = '\0';
+    for (size_t i = 0; i < waiting->count; i++)
+        snprintf(t->text + strlen(t->text), sizeof t->text - strlen(t->text), TKL_FMT ",",
+                 TKL_ARG(waiting->receivers[i]));
+    if (t->waits++ > 0) {
+        tkl_interrupt(t->f->client);
+        return;
+    }
+    tkl_files *files = open_channel(t->f);
+    assert_code(parcels_receive(files, t->p, "a", NULL), TKL_EMPTY);
+    tkl_files_close(files);
+}
+
+static void a_receiver_that_has_all_that_is_there_is_not_waited_for(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB});
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", MB, 3);
+    takers t = {.f = f, .p = &p};
+    tkl_files_send_options options = {.on_waiting = let_one_take_all, .arg = &t};
+    assert_code(parcels_send(files, "a,b", path, &options), TKL_EINTR);
+    tkl_resume(f->client);
+    assert_string_equal(t.text, "b,");
+    free(path);
+    tkl_files_close(files);
+}
+
 static void status_tells_who_is_gone_and_what_each_lacks(void **state)
 {
     fixture *f = *state;
@@ -569,6 +628,33 @@ static void the_last_process_of_a_name_receives(void **state)
 
 /* ---- Bad input ----------------------------------------------------------- */
 
+/* The last file of a name would replace the others. */
+static void two_sources_of_one_name_are_refused(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files = open_channel(f);
+    parcels p;
+    tkl_files_totals totals;
+    const tkl_bytes to[] = {TKL_LIT("a")};
+    parcels_make(&p);
+    char *one = parcels_file(&p, "x1/conf", 10, 1), *other = parcels_file(&p, "x2/conf", 10, 2);
+    tkl_files_source sources[] = {{.path = one}, {.path = other}};
+    assert_code(tkl_files_send(files, to, 1, sources, 2, NULL, &totals), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "conf");
+    assert_contains(tkl_errmsg(), "x1");
+    sources[1].name = tkl_str("other");
+    assert_ok(tkl_files_send(files, to, 1, sources, 2, NULL, &totals));
+    assert_ok(parcels_receive(files, &p, "a", &totals));
+    assert_int_equal(totals.files, 2);
+    sources[1] = sources[0]; /* one file, named twice */
+    assert_ok(tkl_files_send(files, to, 1, sources, 2, NULL, &totals));
+    assert_ok(parcels_receive(files, &p, "a", &totals));
+    assert_int_equal(totals.files, 1);
+    free(one);
+    free(other);
+    tkl_files_close(files);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     fixture *f = *state;
@@ -672,11 +758,14 @@ int main(void)
         TEST(a_receiver_can_be_added_while_files_are_whole),
         TEST(a_sender_says_for_whom_it_waits_and_goes_on_when_they_are_dropped),
         TEST(receivers_that_are_gone_too_long_are_dropped),
+        TEST(a_receiver_that_never_came_is_dropped_at_the_first_look),
+        TEST(a_receiver_that_has_all_that_is_there_is_not_waited_for),
         TEST(status_tells_who_is_gone_and_what_each_lacks),
         TEST(dropping_is_one_trouble_however_many_files_were_lacking),
         TEST(dropping_a_receiver_that_nobody_knows_leaves_nothing),
         TEST(a_sender_that_waits_hears_of_dropped_receivers),
         TEST(the_last_process_of_a_name_receives),
+        TEST(two_sources_of_one_name_are_refused),
         TEST(bad_arguments_are_refused),
         TEST(what_cannot_be_read_does_not_keep_the_others),
         TEST(the_documented_permissions_suffice),

@@ -182,6 +182,60 @@ static void a_receiver_killed_again_and_again_ends_with_the_right_bytes(void **s
     free(dir);
 }
 
+static void die(const tkl_files_outcome *outcome, void *arg)
+{
+    (void)outcome, (void)arg;
+    raise(SIGKILL);
+}
+
+static int die_in_on_file(void *arg)
+{
+    const job *j = arg;
+    tkl_client *client;
+    tkl_files *files;
+    char dir[256];
+    snprintf(dir, sizeof dir, "%s/%s", j->p->dir, j->to);
+    tkl_files_receive_options options = {.dir = dir, .on_file = die};
+    if (tkl_open(j->url, NULL, &client) != TKL_OK ||
+        tkl_files_open(client, tkl_str("logs"), NULL, &files) != TKL_OK)
+        return 99;
+    return tkl_files_receive(files, tkl_str(j->to), &options, 0, NULL);
+}
+
+static void note_path(const tkl_files_outcome *outcome, void *arg)
+{
+    snprintf(arg, 256, "%s", outcome->path);
+}
+
+/* A program that acts on on_file() misses none: the server forgets the file after it. */
+static void on_file_comes_again_after_a_crash(void **state)
+{
+    skip_under_sanitizers();
+    fixture *f = *state;
+    for (int large = 0; large < 2; large++) {
+        parcels p;
+        parcels_make(&p);
+        char *path = parcels_file(&p, "src/f", large ? MB : 100, 2), *dir = parcels_path(&p, "a/");
+        char *place = parcels_path(&p, "a/f"), told[256] = "";
+        tkl_files *files = open_on(f->client, (tkl_files_options){0});
+        job j = {.url = f->server->url, .to = "a", .p = &p};
+        tkl_files_receive_options options = {.dir = dir, .on_file = note_path, .arg = told};
+        assert_ok(parcels_send(files, "a", path, NULL));
+        pid_t child = process_fork(die_in_on_file, &j);
+        assert_int_equal(process_wait(child), 128 + SIGKILL);
+        assert_true(parcels_same(place, path));
+        options.dir = dir;
+        dir[strlen(dir) - 1] = '\0'; /* the slash at its end */
+        assert_ok(tkl_files_receive(files, tkl_str("a"), &options, 0, NULL));
+        assert_string_equal(told, place);
+        expect_clean(f->server);
+        free(place);
+        free(path);
+        free(dir);
+        tkl_files_close(files);
+    }
+}
+
 /* It is in place, and the server does not know: as if killed between the two. */
 static void a_file_that_is_in_place_is_not_fetched_again(void **state)
 {
@@ -386,15 +440,30 @@ static void append(const tkl_files_progress *progress, void *arg)
     grows = NULL;
 }
 
-static void a_file_that_changes_meanwhile_reaches_nobody(void **state)
+/* Other bytes, the same size and time. */
+static void rewrite(const tkl_files_progress *progress, void *arg)
 {
-    fixture *f = *state;
+    struct stat st;
+    (void)arg;
+    if (progress->file_done == 0 || !grows)
+        return;
+    int fd = open(grows, O_WRONLY);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(pwrite(fd, "changed", 7, 1000), 7);
+    const struct timespec times[] = {st.st_atim, st.st_mtim};
+    assert_int_equal(futimens(fd, times), 0);
+    close(fd);
+    grows = NULL;
+}
+
+static void send_and_change(fixture *f, void (*change)(const tkl_files_progress *, void *))
+{
     parcels p;
     tkl_files_info *info;
     parcels_make(&p);
     char *path = parcels_file(&p, "src/f", 12 * MB, 3), *dir = parcels_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
-    tkl_files_send_options options = {.on_progress = append};
+    tkl_files_send_options options = {.on_progress = change};
     grows = path;
     assert_code(parcels_send(files, "a", path, &options), TKL_CONFLICT);
     assert_contains(tkl_errmsg(), "changed while it was sent");
@@ -408,6 +477,16 @@ static void a_file_that_changes_meanwhile_reaches_nobody(void **state)
     free(path);
     free(dir);
     tkl_files_close(files);
+}
+
+static void a_file_that_changes_meanwhile_reaches_nobody(void **state)
+{
+    send_and_change(*state, append);
+}
+
+static void a_file_that_keeps_its_size_and_time_reaches_nobody(void **state)
+{
+    send_and_change(*state, rewrite);
 }
 
 static void spoil(fixture *f, const char *command)
@@ -484,11 +563,36 @@ static void a_sender_that_waits_hears_of_the_trouble(void **state)
     tkl_files_close(files);
 }
 
+static void a_sender_that_waits_hears_of_it_among_much_other_trouble(void **state)
+{
+    fixture *f = *state;
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", MB, 3), *dir = parcels_path(&p, "a/");
+    tkl_files *files = open_on(f->client, (tkl_files_options){0});
+    job sends = {.url = f->server->url, .to = "a", .path = path, .wait_ms = 60000};
+    pid_t sender = process_fork(send_in_child, &sends);
+    eventually(is_complete(files), 30000);
+    kill(sender, SIGSTOP);
+    spoil(f, "SETRANGE tackle:files:{logs}:file:%s:1 5 spoiled");
+    assert_code(parcels_receive(files, &p, "a", NULL), TKL_EPROTO);
+    for (int i = 0; i < 100; i++)
+        server_do(f->server, "XADD tackle:files:{logs}:trouble MAXLEN 100 * token x receiver b "
+                             "name other reason none");
+    kill(sender, SIGCONT);
+    assert_int_equal(process_wait(sender), 1);
+    free(path);
+    free(dir);
+    tkl_files_close(files);
+}
+
 /* ---- The disk of a receiver ---------------------------------------------- */
+
+static rlim_t small_disk = 300 * KB;
 
 static int receive_with_small_disk(void *arg)
 {
-    const struct rlimit small = {300 * KB, 300 * KB};
+    const struct rlimit small = {small_disk, small_disk};
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
     return receive_in_child(arg);
@@ -517,6 +621,44 @@ static void a_full_disk_loses_nothing(void **state)
     tkl_files_close(files);
 }
 
+/* Files are put in place in their order until one does not fit. */
+static void small_files_before_a_full_disk_come_once(void **state)
+{
+    skip_under_sanitizers();
+    enum { FILES = 6 };
+    fixture *f = *state;
+    parcels p;
+    tkl_files_totals totals;
+    const tkl_bytes to[] = {TKL_LIT("a")};
+    tkl_files_source sources[FILES] = {{0}};
+    parcels_make(&p);
+    for (int i = 0; i < FILES; i++) {
+        char *name = test_format("src/%d", i);
+        sources[i].path = parcels_file(&p, name, i < FILES - 1 ? 100 : 400 * KB, (unsigned)i);
+        free(name);
+    }
+    char *dir = parcels_path(&p, "a/");
+    tkl_files *files = open_on(f->client, (tkl_files_options){0});
+    job receives = {.url = f->server->url, .to = "a", .p = &p};
+    for (int round = 0; round < 2; round++) {
+        /* The second time, the file that does not fit is a small one, posted with the others. */
+        if (round == 1) {
+            free((char *)(uintptr_t)sources[FILES - 1].path);
+            sources[FILES - 1].path = parcels_file(&p, "src/last", 15 * KB, 9);
+        }
+        small_disk = round == 0 ? 300 * KB : 10 * KB;
+        assert_ok(tkl_files_send(files, to, 1, sources, FILES, NULL, NULL));
+        pid_t child = process_fork(receive_with_small_disk, &receives);
+        assert_int_equal(process_wait(child), 1);
+        assert_ok(parcels_receive(files, &p, "a", &totals));
+        assert_int_equal(totals.files, 1);
+    }
+    for (int i = 0; i < FILES; i++)
+        free((char *)(uintptr_t)sources[i].path);
+    free(dir);
+    tkl_files_close(files);
+}
+
 static void a_directory_in_the_way_is_an_error_that_loses_nothing(void **state)
 {
     fixture *f = *state;
@@ -533,6 +675,43 @@ static void a_directory_in_the_way_is_an_error_that_loses_nothing(void **state)
     free(path);
     free(way);
     tkl_files_close(files);
+}
+
+/* The other files arrive, and the call says which one did not. */
+static void a_directory_in_the_way_of_one_file_is_not_in_the_way_of_others(void **state)
+{
+    fixture *f = *state;
+    for (int large = 0; large < 2; large++) {
+        parcels p;
+        tkl_files_totals totals;
+        parcels_make(&p);
+        char *blocked = parcels_file(&p, "src/f", large ? MB : 100, 3),
+             *big = parcels_file(&p, "src/g", MB, 4), *small = parcels_file(&p, "src/h", 10, 5),
+             *way = parcels_path(&p, "a/f"), *dir = parcels_path(&p, "a");
+        assert_int_equal(mkdir(way, 0700), 0);
+        tkl_files *files = open_on(f->client, (tkl_files_options){0});
+        assert_ok(parcels_send(files, "a", blocked, NULL));
+        assert_ok(parcels_send(files, "a", big, NULL));
+        assert_ok(parcels_send(files, "a", small, NULL));
+        tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
+        assert_code(tkl_files_receive(files, tkl_str("a"), &options, -1, &totals), TKL_EIO);
+        assert_contains(tkl_errmsg(), "a/f");
+        assert_int_equal(totals.files, 2);
+        assert_int_equal(totals.failed, 1);
+        expect_at(&p, "a", big);
+        expect_at(&p, "a", small);
+        assert_int_equal(rmdir(way), 0);
+        assert_ok(parcels_receive(files, &p, "a", &totals));
+        assert_int_equal(totals.files, 1);
+        expect_at(&p, "a", blocked);
+        expect_clean(f->server);
+        free(blocked);
+        free(big);
+        free(small);
+        free(way);
+        free(dir);
+        tkl_files_close(files);
+    }
 }
 
 /* ---- Forgotten ----------------------------------------------------------- */
@@ -616,6 +795,7 @@ int main(void)
         TEST(a_killed_sender_goes_on_where_it_was),
         TEST(a_source_that_changed_after_the_kill_begins_afresh),
         TEST(a_receiver_killed_again_and_again_ends_with_the_right_bytes),
+        TEST(on_file_comes_again_after_a_crash),
         TEST(a_file_that_is_in_place_is_not_fetched_again),
         TEST(what_a_killed_sender_has_reserved_is_taken_back),
         TEST(a_sender_that_never_comes_back_is_given_up),
@@ -624,10 +804,14 @@ int main(void)
         TEST(a_server_that_forgot_everything_gets_it_again),
         TEST(a_full_server_lets_receivers_make_room),
         TEST(a_file_that_changes_meanwhile_reaches_nobody),
+        TEST(a_file_that_keeps_its_size_and_time_reaches_nobody),
         TEST(a_spoiled_file_is_reported_and_not_put_in_place),
         TEST(a_sender_that_waits_hears_of_the_trouble),
+        TEST(a_sender_that_waits_hears_of_it_among_much_other_trouble),
         TEST(a_full_disk_loses_nothing),
+        TEST(small_files_before_a_full_disk_come_once),
         TEST(a_directory_in_the_way_is_an_error_that_loses_nothing),
+        TEST(a_directory_in_the_way_of_one_file_is_not_in_the_way_of_others),
         TEST(chunks_of_a_forgotten_file_do_not_stay),
         TEST(receivers_go_on_when_the_turns_are_forgotten),
         TEST(waiting_ends_when_it_is_interrupted),

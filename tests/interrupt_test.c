@@ -195,7 +195,7 @@ static int wait_for_config(tkl_client *client)
     tkl_config *config;
     tkl_config_value *value;
     assert_ok(tkl_config_open(client, tkl_str("db"), tkl_str("app"), NULL, &config));
-    int rc = tkl_config_watch(config, 0, LONG_MS, &value);
+    int rc = tkl_config_watch(config, NULL, LONG_MS, &value);
     tkl_config_value_free(value);
     tkl_config_close(config);
     return rc;
@@ -300,11 +300,114 @@ static void a_server_that_hangs_keeps_no_wait_from_ending(void **state)
     server_end(s);
 }
 
+/* ---- The first request ---------------------------------------------------- */
+
+/* Waits whose first request gets no answer. */
+static int acquire_first(tkl_client *client)
+{
+    tkl_lock *lock;
+    assert_ok(tkl_lock_open(client, tkl_str("door"), NULL, &lock));
+    int rc = tkl_lock_acquire(lock, LONG_MS);
+    tkl_lock_close(lock);
+    return rc;
+}
+
+static int take_permit_first(tkl_client *client)
+{
+    tkl_semaphore *sem;
+    assert_ok(tkl_semaphore_open(client, tkl_str("seats"), 1, NULL, &sem));
+    int rc = tkl_semaphore_acquire(sem, LONG_MS);
+    tkl_semaphore_close(sem);
+    return rc;
+}
+
+static int wait_for_limit_first(tkl_client *client)
+{
+    tkl_limit *limit;
+    tkl_limit_rule rule = {.algorithm = TKL_LIMIT_GCRA, .count = 1, .period_ms = LONG_MS};
+    assert_ok(tkl_limit_open(client, tkl_str("l"), &rule, NULL, &limit));
+    int rc = tkl_limit_wait(limit, tkl_str("key"), 1, LONG_MS, NULL);
+    tkl_limit_close(limit);
+    return rc;
+}
+
+static int wait_for_result_first(tkl_client *client)
+{
+    tkl_queue *queue;
+    tkl_job_result *result;
+    assert_ok(tkl_queue_open(client, tkl_str("results"), NULL, &queue));
+    int rc = tkl_queue_result(queue, "0123456789abc", LONG_MS, &result);
+    tkl_job_result_free(result);
+    tkl_queue_close(queue);
+    return rc;
+}
+
+static int fetch_chat_first(tkl_client *client)
+{
+    tkl_chat *chat;
+    tkl_messages *messages;
+    assert_ok(tkl_chat_open(client, tkl_str("lunch"), NULL, &chat));
+    int rc = tkl_chat_fetch(chat, tkl_str("ann"), 1, LONG_MS, &messages);
+    tkl_messages_free(messages);
+    tkl_chat_close(chat);
+    return rc;
+}
+
+static const struct way firsts[] = {
+    {"lock", acquire_first},
+    {"semaphore", take_permit_first},
+    {"limit", wait_for_limit_first},
+    {"queue, claim", wait_for_job},
+    {"queue, result", wait_for_result_first},
+    {"blist", wait_for_item},
+    {"mail", wait_for_mail},
+    {"chat", fetch_chat_first},
+    {"inbox", wait_for_inbox},
+    {"files", wait_for_file},
+    {"config", wait_for_config},
+    {"service", wait_for_service},
+};
+
+enum { FIRSTS = sizeof firsts / sizeof *firsts };
+
+static void make_first_request(void *arg, int index)
+{
+    hall *h = arg;
+    h->codes[index] = firsts[index].wait(h->client);
+    atomic_fetch_add(&h->ended, 1);
+}
+
+/* The time-out is far longer than "at once". */
+static void a_first_request_that_is_not_answered_ends_too(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = LONG_MS});
+    call_expect(client, "PONG", "PING", NULL);
+    server_freeze(s);
+    hall h = {.client = client};
+    crew *threads = crew_start(FIRSTS, make_first_request, &h);
+    test_sleep_ms(700);
+    assert_int_equal(atomic_load(&h.ended), 0);
+    int64_t start = test_now_ms();
+    tkl_interrupt(client);
+    crew_join(threads);
+    int64_t took = test_now_ms() - start;
+    server_thaw(s);
+    assert_true(took < SOON_MS);
+    for (int i = 0; i < FIRSTS; i++)
+        if (h.codes[i] != TKL_EINTR && !tkl_is_transient(h.codes[i]))
+            fail_msg("%s: %s", firsts[i].name, tkl_codename(h.codes[i]));
+    tkl_close(client);
+    server_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_wait_of_every_component_ends),
         cmocka_unit_test(a_server_that_hangs_keeps_no_wait_from_ending),
+        cmocka_unit_test(a_first_request_that_is_not_answered_ends_too),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -203,6 +203,22 @@ static void files_of_other_systems_are_read(void **state)
     assert_good();
 }
 
+/* Names are kept byte by byte; ids, addresses and numbers may have blanks around them. */
+static void blanks_belong_to_names(void **state)
+{
+    (void)state;
+    assert_ok(tkl_ip_import_places_file(import, write_file("places.csv",
+                                                           "locId, city ,region,country,latitude\n"
+                                                           "1,  Bad  Ems\t, ,\" FR \", 48.5 \n"
+                                                           "  \t \n"
+                                                           " 2 ,x,,,\n")));
+    assert_ok(tkl_ip_import_blocks_file(
+        import, write_file("blocks.csv", "network,geoname_id \n 1.0.0.0/24 , 1\n1.0.1.0/24,2 \n")));
+    assert_int_equal(commit().bad, 0);
+    assert_answer("1.0.0.1", "1.0.0.0/24|1|  Bad  Ems\t| | FR ||||48.5|");
+    assert_answer("1.0.1.1", "1.0.1.0/24|2|x|||||||");
+}
+
 static const char *write_gzip(const char *name, const char *first, const char *second)
 {
     static char path[2][128];
@@ -438,6 +454,7 @@ int main(void)
         FILE_TEST(networks_and_their_places_are_read),
         FILE_TEST(start_numbers_and_their_places_are_read),
         FILE_TEST(files_of_other_systems_are_read),
+        FILE_TEST(blanks_belong_to_names),
         FILE_TEST(compressed_files_are_read),
         FILE_TEST(a_compressed_file_that_is_cut_off_imports_nothing),
         FILE_TEST(files_that_are_none_are_refused),

@@ -43,49 +43,56 @@ static int64_t one_of(const int64_t *numbers, int count)
 
 /* ---- The scripts with another clock -------------------------------------- */
 
-static char *replace(const char *text, const char *what, const char *by, int expected)
+/* Replaces all that there are, and takes over the text. */
+static char *replace(char *text, const char *what, const char *by)
 {
-    char *result = test_format("%s", "");
-    int found = 0;
-    for (const char *at; (at = strstr(text, what)); text = at + strlen(what), found++) {
-        char *longer = test_format("%s%.*s%s", result, (int)(at - text), text, by);
+    char *result = test_format("%s", ""), *rest = text;
+    assert_non_null(strstr(text, what));
+    for (char *at; (at = strstr(rest, what)); rest = at + strlen(what)) {
+        char *longer = test_format("%s%.*s%s", result, (int)(at - rest), rest, by);
         free(result);
         result = longer;
     }
-    assert_int_equal(found, expected);
-    char *whole = test_format("%s%s", result, text);
+    char *whole = test_format("%s%s", result, rest);
     free(result);
+    free(text);
     return whole;
 }
 
-typedef struct puppet_script {
+/* A function with a clock of ours: its last two arguments. */
+typedef struct timed_function {
     tkl__script script;
-    char *source;
-    char *sha1;
-} puppet_script;
+    tkl__library library;
+    char *source, *name;
+} timed_function;
 
-/* The text with a clock of ours; `px` and `pexpire`: how often it sets a lifetime. */
-static puppet_script with_own_clock(fixture *f, const tkl__script *script, int px, int pexpire)
+static timed_function *with_own_clock(const tkl__script *script)
 {
-    char *timed =
-        replace(script->source, "redis.call('TIME')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}", 1);
-    char *kept = replace(timed, "'PX', ", "'PX', 3600000 + ", px);
-    puppet_script p = {.script = *script};
-    p.source = replace(kept, "('PEXPIRE', key, ", "('PEXPIRE', key, 3600000 + ", pexpire);
-    p.sha1 = call_text(f->client, "SCRIPT", "LOAD", p.source, NULL);
-    p.script.source = p.source;
-    p.script.len = strlen(p.source);
-    p.script.sha1 = p.sha1;
-    p.script.open_args = true;
-    free(timed);
-    free(kept);
-    return p;
+    timed_function *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    char *text = test_format("%s", script->library->source);
+    text = replace(text, "tackle_limit_", "timed_limit_");
+    text = replace(text, "local register", "local TIMES local register");
+    text = replace(text, "begin(KEYS)\n", "TIMES = {ARGV[#ARGV - 1], ARGV[#ARGV]} begin(KEYS)\n");
+    text = replace(text, "redis.call('TIME')", "TIMES");
+    text = replace(text, "'PX', ", "'PX', 3600000 + ");
+    t->source = replace(text, "('PEXPIRE', key, ", "('PEXPIRE', key, 3600000 + ");
+    t->name = replace(test_format("%s", script->function), "tackle_limit_", "timed_limit_");
+    t->library = *script->library;
+    t->library.source = t->source;
+    t->library.len = strlen(t->source);
+    t->script = *script;
+    t->script.library = &t->library;
+    t->script.function = t->name;
+    t->script.open_args = true;
+    return t;
 }
 
-static void puppet_free(puppet_script *p)
+static void timed_free(timed_function *t)
 {
-    free(p->source);
-    free(p->sha1);
+    free(t->source);
+    free(t->name);
+    free(t);
 }
 
 /* ---- Steps --------------------------------------------------------------- */
@@ -149,6 +156,12 @@ static int64_t up(wide number, wide by)
     return number > 0 ? (int64_t)((number + by - 1) / by) : 0;
 }
 
+/* What has to fit: a check of 0 takes nothing, and asks whether one would fit. */
+static int64_t wanted(int64_t quantity)
+{
+    return quantity > 0 ? quantity : 1;
+}
+
 /* T = period / count; everything times count. */
 static expectation expect_debt(model *m, int64_t time, int64_t quantity)
 {
@@ -160,12 +173,12 @@ static expectation expect_debt(model *m, int64_t time, int64_t quantity)
     int64_t capacity = explicit ? burst : burst + 1;
     wide tolerance = period * capacity;
     wide from = m->tat > now ? m->tat : now;
-    wide next = from + period * quantity;
+    wide next = from + period * wanted(quantity);
     expectation e = {.allowed = now >= next - tolerance, .limit = capacity, .retry_us = -1};
     if (!e.allowed && quantity <= capacity)
         e.retry_us = up(next - tolerance - now, count);
     if (e.allowed)
-        m->tat = from = next;
+        m->tat = from += period * quantity;
     e.remaining = (int64_t)((now - (from - tolerance)) / period);
     e.reset_us = up(from - now, count);
     return e;
@@ -178,9 +191,10 @@ static expectation expect_window(model *m, int64_t now, int64_t quantity)
         gone++;
     m->alive -= gone;
     memmove(m->ends, m->ends + gone, (size_t)m->alive * sizeof *m->ends);
-    expectation e = {.allowed = m->alive + quantity <= count, .limit = count, .retry_us = -1};
+    expectation e = {
+        .allowed = m->alive + wanted(quantity) <= count, .limit = count, .retry_us = -1};
     if (!e.allowed && quantity <= count)
-        e.retry_us = m->ends[m->alive + quantity - count - 1] - now;
+        e.retry_us = m->ends[m->alive + wanted(quantity) - count - 1] - now;
     for (int64_t i = 0; e.allowed && i < quantity; i++)
         m->ends[m->alive++] = now + m->given.period_ms * 1000;
     e.remaining = count - m->alive;
@@ -201,7 +215,7 @@ static wide estimate(const model *m, int64_t time)
 static bool approx_fits(const model *m, int64_t time, int64_t quantity)
 {
     wide period = m->given.period_ms * 1000;
-    return estimate(m, time) + quantity * period <= m->given.count * period;
+    return estimate(m, time) + wanted(quantity) * period <= m->given.count * period;
 }
 
 /* The first moment at which it fits: what counts only falls. */
@@ -306,7 +320,7 @@ static int64_t random_quantity(const model *m)
     return chance(3) ? chance(3) : chance(most + 1);
 }
 
-static void walk(fixture *f, model *m, const puppet_script *check)
+static void walk(fixture *f, model *m, const timed_function *check)
 {
     static step steps[BATCH];
     tkl__invocation calls[BATCH];
@@ -339,20 +353,20 @@ static void walk(fixture *f, model *m, const puppet_script *check)
 
 static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm)
 {
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
+    timed_function *check = with_own_clock(&tkl__lua_limit_check);
     seed = 0x9e3779b97f4a7c15u + (uint64_t)algorithm;
     for (int i = 0; i < RULES; i++) {
         model m = {.given = random_rule(algorithm)};
         if (tkl__limit_rule_make(&m.given, &m.rule) == TKL_OK)
-            walk(f, &m, &check);
+            walk(f, &m, check);
     }
-    puppet_free(&check);
+    timed_free(check);
 }
 
 /* ---- A clock that is set back -------------------------------------------- */
 
 /* One call by limit/check at that moment. */
-static void ask_at(fixture *f, const model *m, const puppet_script *script, int64_t now,
+static void ask_at(fixture *f, const model *m, const timed_function *script, int64_t now,
                    int64_t quantity, tkl_limit_answer *answer, tkl__limit_times *times)
 {
     step s = {.now = now, .quantity = quantity};
@@ -370,24 +384,24 @@ static void server_clock_set_back_blocks_nobody_for_long(void **state)
 {
     fixture *f = *state;
     const tkl_limit_algorithm which[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW_APPROX};
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
+    timed_function *check = with_own_clock(&tkl__lua_limit_check);
     for (int i = 0; i < 3; i++) {
         model m = {.given = {.algorithm = which[i], .count = 10, .period_ms = 1000}};
         tkl_limit_answer answer;
         tkl__limit_times times;
         int64_t now = INT64_C(1700000000000000);
         assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
-        ask_at(f, &m, &check, now, m.rule.capacity, &answer, &times);
+        ask_at(f, &m, check, now, m.rule.capacity, &answer, &times);
         assert_true(answer.allowed);
         now -= INT64_C(3600000000);
-        ask_at(f, &m, &check, now, 1, &answer, &times);
+        ask_at(f, &m, check, now, 1, &answer, &times);
         assert_false(answer.allowed);
         assert_in_range(times.retry, 1, 2000000);
-        ask_at(f, &m, &check, now + times.retry, 1, &answer, &times);
+        ask_at(f, &m, check, now + times.retry, 1, &answer, &times);
         assert_true(answer.allowed);
         call_int(f->client, "DEL", "state", NULL);
     }
-    puppet_free(&check);
+    timed_free(check);
 }
 
 /* ---- Slices -------------------------------------------------------------- */
@@ -397,7 +411,7 @@ typedef struct holder {
 } holder;
 
 /* Settles what it has, and takes a slice of at least that; 0: none. */
-static void lend(fixture *f, const model *m, const puppet_script *script, int64_t now,
+static void lend(fixture *f, const model *m, const timed_function *script, int64_t now,
                  int64_t quantity, holder *h)
 {
     char texts[7][24];
@@ -429,8 +443,8 @@ static void lend(fixture *f, const model *m, const puppet_script *script, int64_
 }
 
 /* Whatever was allowed, by whomever, the textbook would have allowed. */
-static void lending_walk(fixture *f, model *m, const puppet_script *check,
-                         const puppet_script *slice)
+static void lending_walk(fixture *f, model *m, const timed_function *check,
+                         const timed_function *slice)
 {
     enum { HOLDERS = 6 };
     holder holders[HOLDERS] = {{0}};
@@ -473,8 +487,8 @@ static void lending_walk(fixture *f, model *m, const puppet_script *check,
 static void slices_never_exceed_the_limit(void **state)
 {
     fixture *f = *state;
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
-    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 2, 0);
+    timed_function *check = with_own_clock(&tkl__lua_limit_check);
+    timed_function *slice = with_own_clock(&tkl__lua_limit_slice);
     seed = 88172645463325252u;
     for (int i = 0; i < 10; i++) {
         model m = {.given = {.algorithm = i % 2 ? TKL_LIMIT_GCRA : TKL_LIMIT_BUCKET,
@@ -482,18 +496,18 @@ static void slices_never_exceed_the_limit(void **state)
                              .period_ms = 1000 + chance(1000),
                              .burst = 5 + chance(1000)}};
         assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
-        lending_walk(f, &m, &check, &slice);
+        lending_walk(f, &m, check, slice);
     }
-    puppet_free(&check);
-    puppet_free(&slice);
+    timed_free(check);
+    timed_free(slice);
 }
 
 /* While slices are lent, a denial says when it would fit if nobody settled: not earlier. */
 static void retry_is_not_too_early_while_slices_are_lent(void **state)
 {
     fixture *f = *state;
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
-    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 2, 0);
+    timed_function *check = with_own_clock(&tkl__lua_limit_check);
+    timed_function *slice = with_own_clock(&tkl__lua_limit_slice);
     seed = 5577006791947779410u;
     for (int i = 0; i < 200; i++) {
         model m = {.given = {.algorithm = i % 2 ? TKL_LIMIT_GCRA : TKL_LIMIT_BUCKET,
@@ -507,14 +521,14 @@ static void retry_is_not_too_early_while_slices_are_lent(void **state)
         assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
         for (int n = 0; n < 3; n++) {
             h = (holder){0}; /* each is killed */
-            lend(f, &m, &slice, now, 1, &h);
+            lend(f, &m, slice, now, 1, &h);
             now += chance(300000);
         }
-        ask_at(f, &m, &check, now, m.rule.capacity, &answer, &times);
+        ask_at(f, &m, check, now, m.rule.capacity, &answer, &times);
         if (!answer.allowed) {
             assert_true(times.retry > 0);
             if (times.retry > 1) {
-                ask_at(f, &m, &check, now + times.retry - 1, m.rule.capacity, &answer, &times);
+                ask_at(f, &m, check, now + times.retry - 1, m.rule.capacity, &answer, &times);
                 assert_false(answer.allowed);
                 assert_int_equal(times.retry, 1);
                 now = now + times.retry;
@@ -522,16 +536,16 @@ static void retry_is_not_too_early_while_slices_are_lent(void **state)
         }
         call_int(f->client, "DEL", "state", NULL);
     }
-    puppet_free(&check);
-    puppet_free(&slice);
+    timed_free(check);
+    timed_free(slice);
 }
 
 /* What is lent counts as spent at once, and nobody waits for an epoch of the future. */
 static void slices_survive_a_clock_that_is_set_back(void **state)
 {
     fixture *f = *state;
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
-    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 2, 0);
+    timed_function *check = with_own_clock(&tkl__lua_limit_check);
+    timed_function *slice = with_own_clock(&tkl__lua_limit_slice);
     model m = {.given = {.count = 100, .period_ms = 1000, .burst = 99}};
     tkl_limit_answer answer;
     tkl__limit_times times;
@@ -539,17 +553,17 @@ static void slices_survive_a_clock_that_is_set_back(void **state)
     int64_t now = INT64_C(1700000000000000);
     seed = 1;
     assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
-    lend(f, &m, &slice, now, 40, &h);
+    lend(f, &m, slice, now, 40, &h);
     int64_t lent = h.size;
     assert_true(lent >= 40);
     now -= INT64_C(3600000000);
-    ask_at(f, &m, &check, now, 0, &answer, &times);
+    ask_at(f, &m, check, now, 0, &answer, &times);
     assert_int_equal(answer.remaining, 100 - lent);
-    ask_at(f, &m, &check, now + times.reset, 100, &answer, &times);
+    ask_at(f, &m, check, now + times.reset, 100, &answer, &times);
     assert_true(answer.allowed);
     assert_in_range(times.reset, 1, 1000000);
-    puppet_free(&check);
-    puppet_free(&slice);
+    timed_free(check);
+    timed_free(slice);
 }
 
 /* ---- All ----------------------------------------------------------------- */

@@ -44,6 +44,39 @@ static void denial_tells_when_and_changes_nothing(void **state)
     tkl_limit_close(limit);
 }
 
+static void a_look_takes_nothing_and_tells_whether_one_fits(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < LIMIT_ALGORITHMS; i++) {
+        char *name = test_format("%d", i);
+        tkl_limit *limit = open_plain_limit(f, name, limit_algorithms[i], 2);
+        tkl_limit_answer answer;
+        assert_ok(tkl_limit_check(limit, tkl_str("alice"), 0, &answer));
+        assert_true(answer.allowed);
+        assert_int_equal(answer.remaining, 2);
+        assert_int_equal(answer.retry_after_ms, -1);
+        assert_string_equal(answer.ticket, "");
+        assert_ok(limit_take(limit, "alice", 2));
+        for (int again = 0; again < 2; again++) {
+            assert_code(tkl_limit_check(limit, tkl_str("alice"), 0, &answer), TKL_LIMITED);
+            assert_false(answer.allowed);
+            assert_int_equal(answer.remaining, 0);
+            assert_true(answer.retry_after_ms > 0);
+            assert_string_equal(answer.ticket, "");
+        }
+        const tkl_limit_item items[] = {ITEM(limit, tkl_str("bob"), 1),
+                                        ITEM(limit, tkl_str("alice"), 0)};
+        tkl_limit_answer answers[2];
+        assert_code(tkl_limit_check_all(items, 2, answers), TKL_LIMITED);
+        assert_true(answers[0].allowed);
+        assert_int_equal(limit_look(limit, "bob").remaining, 2);
+        assert_ok(tkl_limit_check_each(items, 2, answers));
+        assert_true(answers[0].allowed && !answers[1].allowed);
+        tkl_limit_close(limit);
+        free(name);
+    }
+}
+
 static void every_algorithm_counts_to_its_limit(void **state)
 {
     fixture *f = *state;
@@ -350,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(fresh_key_answers_as_redis_cell),
         TEST(denial_tells_when_and_changes_nothing),
+        TEST(a_look_takes_nothing_and_tells_whether_one_fits),
         TEST(every_algorithm_counts_to_its_limit),
         TEST(quantity_0_only_looks),
         TEST(rate_without_a_burst_allows_its_count_at_once),

@@ -256,6 +256,25 @@ static void senseless_answers_end_the_wait(void **state)
     }
 }
 
+/* The first of two answers makes no sense, the second is a "no": the text is that of the failure. */
+static void a_failure_of_several_keeps_its_text(void **state)
+{
+    (void)state;
+    speaker s = {.answer = "*10\r\n:7\r\n:0\r\n:0\r\n:0\r\n:0\r\n"
+                           ":0\r\n:0\r\n:0\r\n:0\r\n:0\r\n"};
+    fake *hostile = fake_start(say, &s);
+    tkl_client *client = test_open(fake_url(hostile), NULL);
+    tkl_limit *limit = open_limit(client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_GCRA, 5, 1000)});
+    const tkl_limit_item items[] = {{.limit = limit, .key = tkl_str("alice"), .quantity = 1},
+                                    {.limit = limit, .key = tkl_str("bob"), .quantity = 1}};
+    tkl_limit_answer answers[2];
+    assert_code(tkl_limit_check_all(items, 2, answers), TKL_EPROTO);
+    assert_contains(tkl_errmsg(), "senseless numbers");
+    tkl_limit_close(limit);
+    tkl_close(client);
+    fake_end(hostile);
+}
+
 /* "Not now, but at once", again and again. */
 static void server_that_never_allows_is_asked_at_a_pace(void **state)
 {
@@ -296,7 +315,7 @@ static void time_out_of_a_limit_is_its_own(void **state)
     tkl_limit_rule rule = {RULE(TKL_LIMIT_GCRA, 5, 1000)};
     tkl_limit_options options = {.timeout_ms = 50};
     assert_ok(tkl_limit_open(f->client, tkl_str("api"), &rule, &options, &limit));
-    assert_ok(limit_take(limit, "alice", 1));
+    eventually(limit_take(limit, "alice", 1) == TKL_OK, LONG); /* connected, loaded */
     server_freeze(f->server);
     int64_t start = test_now_ms();
     assert_code(limit_take(limit, "alice", 1), TKL_ETIMEOUT);
@@ -321,6 +340,7 @@ int main(void)
         TEST(reset_wakes_who_waits_for_a_slot),
         TEST(interruption_ends_every_wait),
         TEST(senseless_answers_end_the_wait),
+        TEST(a_failure_of_several_keeps_its_text),
         TEST(server_that_never_allows_is_asked_at_a_pace),
         TEST(server_is_asked_again_however_long_it_said),
         TEST(time_out_of_a_limit_is_its_own),

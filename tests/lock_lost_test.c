@@ -3,6 +3,7 @@
  * Keeping a lock by renewal, and learning that it is lost.
  *
  * ctest: label threads
+ * ctest: cost 40
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -218,6 +219,88 @@ static void a_release_beside_a_renewal_is_no_loss(void **state)
     tkl_lock_close(lock);
 }
 
+/* Holders that listen renew at every message, so that the keeper's renewals fall into whatever
+ * their owners do. */
+typedef struct hustle {
+    fixture *f;
+    atomic_bool over;
+    alarm_bell bell;
+} hustle;
+
+static void make_them_renew(void *arg, int index)
+{
+    hustle *h = arg;
+    (void)index;
+    while (!atomic_load(&h->over)) {
+        tamper_call_all(h->f->server, "lock:{door-0}");
+        tamper_call_all(h->f->server, "lock:{door-1}");
+    }
+}
+
+static void downgrade_again_and_again(void *arg, int index)
+{
+    hustle *h = arg;
+    char *name = test_format("door-%d", index);
+    tkl_lock *lock = open_lock(h->f->client, name,
+                               &(tkl_lock_options){.lease_ms = 600000,
+                                                   .auto_renew = true,
+                                                   .watch = true,
+                                                   .on_lost = ring,
+                                                   .arg = &h->bell});
+    for (int i = 0; i < 150; i++) {
+        assert_ok(tkl_lock_acquire(lock, 0));
+        test_sleep_ms(i % 3);
+        assert_ok(tkl_lock_downgrade(lock));
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
+        if (i % 2)
+            assert_ok(tkl_lock_renew(lock, 300000 + i));
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
+        assert_ok(tkl_lock_release(lock));
+    }
+    tkl_lock_close(lock);
+    free(name);
+}
+
+static void a_downgrade_beside_renewals_is_no_loss(void **state)
+{
+    hustle h = {.f = *state};
+    crew *caller = crew_start(1, make_them_renew, &h);
+    crew_run(2, downgrade_again_and_again, &h);
+    atomic_store(&h.over, true);
+    crew_join(caller);
+    assert_int_equal(atomic_load(&h.bell.rung), 0);
+}
+
+/* The owner wants more than its usual lease: the keeper does not take that back. */
+static void a_longer_lease_is_not_cut_short_by_renewals(void **state)
+{
+    fixture *f = *state;
+    for (int shared = 0; shared < 2; shared++) { /* each on a channel of its own */
+        char *name = test_format("door-%d", shared), *of = test_format("lock:{%s}", name);
+        tkl_lock *lock =
+            open_lock(f->client, name,
+                      &(tkl_lock_options){
+                          .lease_ms = 60000, .auto_renew = true, .watch = true, .shared = shared});
+        int64_t before = server_calls(f->server, "ssubscribe");
+        assert_ok(tkl_lock_acquire(lock, 0));
+        eventually(server_calls(f->server, "ssubscribe") > before, LONG_MS);
+        assert_ok(tkl_lock_renew(lock, 3600000));
+        before = server_functions(f->server);
+        tamper_call_all(f->server, of);
+        eventually(server_functions(f->server) > before, LONG_MS);
+        test_sleep_ms(50);
+        assert_true(tkl_lock_left_ms(lock) > 1800000);
+        tkl_holders *h;
+        assert_ok(tkl_lock_show(lock, &h));
+        assert_true(h->items[0].left_ms > 1800000);
+        tkl_holders_free(h);
+        assert_ok(tkl_lock_release(lock));
+        tkl_lock_close(lock);
+        free(name);
+        free(of);
+    }
+}
+
 /* The server forgot it, and another program notices. */
 static void a_holder_that_listens_hears_that_the_server_forgot_it(void **state)
 {
@@ -414,6 +497,8 @@ int main(int argc, char **argv)
         TEST(a_broken_lock_is_told_at_the_next_renewal),
         TEST(a_holder_that_listens_hears_of_a_break_at_once),
         TEST(a_release_beside_a_renewal_is_no_loss),
+        TEST(a_downgrade_beside_renewals_is_no_loss),
+        TEST(a_longer_lease_is_not_cut_short_by_renewals),
         TEST(a_holder_that_listens_hears_that_the_server_forgot_it),
         TEST(a_loss_found_by_hand_is_told_too),
         TEST(it_may_be_released_where_the_loss_is_told),

@@ -180,8 +180,8 @@ static int64_t cost_of_a_cycle(fixture *f, tkl_lock *lock)
     return server_commands(f->server) - before;
 }
 
-/* Two scripts, of which the one asks for the time; each reads, writes, and says when keys expire. */
-#define CYCLE_COST 9
+/* Two functions; each asks for the time, reads, writes, and says when keys expire. */
+#define CYCLE_COST 10
 
 /* Also when there was a line before. */
 static void a_free_lock_costs_few_commands(void **state)

@@ -4,6 +4,7 @@
  * server.
  *
  * ctest: label threads
+ * ctest: cost 30
  */
 #include "core/client.h"
 #include "support/doors.h"

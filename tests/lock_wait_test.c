@@ -96,10 +96,10 @@ static void a_place_asked_for_twice_is_one_place(void **state)
     pending w = {.lock = lock, .wait_ms = -1};
     proxy_hold(p, TO_CLIENT, true);
     stand_in_line(&w, holder);
-    int64_t asked = server_calls(f->server, "evalsha");
+    int64_t asked = server_functions(f->server);
     proxy_cut(p);
     proxy_hold(p, TO_CLIENT, false);
-    eventually(server_calls(f->server, "evalsha") > asked, LONG_MS);
+    eventually(server_functions(f->server) > asked, LONG_MS);
     assert_true(server_calls(f->server, "ssubscribe") > listened);
     assert_int_equal(lock_waiters(holder), 1);
     assert_ok(tkl_lock_release(holder));
@@ -371,13 +371,13 @@ static void wait_many(fixture *f, int names)
 
     eventually(quiet_for(f->server, 1000), LONG_MS); /* nothing is sent while they wait */
 
-    int64_t evals = server_calls(f->server, "evalsha");
+    int64_t evals = server_functions(f->server);
     for (int i = 0; i < names; i++)
         assert_ok(tkl_lock_release(holders[i]));
     crew_join(threads);
     assert_int_equal(atomic_load(&c.served), MANY);
     /* A hand-over is one script; the rest is for confirming and looking, on a slow machine. */
-    assert_in_range(server_calls(f->server, "evalsha") - evals, MANY, 3 * MANY);
+    assert_in_range(server_functions(f->server) - evals, MANY, 3 * MANY);
     for (int i = 0; i < names; i++)
         tkl_lock_close(holders[i]);
     free(holders);

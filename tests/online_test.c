@@ -45,6 +45,43 @@ static bool is_present(tkl_online *online, const char *user, int64_t days_ago)
     return present;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whom a walk over the day finds, sorted, with blanks between them; to be freed. */
+static char *users_of(tkl_online *online, int64_t days_ago)
+{
+    tkl_online_users_options options = {.days_ago = days_ago};
+    tkl_online_users *users;
+    tkl_bytes user;
+    char *names[64], *text = strdup("");
+    size_t count = 0;
+    int rc;
+    assert_ok(tkl_online_users_open(online, &options, &users));
+    while ((rc = tkl_online_users_next(users, &user)) == TKL_OK)
+        names[count++] = test_format(TKL_FMT, TKL_ARG(user));
+    assert_code(rc, TKL_EMPTY);
+    assert_code(tkl_online_users_next(users, &user), TKL_EMPTY);
+    tkl_online_users_close(users);
+    qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 0; i < count; i++) {
+        char *longer = test_format("%s%s%s", text, i > 0 ? " " : "", names[i]);
+        free(text);
+        free(names[i]);
+        text = longer;
+    }
+    return text;
+}
+
+static void there_are(tkl_online *online, int64_t days_ago, const char *expected)
+{
+    char *found = users_of(online, days_ago);
+    assert_string_equal(found, expected);
+    free(found);
+}
+
 /* ---- The kinds agree ----------------------------------------------------- */
 
 static const tkl_online_kind day_kinds[] = {TKL_ONLINE_SET, TKL_ONLINE_BITMAP, TKL_ONLINE_ASSIGNED,
@@ -82,6 +119,9 @@ static void the_kinds_give_the_same_answers(void **state)
             assert_false(is_present(online, "3", 0));
             assert_true(is_present(online, "3", 1));
             assert_false(is_present(online, "99", 2));
+            there_are(online, 0, "4 5 6 7 8");
+            there_are(online, 1, "3 4 5");
+            there_are(online, 3, "");
         }
         tkl_online_close(online);
     }
@@ -100,6 +140,13 @@ static void a_hyperloglog_says_what_it_cannot_tell(void **state)
     assert_code(tkl_online_check(online, tkl_str("ann"), 0, &present), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "cannot tell");
     assert_code(tkl_online_count(online, 7, TKL_ONLINE_EVERY_DAY, &count), TKL_EINVAL);
+    tkl_online_users *users;
+    tkl_bytes user;
+    assert_ok(tkl_online_users_open(online, NULL, &users));
+    assert_code(tkl_online_users_next(users, &user), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "cannot tell");
+    assert_code(tkl_online_users_next(users, &user), TKL_EINVAL); /* the walk is over */
+    tkl_online_users_close(users);
     tkl_online_close(online);
 }
 
@@ -159,6 +206,17 @@ static void a_large_bitmap_is_made_of_chunks(void **state)
     assert_false(is_present(online, "16777216", 0));
     mark(online, "16777215 16777216 33554431");
     assert_true(is_present(online, "16777216", 0) && is_present(online, "16777215", 0));
+    tkl_online_users *walk;
+    tkl_bytes user;
+    int64_t found = 0, last = -1;
+    assert_ok(tkl_online_users_open(online, NULL, &walk));
+    for (; tkl_online_users_next(walk, &user) == TKL_OK; found++) {
+        assert_true(atoll(user.data) > last);
+        last = atoll(user.data);
+    }
+    tkl_online_users_close(walk);
+    assert_int_equal(found, USERS + 3);
+    assert_int_equal(last, TKL_ONLINE_ID_MAX);
     assert_ok(tkl_online_show(online, &report));
     assert_int_equal(report->count, 1);
     assert_int_equal(report->items[0].users, USERS + 3);
@@ -249,14 +307,14 @@ static void long_names_are_marked_in_short_steps(void **state)
     static char texts[USERS][TKL_ONLINE_USER_MAX];
     static tkl_bytes users[USERS];
     tkl_online *online = open_online(f->client, "x", NULL);
-    int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+    int64_t before = server_functions(f->server);
     for (int i = 0; i < USERS; i++) {
         snprintf(texts[i], sizeof texts[i], "%d", i);
         users[i] = (tkl_bytes){texts[i], sizeof texts[i]};
     }
     assert_ok(tkl_online_mark(online, users, USERS, NULL));
     assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), USERS);
-    assert_true(server_calls(f->server, "evalsha") + server_calls(f->server, "eval") - before >= 8);
+    assert_true(server_functions(f->server) - before >= 8);
     tkl_online_close(online);
 }
 
@@ -349,6 +407,91 @@ static void old_days_expire_and_a_clock_set_back_goes_on(void **state)
     timed_end(t);
 }
 
+/* Settings and numbers live as long as the last day, whichever was marked last. */
+static void a_clock_set_back_does_not_shorten_the_life_of_settings(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof day_kinds / sizeof *day_kinds; k++) {
+        timed_server *t = timed_start(NULL);
+        tkl_client *client = test_open(t->server->url, NULL);
+        tkl_online_options options = {.kind = day_kinds[k], .keep_days = 10};
+        tkl_online *online = open_online(client, "x", &options);
+        timed_set(t, NOON_MS);
+        mark(online, "1 2");
+        timed_set(t, NOON_MS - 7 * DAY_MS);
+        mark(online, "2 3");
+        timed_set(t, NOON_MS + 8 * DAY_MS);
+        mark(online, "3"); /* an assigned bitmap must know the numbers of the others */
+        assert_int_equal(count_of(online, 10, TKL_ONLINE_ANY_DAY), 3);
+        assert_int_equal(call_int(client, "EXISTS", "tackle:online:{x}:settings", NULL), 1);
+        timed_set(t, NOON_MS + 19 * DAY_MS);
+        eventually(call_int(client, "DBSIZE", NULL) == 0, 20000);
+        timed_set(t, NOON_MS);
+        mark(online, "1");
+        timed_set(t, NOON_MS - 7 * DAY_MS);
+        mark(online, "2");
+        timed_set(t, NOON_MS + 8 * DAY_MS); /* nobody marks: reading needs the settings, too */
+        tkl_online *reader = open_online(client, "x", NULL);
+        assert_int_equal(count_of(reader, 10, TKL_ONLINE_ANY_DAY), 1);
+        tkl_online_close(reader);
+        tkl_online_close(online);
+        tkl_close(client);
+        timed_end(t);
+    }
+}
+
+static void a_cohort_is_followed_day_by_day(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    static const char *const marks[] = {"1 2 3 99999999", "2 3 99999999 7", NULL, "3 8 20000000"};
+    static const int64_t back[] = {3, 0, 1};
+    tkl_online_cohort *c;
+    for (size_t k = 0; k < sizeof day_kinds / sizeof *day_kinds; k++) {
+        tkl_online_options options = {.kind = day_kinds[k], .keep_days = 50};
+        tkl_online *online = open_online(client, tkl_online_kind_name(day_kinds[k]), &options);
+        for (int day = 0; day < 4; day++) {
+            timed_set(t, NOON_MS + day * DAY_MS);
+            if (marks[day])
+                mark(online, marks[day]);
+        }
+        assert_ok(tkl_online_cohort_get(online, "2027-01-15", &c));
+        assert_string_equal(c->day, "2027-01-15");
+        assert_int_equal(c->users, 4);
+        assert_int_equal(c->count, 3);
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(c->items[i].users, back[i]);
+        assert_string_equal(c->items[0].day, "2027-01-16");
+        tkl_online_cohort_free(c);
+        assert_ok(tkl_online_cohort_get(online, "2027-01-18", &c)); /* today */
+        assert_int_equal(c->users, 3);
+        assert_int_equal(c->count, 0);
+        tkl_online_cohort_free(c);
+        timed_set(t, NOON_MS + 40 * DAY_MS); /* more than go in one trip */
+        mark(online, "1 2 4");
+        assert_ok(tkl_online_cohort_get(online, "2027-01-15", &c));
+        assert_int_equal(c->count, 40);
+        assert_int_equal(c->items[39].users, 2);
+        assert_int_equal(c->items[38].users, 0);
+        tkl_online_cohort_free(c);
+        static const char *const bad[] = {"2027-03-01", "2026-11-01", "2027-02-29",  "yesterday",
+                                          "2027-1-15",  "",           "2027-01-15 ", "+027-01-15"};
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            assert_code(tkl_online_cohort_get(online, bad[i], &c), TKL_EINVAL);
+            assert_null(c);
+        }
+        tkl_online_close(online);
+    }
+    tkl_online_options beats = {.kind = TKL_ONLINE_HEARTBEAT};
+    tkl_online *online = open_online(client, "beats", &beats);
+    assert_code(tkl_online_cohort_get(online, "2027-01-15", &c), TKL_EINVAL);
+    tkl_online_close(online);
+    tkl_online_cohort_free(NULL);
+    tkl_close(client);
+    timed_end(t);
+}
+
 static void reports_and_drops_go_by_the_servers_clock(void **state)
 {
     (void)state;
@@ -432,14 +575,25 @@ static void a_heartbeat_is_present_for_its_window(void **state)
     assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 2);
     assert_true(is_present(online, "bob", 0));
     assert_false(is_present(online, "ann", 0));
+    there_are(online, 0, "bob eve");
     mark(online, "dan"); /* forgets ann */
     assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 3);
     timed_shift(t, -3600000);
     assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 0);
     assert_false(is_present(online, "bob", 0));
+    there_are(online, 0, "");
     mark(online, "bob"); /* forgets the others: their marks lie in the future */
     assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 1);
     assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 1);
+    timed_shift(t, 40000); /* a full server marks nobody, also where somebody could be forgotten */
+    tkl_bytes eve = tkl_str("eve");
+    server_do(t->server, "CONFIG SET maxmemory 1");
+    assert_code(tkl_online_mark(online, &eve, 1, NULL), TKL_EOOM);
+    server_do(t->server, "CONFIG SET maxmemory 0");
+    assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 1);
+    mark(online, "eve");
+    timed_shift(t, 2 * HOUR_MS);
+    eventually(call_int(client, "DBSIZE", NULL) == 0, 20000);
     assert_code(tkl_online_count(online, 2, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
     tkl_online_close(online);
     tkl_close(client);
@@ -528,6 +682,18 @@ static void wrong_options_are_refused(void **state)
     assert_code(tkl_online_count(online, 1, (tkl_online_over)2, &count), TKL_EINVAL);
     assert_code(tkl_online_check(online, tkl_str("ann"), -1, &present), TKL_EINVAL);
     assert_code(tkl_online_returning(online, 0, NULL, NULL), TKL_EINVAL);
+    static const tkl_online_users_options walks[] = {
+        {.timeout_ms = -1}, {.days_ago = -1}, {.days_ago = 1001}, {.reserved = {1}}};
+    tkl_online_users *users;
+    tkl_bytes user;
+    for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
+        assert_code(tkl_online_users_open(online, &walks[i], &users), TKL_EINVAL);
+        assert_null(users);
+    }
+    assert_ok(tkl_online_users_open(online, &(tkl_online_users_options){.days_ago = 31}, &users));
+    assert_code(tkl_online_users_next(users, &user), TKL_EINVAL); /* it is not kept */
+    tkl_online_users_close(users);
+    tkl_online_users_close(NULL);
     tkl_online_close(online);
     tkl_online_close(NULL);
 }
@@ -543,6 +709,50 @@ static void foreign_data_is_reported(void **state)
     server_do(f->server, "SET tackle:online:{x}:settings x");
     assert_code(tkl_online_count(online, 1, TKL_ONLINE_ANY_DAY, &count), TKL_ETYPE);
     tkl_online_close(online);
+    online = open_online(f->client, "y", &(tkl_online_options){.kind = TKL_ONLINE_HEARTBEAT});
+    mark(online, "ann");
+    server_do(f->server, "DEL tackle:online:{y}:heartbeat");
+    server_do(f->server, "HSET tackle:online:{y}:heartbeat ann lately");
+    tkl_online_users *users;
+    tkl_bytes user;
+    assert_ok(tkl_online_users_open(online, NULL, &users));
+    assert_code(tkl_online_users_next(users, &user), TKL_EDAMAGED);
+    tkl_online_users_close(users);
+    tkl_online_close(online);
+}
+
+/* The server's hash tables return members in any order, and some twice. */
+static void many_users_are_listed_once(void **state)
+{
+    fixture *f = *state;
+    enum { USERS = 20000 };
+    static const tkl_online_kind kinds[] = {TKL_ONLINE_SET, TKL_ONLINE_ASSIGNED,
+                                            TKL_ONLINE_HEARTBEAT};
+    static char texts[USERS][16];
+    static tkl_bytes all[USERS];
+    for (int i = 0; i < USERS; i++) {
+        snprintf(texts[i], sizeof texts[i], "%d", i);
+        all[i] = tkl_str(texts[i]);
+    }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        tkl_online_options options = {.kind = kinds[k]};
+        tkl_online *online = open_online(f->client, tkl_online_kind_name(kinds[k]), &options);
+        tkl_online_users *users;
+        tkl_bytes user;
+        static bool seen[USERS];
+        memset(seen, 0, sizeof seen);
+        assert_ok(tkl_online_mark(online, all, USERS, NULL));
+        assert_ok(tkl_online_users_open(online, NULL, &users));
+        int found = 0;
+        for (; tkl_online_users_next(users, &user) == TKL_OK; found++) {
+            int number = atoi(user.data);
+            assert_false(seen[number]);
+            seen[number] = true;
+        }
+        assert_int_equal(found, USERS);
+        tkl_online_users_close(users);
+        tkl_online_close(online);
+    }
 }
 
 static void a_full_server_marks_nobody(void **state)
@@ -574,9 +784,17 @@ static void use_everything(tkl_client *client, tkl_online_kind kind)
         count_of(online, 300, TKL_ONLINE_ANY_DAY);
         assert_ok(tkl_online_returning(online, 2, NULL, NULL));
         assert_ok(tkl_online_returning(online, 200, NULL, NULL));
+        assert_ok(tkl_online_show(online, &report));
+        tkl_online_cohort *cohort;
+        assert_ok(tkl_online_cohort_get(online, report->items[0].day, &cohort));
+        assert_int_equal(cohort->users, 2);
+        tkl_online_cohort_free(cohort);
+        tkl_online_report_free(report);
     }
-    if (kind != TKL_ONLINE_HLL)
+    if (kind != TKL_ONLINE_HLL) {
         is_present(online, "1", 0);
+        there_are(online, 0, "1 2");
+    }
     if (kind != TKL_ONLINE_HLL && kind != TKL_ONLINE_HEARTBEAT) {
         count_of(online, 3, TKL_ONLINE_EVERY_DAY);
         count_of(online, 300, TKL_ONLINE_EVERY_DAY);
@@ -624,6 +842,8 @@ int main(void)
         cmocka_unit_test(days_are_those_of_the_zone),
         cmocka_unit_test(a_day_of_25_hours_is_kept_to_its_end),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),
+        cmocka_unit_test(a_clock_set_back_does_not_shorten_the_life_of_settings),
+        cmocka_unit_test(a_cohort_is_followed_day_by_day),
         cmocka_unit_test(reports_and_drops_go_by_the_servers_clock),
         cmocka_unit_test(months_are_combined_in_short_steps),
         cmocka_unit_test(a_heartbeat_is_present_for_its_window),
@@ -631,6 +851,7 @@ int main(void)
         TEST(names_are_listed),
         TEST(wrong_options_are_refused),
         TEST(foreign_data_is_reported),
+        TEST(many_users_are_listed_once),
         TEST(a_full_server_marks_nobody),
         TEST(the_permissions_of_the_page_are_enough),
         cmocka_unit_test(all_kinds_work_on_a_cluster),

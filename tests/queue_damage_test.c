@@ -109,6 +109,37 @@ static void assert_damage_is_told(const char *id)
     tkl_listing_free(listing);
 }
 
+typedef struct damages {
+    int count;
+    tkl_queue *queue;
+    char id[TKL_JOB_ID_SIZE];
+} damages;
+
+static void note_damage(tkl_queue *of, const char *id, void *arg)
+{
+    damages *d = arg;
+    d->count++;
+    d->queue = of;
+    snprintf(d->id, sizeof d->id, "%s", id);
+}
+
+static void the_owner_is_told_of_a_damaged_record(void **state)
+{
+    fixture *f = *state;
+    damages seen = {0};
+    tkl_consumer *other;
+    tkl_jobs *jobs;
+    const tkl_consumer_options options = {.on_damaged = note_damage, .arg = &seen};
+    assert_ok(tkl_consumer_open(&queue, 1, &options, &other));
+    job_id id = push_text(queue, "a");
+    damage(f, id.text);
+    assert_code(tkl_consumer_claim(other, 1, 0, &jobs), TKL_EMPTY);
+    assert_int_equal(seen.count, 1);
+    assert_ptr_equal(seen.queue, queue);
+    assert_string_equal(seen.id, id.text);
+    tkl_consumer_close(other);
+}
+
 /* One is claimed at a time: the first that is found cannot be read. */
 static void a_damaged_record_goes_to_the_dead_letters_and_the_next_job_is_claimed(void **state)
 {
@@ -339,6 +370,7 @@ int main(void)
         WORK_TEST(a_damaged_total_is_told_before_anything_is_written),
         WORK_TEST(a_damaged_count_of_a_group_is_none),
         WORK_TEST(a_damaged_record_goes_to_the_dead_letters_and_the_next_job_is_claimed),
+        WORK_TEST(the_owner_is_told_of_a_damaged_record),
         WORK_TEST(a_waiter_that_is_given_a_damaged_record_waits_on),
         WORK_TEST(a_record_that_cannot_be_read_does_not_stop_the_others),
         WORK_TEST(draining_goes_on_behind_timers_and_schedules),

@@ -164,9 +164,9 @@ static void a_claim_is_reported_once(void **state)
             assert_code(report_job(d.consumer, &jobs->items[0], outcomes[k], "", 1), TKL_NOTOWNER);
         tkl_jobs_free(jobs);
     }
-    assert_code(
-        tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef", TKL_OUTCOME_DONE, tkl_str(""), 0),
-        TKL_NOTOWNER);
+    assert_code(tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef0123456789abcdef",
+                                 TKL_OUTCOME_DONE, tkl_str(""), 0),
+                TKL_NOTOWNER);
     desk_close(&d);
 }
 
@@ -473,11 +473,15 @@ static void the_owner_is_told_of_a_lost_claim(void **state)
     assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
     push_words(queue, "a b");
     tkl_jobs *jobs = claim_jobs(consumer, 2, 0);
+    assert_true(tkl_consumer_left_ms(consumer, &jobs->items[1]) > 0);
+    assert_true(tkl_consumer_left_ms(consumer, &jobs->items[1]) <= 3000);
     server_do(f->server, "ZREM " KEY "active %s:%s", jobs->items[1].id, jobs->items[1].token);
     eventually(atomic_load(&lost.count) == 1, LONG_MS);
+    assert_int_equal(tkl_consumer_left_ms(consumer, &jobs->items[1]), 0);
     assert_string_equal(lost.id, jobs->items[1].id);
     assert_string_equal(lost.token, jobs->items[1].token);
     assert_ok(report_job(consumer, &jobs->items[0], TKL_OUTCOME_DONE, NULL, 0));
+    assert_int_equal(tkl_consumer_left_ms(consumer, &jobs->items[0]), 0);
     assert_code(report_job(consumer, &jobs->items[1], TKL_OUTCOME_DONE, NULL, 0), TKL_NOTOWNER);
     assert_int_equal(atomic_load(&lost.count), 1);
     tkl_jobs_free(jobs);
@@ -521,12 +525,13 @@ static void a_claim_lives_by_id_and_token_alone(void **state)
     char *progress = server_ask(d.f->server, "HGET " KEY "progress %s", job->id);
     assert_string_equal(progress, "half");
     free(progress);
-    assert_code(tkl_queue_renew(d.queue, job->id, "0123456789abcdef", 600000, tkl_str("")),
-                TKL_NOTOWNER);
-    assert_code(tkl_queue_renew(d.queue, job->id, job->token, 1, tkl_str("")), TKL_EINVAL);
     assert_code(
-        tkl_queue_finish(d.queue, job->id, "0123456789abcdef", TKL_OUTCOME_DONE, tkl_str(""), 0),
+        tkl_queue_renew(d.queue, job->id, "0123456789abcdef0123456789abcdef", 600000, tkl_str("")),
         TKL_NOTOWNER);
+    assert_code(tkl_queue_renew(d.queue, job->id, job->token, 1, tkl_str("")), TKL_EINVAL);
+    assert_code(tkl_queue_finish(d.queue, job->id, "0123456789abcdef0123456789abcdef",
+                                 TKL_OUTCOME_DONE, tkl_str(""), 0),
+                TKL_NOTOWNER);
     assert_ok(tkl_queue_finish(d.queue, job->id, job->token, TKL_OUTCOME_DONE, tkl_str(""), 0));
     tkl_jobs_free(jobs);
     assert_clean(d.f->server);

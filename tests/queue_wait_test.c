@@ -3,6 +3,7 @@
  * Waiting for jobs: woken by owning one, at the right time, without traffic.
  *
  * ctest: label threads
+ * ctest: cost 30
  */
 #include <dirent.h>
 
@@ -19,10 +20,10 @@ static void waking_up_is_owning(void **state)
     pending p = {.consumer = consumer, .wait_ms = -1};
     for (int i = 0; i < 3; i++) {
         start_waiting(&p, f->server);
-        int64_t before = server_calls(f->server, "evalsha");
+        int64_t before = server_functions(f->server);
         push_words(queue, "a");
         join(&p);
-        assert_int_equal(server_calls(f->server, "evalsha") - before, 1); /* the push */
+        assert_int_equal(server_functions(f->server) - before, 1); /* the push */
         expect_all(other, "");
         assert_jobs(p.jobs, "a");
         finish_all(consumer, p.jobs);
@@ -177,9 +178,9 @@ static void one_who_waits_beside_leases_and_delays_hardly_asks(void **state)
     tkl_jobs *jobs = claim_jobs(holder, 1, 0);
     pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
     start_waiting(&p, f->server);
-    int64_t start = test_now_ms(), before = server_calls(f->server, "evalsha");
+    int64_t start = test_now_ms(), before = server_functions(f->server);
     test_sleep_ms(4000);
-    int64_t asked = server_calls(f->server, "evalsha") - before;
+    int64_t asked = server_functions(f->server) - before;
     /* The holder renews once a second, the other looks every two or three. */
     assert_in_range(asked, 1, 2 + (test_now_ms() - start) * 2 / 1000);
     finish_all(holder, jobs);
@@ -226,9 +227,9 @@ static void one_of_many_programs_looks_for_all(void **state)
     }
     crew *programs = crew_start(N, do_jobs, all);
     eventually(waiters(f->server) >= N - RATE, LONG_MS);
-    int64_t start = test_now_ms(), before = server_calls(f->server, "evalsha");
+    int64_t start = test_now_ms(), before = server_functions(f->server);
     test_sleep_ms(SECONDS * 1000);
-    int64_t asked = server_calls(f->server, "evalsha") - before, took = test_now_ms() - start;
+    int64_t asked = server_functions(f->server) - before, took = test_now_ms() - start;
     for (int i = 0; i < N; i++)
         tkl_consumer_cancel(all[i].consumer);
     crew_join(programs);

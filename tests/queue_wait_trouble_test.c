@@ -3,9 +3,11 @@
  * Waiting for jobs through whatever happens to connections, servers and others who wait.
  *
  * ctest: label threads
+ * ctest: cost 40
  */
 #include <stdatomic.h>
 
+#include "core/client.h"
 #include "support/desk.h"
 #include "support/fixture.h"
 #include "support/proxy.h"
@@ -140,32 +142,199 @@ static void one_who_is_gone_is_passed_over(void **state)
     tkl_queue_close(queue);
 }
 
-/* A machine that fell silent is given a job, which comes back when its lease ends. */
-static void one_who_fell_silent_delays_a_job_by_its_lease(void **state)
+/* A client behind a proxy, and its waiter: first in line, with a lease that no test outlives. */
+typedef struct silent {
+    proxy *proxy;
+    tkl_client *client;
+    tkl_queue *queue;
+    pending waiter;
+} silent;
+
+static void wait_and_fall_silent(silent *s, fixture *f)
+{
+    s->proxy = proxy_start(f->server->socket);
+    s->client = test_open(proxy_url(s->proxy), &(tkl_options){.timeout_ms = 1000});
+    s->client->heartbeat_us = INT64_C(600000000); /* it notices nothing */
+    s->queue = open_queue(s->client, "q", 1);
+    s->waiter = (pending){.consumer = open_consumer(s->queue, 600000), .wait_ms = -1};
+    start_waiting(&s->waiter, f->server);
+    proxy_hold(s->proxy, TO_CLIENT, true);
+    proxy_hold(s->proxy, TO_SERVER, true);
+}
+
+static void end_silence(silent *s)
+{
+    tkl_consumer_cancel(s->waiter.consumer);
+    join(&s->waiter);
+    tkl_jobs_free(s->waiter.jobs);
+    proxy_hold(s->proxy, TO_CLIENT, false);
+    proxy_hold(s->proxy, TO_SERVER, false);
+    tkl_consumer_close(s->waiter.consumer);
+    tkl_queue_close(s->queue);
+    tkl_close(s->client);
+    proxy_end(s->proxy);
+}
+
+/* The silent worker has not begun, so the job goes to the next worker within seconds, and uses up no
+ * attempt: also when it has but one, and when the silent worker was only told to come for it. */
+static void one_who_fell_silent_delays_a_job_by_seconds(void **state)
+{
+    fixture *f = *state;
+    static char large[70000];
+    memset(large, 'x', sizeof large - 1);
+    const tkl_push jobs[] = {
+        {.payload = tkl_str("a"), .retries = TKL_NONE},
+        {.payload = tkl_str("a"), .group = tkl_str("g")},
+        {.payload = tkl_str(large)},
+    };
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        silent s;
+        wait_and_fall_silent(&s, f);
+        pending p = {.consumer = open_consumer(queue, 600000), .wait_ms = -1};
+        start_waiting(&p, f->server);
+        push_job(queue, &jobs[i], NULL);
+        join(&p);
+        assert_ok(p.result);
+        assert_in_range(p.took_ms, 0, LONG_MS);
+        assert_int_equal(p.jobs->count, 1);
+        assert_int_equal(p.jobs->items[0].attempt, 1);
+        finish_all(p.consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+        tkl_consumer_close(p.consumer);
+        end_silence(&s);
+        assert_int_equal(server_ask_int(f->server, "HLEN " KEY "jobs"), 0);
+        assert_int_equal(server_ask_int(f->server, "HGET " KEY "meta failed"), 0);
+    }
+    tkl_queue_close(queue);
+}
+
+/* A job that silences each worker that gets it does not go round for ever. */
+static void silence_twice_in_a_row_is_a_failure(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *reporter = open_consumer(queue, 0);
+    silent s[2];
+    push_words(queue, "other");
+    tkl_jobs *other = claim_jobs(reporter, 1, 0);
+    wait_and_fall_silent(&s[0], f);
+    wait_and_fall_silent(&s[1], f);
+    push_words(queue, "a");
+    for (int i = 0; i < 2; i++) { /* a report looks at the leases, and hands over what they left */
+        test_sleep_ms(4100);
+        if (i == 0)
+            finish_all(reporter, other);
+    }
+    tkl_jobs *jobs = claim_jobs(reporter, 1, LONG_MS);
+    assert_jobs(jobs, "a");
+    assert_int_equal(jobs->items[0].attempt, 2);
+    finish_all(reporter, jobs);
+    tkl_jobs_free(jobs);
+    tkl_jobs_free(other);
+    end_silence(&s[0]);
+    end_silence(&s[1]);
+    tkl_consumer_close(reporter);
+    tkl_queue_close(queue);
+}
+
+/* A job that was handed over is confirmed in the background while another worker waits for it, or
+ * at once when the consumer does not renew. */
+static void what_was_handed_over_is_held_for_the_whole_lease(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    for (int by_hand = 0; by_hand < 2; by_hand++) {
+        tkl_consumer_options options = {.lease_ms = 600000, .no_renewal = by_hand};
+        pending p = {.wait_ms = -1}, next = {.wait_ms = by_hand ? 1 : 6000};
+        assert_ok(tkl_consumer_open(&queue, 1, &options, &p.consumer));
+        next.consumer = open_consumer(queue, 0);
+        start_waiting(&p, f->server);
+        push_words(queue, "a");
+        join(&p);
+        assert_jobs(p.jobs, "a");
+        claim_in_thread(&next, 0);
+        assert_code(next.result, TKL_EMPTY);
+        int64_t end = server_ask_int(f->server, "ZSCORE " KEY "active %s:%s", p.jobs->items[0].id,
+                                     p.jobs->items[0].token);
+        int64_t now = server_ask_int(f->server, "EVAL %s 0", "return redis.call('TIME')[1]");
+        assert_true(end > (now + 300) * 1000);
+        finish_all(p.consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+        tkl_consumer_close(p.consumer);
+        tkl_consumer_close(next.consumer);
+    }
+    tkl_queue_close(queue);
+}
+
+/* Until the server has confirmed a hand-over, its receiver has the first few seconds only. */
+static void a_hand_over_lasts_for_seconds_until_it_is_confirmed(void **state)
 {
     fixture *f = *state;
     proxy *px = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(px), &(tkl_options){.timeout_ms = 1000});
+    tkl_client *client = test_open(proxy_url(px), NULL);
     tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
-    pending silent = {.consumer = open_consumer(same, 500), .wait_ms = -1};
-    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
-    start_waiting(&silent, f->server);
+    pending p = {.consumer = open_consumer(same, 600000), .wait_ms = -1};
     start_waiting(&p, f->server);
-    proxy_hold(px, TO_CLIENT, true);
-    proxy_hold(px, TO_SERVER, true);
+    proxy_hold(px, TO_SERVER, true); /* it cannot confirm */
     push_words(queue, "a");
     join(&p);
     assert_jobs(p.jobs, "a");
-    assert_int_equal(p.jobs->items[0].attempt, 2);
+    assert_in_range(tkl_consumer_left_ms(p.consumer, &p.jobs->items[0]), 0, 4000);
+    proxy_hold(px, TO_SERVER, false);
+    eventually(tkl_consumer_left_ms(p.consumer, &p.jobs->items[0]) > 300000, LONG_MS);
     finish_all(p.consumer, p.jobs);
     tkl_jobs_free(p.jobs);
-    tkl_consumer_cancel(silent.consumer);
-    join(&silent);
-    tkl_jobs_free(silent.jobs);
-    proxy_hold(px, TO_CLIENT, false);
-    proxy_hold(px, TO_SERVER, false);
-    tkl_consumer_close(silent.consumer);
     tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+static void count_error(int code, const char *message, void *arg)
+{
+    (void)code;
+    (void)message;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* As after a stop of this program, which had asked in vain before: the hand-over is another
+ * consumer's by the time that it is read. */
+static void a_hand_over_that_came_too_late_is_not_begun(void **state)
+{
+    fixture *f = *state;
+    atomic_int errors = 0;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), &(tkl_options){.timeout_ms = 300});
+    client->heartbeat_us = INT64_C(600000000); /* it notices nothing */
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    tkl_consumer *next = open_consumer(queue, 0);
+    pending p = {.wait_ms = -1};
+    assert_ok(tkl_consumer_open(
+        &same, 1,
+        &(tkl_consumer_options){.lease_ms = 1000, .on_error = count_error, .arg = &errors},
+        &p.consumer));
+    start_waiting(&p, f->server);
+    proxy_hold(px, TO_SERVER, true);
+    server_do(f->server, "SPUBLISH " KEY "line %s", "stand other"); /* has it look, in vain */
+    eventually(atomic_load(&errors) > 0, LONG_MS);
+    proxy_hold(px, TO_CLIENT, true);
+    push_words(queue, "a");
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "active"), 1);
+    tkl_jobs *jobs = claim_jobs(next, 1, LONG_MS); /* when the lease has ended */
+    assert_jobs(jobs, "a");
+    proxy_hold(px, TO_CLIENT, false);
+    test_sleep_ms(300);
+    tkl_consumer_cancel(p.consumer);
+    join(&p);
+    assert_true(p.result < 0);
+    finish_all(next, jobs);
+    tkl_jobs_free(jobs);
+    tkl_jobs_free(p.jobs);
+    proxy_hold(px, TO_SERVER, false);
+    tkl_consumer_close(p.consumer);
+    tkl_consumer_close(next);
     tkl_queue_close(same);
     tkl_close(client);
     proxy_end(px);
@@ -193,6 +362,54 @@ static void a_wait_survives_the_restart_of_a_persistent_server(void **state)
     tkl_jobs_free(jobs);
     assert_int_equal(server_ask_int(s, "HLEN " KEY "jobs"), 0);
     tkl_consumer_close(holder);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* The time-out is far longer than the test. */
+static void a_claim_is_cancelled_during_its_first_request(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 10 * LONG_MS});
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    call_expect(client, "PONG", "PING", NULL);
+    server_freeze(s);
+    p.thread = crew_start(1, claim_in_thread, &p);
+    test_sleep_ms(300);
+    tkl_consumer_cancel(p.consumer);
+    join(&p);
+    server_thaw(s);
+    assert_code(p.result, TKL_EMPTY);
+    assert_in_range(p.took_ms, 0, LONG_MS);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* The server may have executed the claim: that the wait ended early does not make it undone. */
+static void a_claim_that_is_interrupted_during_its_first_request_is_in_doubt(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 10 * LONG_MS});
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    push_words(queue, "a");
+    server_freeze(s);
+    p.thread = crew_start(1, claim_in_thread, &p);
+    test_sleep_ms(300);
+    tkl_interrupt(client);
+    join(&p);
+    server_thaw(s);
+    assert_true(tkl_is_unknown(p.result));
+    assert_in_range(p.took_ms, 0, LONG_MS);
+    tkl_resume(client);
+    expect_all(p.consumer, "a");
     tkl_consumer_close(p.consumer);
     tkl_queue_close(queue);
     tkl_close(client);
@@ -310,8 +527,14 @@ int main(void)
         TEST(a_wait_survives_lost_connections),
         TEST(a_hand_over_that_is_lost_on_the_way_is_found),
         TEST(one_who_is_gone_is_passed_over),
-        TEST(one_who_fell_silent_delays_a_job_by_its_lease),
+        TEST(one_who_fell_silent_delays_a_job_by_seconds),
+        TEST(silence_twice_in_a_row_is_a_failure),
+        TEST(what_was_handed_over_is_held_for_the_whole_lease),
+        TEST(a_hand_over_lasts_for_seconds_until_it_is_confirmed),
+        TEST(a_hand_over_that_came_too_late_is_not_begun),
         TEST(a_wait_survives_the_restart_of_a_persistent_server),
+        TEST(a_claim_is_cancelled_during_its_first_request),
+        TEST(a_claim_that_is_interrupted_during_its_first_request_is_in_doubt),
         TEST(a_server_that_does_not_come_back_ends_the_wait_with_an_error),
         TEST(many_push_and_work_and_each_job_is_done_once),
         TEST(killed_connections_lose_nothing),

@@ -27,7 +27,7 @@ static void a_dead_minority_does_not_matter(void **state)
 static void a_minority_that_dies_while_it_is_held_does_not_matter(void **state)
 {
     world *w = *state;
-    tkl_redlock *lock = redlock_on(w, 5);
+    tkl_redlock *lock = redlock_with(w, 5, LONG_MS, 3000); /* close waits as long for the dead */
     assert_ok(tkl_redlock_acquire(lock, 0));
     eventually(world_holds_token(w, 5, lock) == 5, 20000);
     world_kill(w, 0, 2);

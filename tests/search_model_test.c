@@ -5,6 +5,7 @@
  * hit, and facets value by value.
  *
  * ctest: label stress
+ * ctest: cost 20
  */
 #include <math.h>
 #include <tackle/search.h>

@@ -3,6 +3,7 @@
  * The semaphore: never more than its limit, each permit a lease of its own, served in order.
  *
  * ctest: label threads
+ * ctest: cost 30
  */
 #include <stdatomic.h>
 
@@ -404,6 +405,22 @@ static void a_token_can_be_adopted(void **state)
     tkl_semaphore_close(two);
 }
 
+static void an_adopted_permit_is_renewed(void **state)
+{
+    fixture *f = *state;
+    char token[TKL_TOKEN_SIZE];
+    tkl_semaphore *one = held_permit(f, 2);
+    tkl_semaphore *two = open_sem(f->client, "pool", 2,
+                                  &(tkl_semaphore_options){.lease_ms = 3000, .auto_renew = true});
+    tkl_semaphore_token(one, token);
+    assert_ok(tkl_semaphore_adopt(two, token, 0));
+    test_sleep_ms(3500);
+    assert_int_equal(tkl_semaphore_state(two), TKL_HOLD_HELD);
+    assert_ok(tkl_semaphore_release(two));
+    tkl_semaphore_close(one);
+    tkl_semaphore_close(two);
+}
+
 static void locks_and_semaphores_of_one_name_are_apart(void **state)
 {
     fixture *f = *state;
@@ -437,6 +454,7 @@ int main(int argc, char **argv)
         TEST(an_acquire_whose_reply_was_lost_takes_one_permit),
         TEST(a_key_of_another_type_is_told_and_left_alone),
         TEST(a_token_can_be_adopted),
+        TEST(an_adopted_permit_is_renewed),
         TEST(locks_and_semaphores_of_one_name_are_apart),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -3,6 +3,7 @@
  * A client that follows the master of real Sentinels.
  *
  * ctest: label threads
+ * ctest: cost 20
  */
 #include "support/call.h"
 #include "support/cluster.h"

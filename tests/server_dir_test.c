@@ -2,12 +2,15 @@
  *
  * `embedded:/dir`, the persistent server of a directory, and tkl_server_*().
  */
+#include <tackle/functions.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/call.h"
 #include "support/home.h"
+#include "support/library.h"
 #include "support/process.h"
 #include "support/server.h"
 
@@ -43,6 +46,37 @@ static void starting_twice_and_stopping_twice_are_fine(void **state)
     assert_int_equal(home_start(home_url).pid, info.pid);
     assert_ok(tkl_server_stop(home_url));
     assert_code(tkl_server_stop(home_url), TKL_NOTFOUND);
+}
+
+/* Programs of other versions may have used it before: each loads what it needs. */
+static void a_start_forgets_the_functions_of_tackle_and_keeps_others(void **state)
+{
+    (void)state;
+    static const char foreign[] =
+        LIBRARY_HEAD("tackle_box") LIBRARY_FUNCTION("mine", "", "return 7");
+    tkl_function_libraries *list;
+    home_start(home_url);
+    tkl_client *client = test_open(home_url, NULL);
+    assert_ok(tkl_functions_load(client, NULL));
+    call_expect(client, "tackle_box", "FUNCTION", "LOAD", foreign, NULL);
+    assert_ok(tkl_functions_list(client, &list));
+    assert_true(list->count > 20);
+    tkl_function_libraries_free(list);
+    tkl_close(client);
+    client = test_open(home_url, NULL); /* it runs already: nothing changes */
+    assert_ok(tkl_functions_list(client, &list));
+    assert_true(list->count > 20);
+    tkl_function_libraries_free(list);
+    tkl_close(client);
+
+    assert_ok(tkl_server_stop(home_url));
+    home_start(home_url);
+    client = test_open(home_url, NULL);
+    assert_ok(tkl_functions_list(client, &list));
+    assert_int_equal(list->count, 0);
+    tkl_function_libraries_free(list);
+    assert_int_equal(call_int(client, "FCALL", "mine", "0", NULL), 7);
+    tkl_close(client);
 }
 
 static void nothing_is_made_by_asking(void **state)
@@ -380,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(start_status_and_stop_tell_the_same_story),
         TEST(starting_twice_and_stopping_twice_are_fine),
+        TEST(a_start_forgets_the_functions_of_tackle_and_keeps_others),
         TEST(nothing_is_made_by_asking),
         TEST(only_its_user_can_reach_it),
         TEST(it_stays_when_its_program_has_ended),

@@ -153,8 +153,8 @@ static void leases_are_renewed(void **state)
     fixture *f = *state;
     tkl_service *service = open_service(f->client);
     tkl_registration *a = add(service, "a", 600);
-    int64_t renewals = server_calls(f->server, "evalsha");
-    eventually(server_calls(f->server, "evalsha") >= renewals + 6, LONG_MS);
+    int64_t renewals = server_functions(f->server);
+    eventually(server_functions(f->server) >= renewals + 6, LONG_MS);
     assert_string_equal(list(service), "a");
     assert_int_equal(tkl_registration_look(a), TKL_REGISTRATION_LISTED);
     assert_ok(tkl_registration_close(a));
@@ -299,8 +299,8 @@ static void a_client_whose_clock_is_off_by_an_hour_is_listed_all_the_same(void *
     }
     unsetenv("LD_PRELOAD");
     eventually(strcmp(list(service), "off") == 0, LONG_MS);
-    int64_t renewals = server_calls(f->server, "evalsha");
-    eventually(server_calls(f->server, "evalsha") > renewals + 5, LONG_MS);
+    int64_t renewals = server_functions(f->server);
+    eventually(server_functions(f->server) > renewals + 5, LONG_MS);
     assert_string_equal(list(service), "off");
     kill(pid, SIGKILL);
     process_wait(pid);
@@ -392,6 +392,33 @@ static void a_watcher_hears_of_changes_and_not_of_renewals(void **state)
     tkl_service_close(service);
     tkl_service_close(theirs);
     tkl_close(other);
+}
+
+static int64_t left_of(tkl_service_instances *instances)
+{
+    assert_int_equal(instances->count, 1);
+    int64_t left = instances->items[0].left_ms;
+    tkl_service_instances_free(instances);
+    return left;
+}
+
+/* Clients do not hear of renewals, so leases in memory count down. */
+static void what_is_left_of_a_lease_counts_down(void **state)
+{
+    fixture *f = *state;
+    tkl_service *service = open_service(f->client);
+    tkl_service_instances *first, *later, *picked;
+    tkl_registration *a = add(service, "a", 300000);
+    assert_ok(tkl_service_watch(service, 0, LONG_MS, &first));
+    test_sleep_ms(50);
+    assert_ok(tkl_service_watch(service, 0, LONG_MS, &later));
+    assert_ok(tkl_service_pick(service, TKL_PICK_RANDOM, &picked));
+    int64_t before = left_of(first), after = left_of(later);
+    assert_in_range(before, 1, 300000);
+    assert_in_range(after, 0, before - 40);
+    assert_in_range(left_of(picked), 0, after);
+    assert_ok(tkl_registration_close(a));
+    tkl_service_close(service);
 }
 
 static void a_watcher_misses_nothing_through_broken_connections(void **state)
@@ -528,8 +555,8 @@ static void a_full_server_goes_on_listing_what_is_registered(void **state)
     tkl_registration *a = add(service, "a", 600), *b = add(service, "b", 600);
     assert_string_equal(watched(service), "a b");
     server_do(f->server, "CONFIG SET maxmemory 1");
-    int64_t renewals = server_calls(f->server, "evalsha");
-    eventually(server_calls(f->server, "evalsha") >= renewals + 12, LONG_MS);
+    int64_t renewals = server_functions(f->server);
+    eventually(server_functions(f->server) >= renewals + 12, LONG_MS);
     assert_string_equal(list(service), "a b");
     assert_int_equal(tkl_registration_look(a), TKL_REGISTRATION_LISTED);
     assert_ok(tkl_registration_close(b));
@@ -548,8 +575,8 @@ static void a_short_lease_does_not_end_a_long_one(void **state)
     fixture *f = *state;
     tkl_service *service = open_service(f->client);
     tkl_registration *longer = add(service, "longer", 300000), *shorter = add(service, "s", 300);
-    int64_t renewals = server_calls(f->server, "evalsha");
-    eventually(server_calls(f->server, "evalsha") >= renewals + 3, LONG_MS);
+    int64_t renewals = server_functions(f->server);
+    eventually(server_functions(f->server) >= renewals + 3, LONG_MS);
     static const char *const keys[] = {KEY, KEY ":owners", KEY ":infos"};
     for (int i = 0; i < 3; i++)
         assert_in_range(server_ask_int(f->server, "PTTL %s", keys[i]), 300000, 360000);
@@ -599,7 +626,7 @@ static void the_documented_permissions_are_enough(void **state)
     server_do(f->server, "ZADD " KEY " 99999999999999 undead");
     tkl_registration *a = add(service, "a", 300);
     assert_string_equal(watched(service), "a");
-    eventually(server_calls(f->server, "evalsha") > 6, LONG_MS);
+    eventually(server_functions(f->server) > 6, LONG_MS);
     assert_string_equal(list(service), "a");
     assert_ok(tkl_service_names(client, &names));
     assert_int_equal(names->count, 1);
@@ -644,6 +671,7 @@ int main(void)
         TEST(a_thousand_register_at_once),
         TEST(a_full_service_takes_no_more),
         TEST(a_watcher_hears_of_changes_and_not_of_renewals),
+        TEST(what_is_left_of_a_lease_counts_down),
         TEST(a_watcher_misses_nothing_through_broken_connections),
         TEST(picks_are_spread_as_asked),
         TEST(services_with_instances_have_names),

@@ -173,9 +173,9 @@ static void logging_out_takes_everything_along(void **state)
     assert_ok(tkl_session_end(store, token));
     assert_code(tkl_session_end(store, token), TKL_NOTFOUND);
     assert_false(is_alive(store, token));
-    char *keys = server_ask(f->server, "KEYS *");
-    assert_string_equal(keys, "tackle:session:{shop}:ranking\n");
-    free(keys);
+    assert_ok(tkl_session_drop_ranking(store)); /* all that is left */
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    assert_code(tkl_session_drop_ranking(store), TKL_NOTFOUND);
     tkl_session_close(store);
 }
 
@@ -298,6 +298,115 @@ static void the_ranking_is_bounded(void **state)
     assert_ok(tkl_session_stats_get(store, &stats));
     assert_int_equal(stats.items, 5);
     assert_int_equal(stats.sessions, 1);
+    tkl_session_close(store);
+}
+
+static void view_item(tkl_sessions *store, const char *item)
+{
+    tkl_bytes bytes = tkl_str(item);
+    assert_ok(tkl_session_view_items(store, &bytes, 1));
+}
+
+/* A frequent item that comes late gets in, with and without a half-life. */
+static void a_full_ranking_lets_new_items_in(void **state)
+{
+    fixture *f = *state;
+    enum { PLACES = 20, VIEWS = 100 };
+    static const int64_t half_lives[] = {TKL_NONE, 3600000, 0};
+    for (size_t i = 0; i < 3; i++) {
+        tkl_session_options options = {.ranked = PLACES, .half_life_ms = half_lives[i]};
+        char name[2] = {(char)('a' + i), '\0'}, item[16];
+        tkl_sessions *store = open_store(f->client, name, &options);
+        for (int k = 0; k < 2 * PLACES; k++) {
+            snprintf(item, sizeof item, "old %d", k % PLACES);
+            view_item(store, item);
+        }
+        for (int k = 0; k < VIEWS; k++) {
+            view_item(store, "new");
+            snprintf(item, sizeof item, "rare %d", k);
+            view_item(store, item);
+        }
+        tkl_session_items *top;
+        assert_ok(tkl_session_top(store, 0, PLACES, &top));
+        assert_int_equal(top->count, PLACES);
+        assert_memory_equal(top->items[0].item.data, "new", 3);
+        assert_true(top->items[0].excess > 0);
+        if (half_lives[i] == TKL_NONE) {
+            assert_true(top->items[0].views - top->items[0].excess <= VIEWS);
+            assert_true(top->items[0].views >= VIEWS);
+            assert_true(top->items[0].excess <= (2.0 * PLACES + 2.0 * VIEWS) / PLACES);
+        }
+        tkl_session_items_free(top);
+        tkl_session_close(store);
+    }
+}
+
+/* Two half-lives measure by different scales: one program cannot spoil the others' ranking. */
+static void another_half_life_is_refused(void **state)
+{
+    fixture *f = *state;
+    static const int64_t others[] = {1000, 7200000, TKL_NONE};
+    static const char *const messages[] = {"the ranking has a half-life of 3600000 ms, not 1000",
+                                           "the ranking has a half-life of 3600000 ms, not 7200000",
+                                           "the ranking has a half-life of 3600000 ms, not none"};
+    tkl_session_options options = {.half_life_ms = 3600000};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_sessions *any = open_store(f->client, "shop", NULL);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    touch(store, token, "teapot");
+    for (size_t i = 0; i < 3; i++) {
+        options.half_life_ms = others[i];
+        tkl_sessions *other = open_store(f->client, "shop", &options);
+        tkl_session_view one = {.token = token, .item = tkl_str("kettle")};
+        tkl_bytes kettle = tkl_str("kettle");
+        tkl_session_items *top;
+        assert_code(tkl_session_touch(other, &one, 1, NULL), TKL_EINVAL);
+        assert_string_equal(tkl_errmsg(), messages[i]);
+        assert_code(tkl_session_view_items(other, &kettle, 1), TKL_EINVAL);
+        assert_code(tkl_session_top(other, 0, 10, &top), TKL_EINVAL);
+        assert_null(top);
+        assert_code(tkl_session_rename_item(other, tkl_str("teapot"), kettle), TKL_EINVAL);
+        touch(other, token, ""); /* nothing is viewed */
+        tkl_session_close(other);
+    }
+    assert_recent(store, token, 0, 10, "teapot ");
+    touch(any, token, "teapot"); /* with no wish of its own it takes what there is */
+    assert_top(any, 0, 10, "teapot ");
+    assert_in_range((int)(views_of(store, "teapot") * 10 + 0.5), 19, 20);
+    assert_ok(tkl_session_drop_item(any, tkl_str("teapot"))); /* empty: it may change */
+    options.half_life_ms = TKL_NONE;
+    tkl_sessions *other = open_store(f->client, "shop", &options);
+    view_item(other, "pot");
+    assert_true(views_of(any, "pot") == 1);
+    assert_int_equal(server_ask_int(f->server, "PTTL tackle:session:{shop}:ranking_info"), -1);
+    tkl_session_close(other);
+    tkl_session_close(any);
+    tkl_session_close(store);
+}
+
+static void views_need_no_session(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 12345 };
+    tkl_session_options options = {.half_life_ms = TKL_NONE};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_bytes *items = calloc(COUNT, sizeof *items);
+    for (size_t i = 0; i < COUNT; i++)
+        items[i] = tkl_str(i % 5 ? "teapot" : "kettle");
+    assert_ok(tkl_session_view_items(store, items, COUNT));
+    assert_true(views_of(store, "teapot") + views_of(store, "kettle") == COUNT);
+    assert_true(views_of(store, "kettle") == COUNT / 5);
+    items[77] = tkl_str("");
+    assert_code(tkl_session_view_items(store, items, COUNT), TKL_EINVAL);
+    assert_true(views_of(store, "kettle") == COUNT / 5);
+    assert_ok(tkl_session_view_items(store, NULL, 0));
+    server_do(f->server, "SET tackle:session:{shop}:ranking_info x");
+    assert_code(tkl_session_view_items(store, items, 1), TKL_ETYPE);
+    server_do(f->server, "DEL tackle:session:{shop}:ranking_info");
+    server_do(f->server, "HSET tackle:session:{shop}:ranking_info half_life long");
+    assert_code(tkl_session_view_items(store, items, 1), TKL_EDAMAGED);
+    free(items);
     tkl_session_close(store);
 }
 
@@ -517,10 +626,15 @@ static void foreign_data_is_reported_and_stays(void **state)
     view.item = tkl_str("kettle");
     assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_ETYPE);
     assert_recent(store, bob, 0, 5, "teapot ");
-    server_do(f->server, "SET tackle:session:{other}:sessions x");
-    tkl_sessions *other = open_store(f->client, "other", NULL);
-    assert_code(tkl_session_create(other, tkl_str("alice"), 0, token), TKL_ETYPE);
-    tkl_session_close(other);
+    static const char *const parts[] = {"sessions", "ends", "users"};
+    for (size_t i = 0; i < 3; i++) { /* found before anything is written */
+        tkl_sessions *other = open_store(f->client, "other", NULL);
+        server_do(f->server, "FLUSHALL");
+        server_do(f->server, "SET tackle:session:{other}:%s x", parts[i]);
+        assert_code(tkl_session_create(other, tkl_str("alice"), 0, token), TKL_ETYPE);
+        assert_int_equal(server_ask_int(f->server, "DBSIZE"), 1);
+        tkl_session_close(other);
+    }
     tkl_session_close(store);
 }
 
@@ -536,6 +650,15 @@ static void a_full_server_changes_nothing(void **state)
     assert_code(tkl_session_create(store, tkl_str("bob"), 0, none), TKL_EOOM);
     assert_string_equal(none, "");
     assert_true(is_alive(store, token));
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    tkl_sessions *small = open_store(f->client, "small", &(tkl_session_options){.ranked = 1});
+    tkl_bytes kettle = tkl_str("kettle");
+    view_item(small, "pot");
+    server_do(f->server, "CONFIG SET maxmemory 1"); /* although "pot" could make room */
+    assert_code(tkl_session_view_items(small, &kettle, 1), TKL_EOOM);
+    assert_top(small, 0, 5, "pot ");
+    assert_ok(tkl_session_drop_ranking(small));
+    tkl_session_close(small);
     assert_ok(tkl_session_end(store, token));
     server_do(f->server, "CONFIG SET maxmemory 0");
     assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
@@ -560,6 +683,9 @@ static void the_permissions_of_the_page_are_enough(void **state)
     tkl_session_list_free(list);
     assert_ok(tkl_session_rename_item(store, tkl_str("kettle"), tkl_str("pot")));
     assert_ok(tkl_session_drop_item(store, tkl_str("pot")));
+    view_item(store, "cup");
+    assert_top(store, 0, 5, "cup ");
+    assert_ok(tkl_session_drop_ranking(store));
     tkl_session_stats stats;
     assert_ok(tkl_session_stats_get(store, &stats));
     assert_ok(tkl_session_end(store, token));
@@ -670,6 +796,9 @@ int main(void)
         TEST(new_items_rise_as_old_views_lose_weight),
         TEST(without_a_half_life_views_are_counted),
         TEST(the_ranking_is_bounded),
+        TEST(a_full_ranking_lets_new_items_in),
+        TEST(another_half_life_is_refused),
+        TEST(views_need_no_session),
         TEST(a_token_that_ended_since_the_check_is_not_used),
         TEST(a_decimal_comma_changes_nothing),
         TEST(beyond_the_limit_the_oldest_go_with_their_items),

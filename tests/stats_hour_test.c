@@ -75,6 +75,29 @@ static void both_hours_can_be_put_together(void **state)
     stage_close(&s);
 }
 
+/* The first value of an hour must not remove anything when it cannot be added. */
+static void a_full_server_records_nothing_in_a_new_hour(void **state)
+{
+    (void)state;
+    for (int hours = 1; hours < 4; hours++) {
+        stage s = stage_open(&statistics);
+        static const char *const contexts[] = {"x", "new"};
+        stage_add(&s, 1, 1, 0);
+        timed_shift(s.time, HOUR_MS);
+        stage_add(&s, 1, 1, 1);
+        timed_shift(s.time, (hours - 1) * HOUR_MS);
+        server_do(s.time->server, "CONFIG SET maxmemory 1");
+        for (int i = 0; i < 2; i++) {
+            tkl_stats_value one = {.context = tkl_str(contexts[i]), .value = 1};
+            assert_code(tkl_stats_record(s.it, &one, 1), TKL_EOOM);
+        }
+        stage_add(&s, 0, hours == 1, hours < 3);
+        server_do(s.time->server, "CONFIG SET maxmemory 0");
+        stage_add(&s, 1, 1 + (hours == 1), hours < 3);
+        stage_close(&s);
+    }
+}
+
 /* A machine without a battery begins there. */
 static void the_first_hour_of_1970_is_an_hour(void **state)
 {
@@ -146,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rules_of_the_hour_are_kept),
         cmocka_unit_test(both_hours_can_be_put_together),
+        cmocka_unit_test(a_full_server_records_nothing_in_a_new_hour),
         cmocka_unit_test(the_first_hour_of_1970_is_an_hour),
         cmocka_unit_test(everything_expires_by_itself),
         cmocka_unit_test(the_hour_changes_under_load_of_eight_processes),

@@ -269,9 +269,38 @@ static void names_are_any_bytes(void **state)
     assert_int_equal(types->count, 1);
     assert_int_equal(types->items[0].len, type.len);
     tkl_names_free(types);
+    assert_ok(tkl_stats_contexts(s, &types));
+    assert_int_equal(types->count, 4);
+    assert_int_equal(types->items[1].len, 4);
+    assert_memory_equal(types->items[1].data, "nul\0", 4);
+    tkl_names_free(types);
     assert_ok(tkl_stats_drop(s, contexts[1]));
     assert_code(tkl_stats_drop(s, contexts[1]), TKL_NOTFOUND);
     tkl_stats_close(s);
+}
+
+/* Each type has its own contexts, also when its name is a pattern or a prefix of another. */
+static void contexts_of_a_type_are_listed(void **state)
+{
+    fixture *f = *state;
+    const tkl_bytes types[] = {TKL_LIT("t*"), TKL_LIT("time"), TKL_LIT("t\0"), TKL_LIT("tx")};
+    for (int i = 0; i < 4; i++) {
+        tkl_stats *s;
+        tkl_names *names;
+        char context[] = {(char)('a' + i), '\0'};
+        assert_ok(tkl_stats_open(f->client, types[i], NULL, &s));
+        assert_ok(tkl_stats_contexts(s, &names));
+        assert_int_equal(names->count, 0);
+        tkl_names_free(names);
+        record(s, context, 1);
+        if (i == 1)
+            server_do(f->server, "RENAME tackle:stats:{time}:this:b tackle:stats:{time}:last:b");
+        assert_ok(tkl_stats_contexts(s, &names));
+        assert_int_equal(names->count, 1);
+        assert_memory_equal(names->items[0].data, context, 1);
+        tkl_names_free(names);
+        tkl_stats_close(s);
+    }
 }
 
 /* A sketch with thousands of buckets does not pass through Lua. */
@@ -497,9 +526,18 @@ static void the_slowest_hundred_are_ranked_by_mean(void **state)
             assert_memory_equal(r->items[i].context.data, names[CONTEXTS - 1 - i],
                                 r->items[i].context.len);
             assert_close(r->items[i].mean, 500 + (CONTEXTS - 1 - i), 1e-9);
+            assert_int_equal(r->items[i].count, 2);
+            assert_close(r->items[i].p99, fmax(1000 - (CONTEXTS - 1 - i), 3 * (CONTEXTS - 1 - i)),
+                         0);
         }
         assert_close(r->mean, 500 + (CONTEXTS - 1) / 2.0, 1e-9);
     }
+    tkl_stats_ranking_free(r);
+    assert_ok(tkl_stats_drop(s, tkl_str(names[CONTEXTS - 1])));
+    server_do(f->server, "ZADD tackle:stats:{time}:rank 9999 gone");
+    assert_ok(tkl_stats_slowest(s, TKL_HOUR_THIS, 1, &r));
+    if (r->value_count == 2 * CONTEXTS)
+        assert_int_equal(r->items[0].count, 0);
     tkl_stats_ranking_free(r);
     tkl_stats_close(s);
 }
@@ -565,6 +603,7 @@ int main(void)
         TEST(what_is_no_number_is_refused),
         TEST(what_makes_no_sense_is_refused),
         TEST(names_are_any_bytes),
+        TEST(contexts_of_a_type_are_listed),
         TEST(values_of_all_sizes_are_read_past_the_script),
         TEST(foreign_keys_are_found_before_anything_is_written),
         TEST(a_full_server_records_nothing),

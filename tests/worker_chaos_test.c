@@ -15,6 +15,7 @@
  * Runs for about 24 seconds, or as many as $TACKLE_STRESS says.
  *
  * ctest: label stress
+ * ctest: cost 30
  */
 #include <inttypes.h>
 #include <signal.h>

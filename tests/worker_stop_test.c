@@ -132,6 +132,33 @@ static void draining_keeps_all_threads_busy_until_nothing_is_left(void **state)
     tkl_queue_close(queue);
 }
 
+static int take_a_moment(tkl_task *task, void *arg)
+{
+    (void)task, (void)arg;
+    test_sleep_ms(2);
+    return TKL_OK;
+}
+
+/* The end of each job makes the next one ready: a claim that came before its report would find
+ * nothing, and end the work. */
+static void draining_takes_what_its_reports_make_ready(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "mails", 1);
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.group_concurrency = 1}));
+    for (int round = 0; round < 50; round++) {
+        tkl_worker *worker;
+        for (int i = 0; i < 4; i++)
+            push_one(queue, &(tkl_push){.payload = tkl_str("x"), .group = tkl_str("g")});
+        assert_ok(tkl_worker_start(&queue, 1, take_a_moment, NULL,
+                                   &(tkl_worker_options){.threads = 2, .drain = true}, &worker));
+        assert_ok(tkl_worker_wait(worker, LONG_MS));
+        assert_int_equal(worker_stats(worker).done, 4);
+        tkl_worker_close(worker);
+    }
+    tkl_queue_close(queue);
+}
+
 static void draining_an_empty_queue_ends_at_once(void **state)
 {
     fixture *f = *state;
@@ -265,6 +292,7 @@ int main(void)
         TEST(closing_an_idle_worker_is_quick_and_leaves_nobody_in_line),
         TEST(draining_also_takes_what_its_jobs_push),
         TEST(draining_keeps_all_threads_busy_until_nothing_is_left),
+        TEST(draining_takes_what_its_reports_make_ready),
         TEST(draining_an_empty_queue_ends_at_once),
         TEST(ends_after_as_many_jobs_as_were_said),
         TEST(a_handler_may_end_its_worker),

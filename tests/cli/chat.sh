@@ -33,12 +33,17 @@ has "$(jq -r '.[0].messages[0].time' <<<"$fetched")" T
 is "again" "$(tackle chat fetch bob --json | jq -c 'sort_by(.chat)')" "$fetched"
 is "count" "$(tackle chat fetch bob --count 1 --json | jq -c 'map(.messages | length)')" '[1,1]'
 
-is "ack" "$(tackle chat ack bob lunch 1)" 1
-is "an earlier ack" "$(tackle chat ack bob lunch 1 --json | jq -c .)" \
-    '{"member":"bob","chat":"lunch","unread":1}'
-ends 1 tackle chat ack bob lunch 3
-ends 1 tackle chat ack eve lunch 1
-ends 64 tackle chat ack bob lunch x
+is "ack" "$(tackle chat ack lunch bob 1)" 1
+is "an earlier ack" "$(tackle chat ack lunch bob 1 --json | jq -c .)" \
+    '{"name":"lunch","member":"bob","unread":1}'
+ends 1 tackle chat ack lunch bob 3
+ends 1 tackle chat ack lunch eve 1
+ends 64 tackle chat ack lunch bob x
+is "for people" "$(tackle chat fetch bob 2>/dev/null | sed 's/20[0-9T:.-]*Z/TIME/' | sort)" \
+    "$(printf '%s\n' lunch work '  2  TIME  bob' '    one' '  2  TIME  bob' '    b' \
+        '  3  TIME  bob' '    c' | sort)"
+is "bodies alone" "$(tackle chat fetch bob --raw 2>/dev/null | sort | tr '\n' ' ')" "b c one "
+ends 64 tackle chat fetch bob --raw --json
 ends 0 tackle chat fetch bob --ack
 has "$out" lunch
 has "$err" "work: 1 messages were removed"

@@ -31,6 +31,8 @@ offers "tackle server start --durability e" everysec
 offers "tackle server start --durability = e" everysec
 offers "tackle server start --durability =" none snapshot lazy everysec always
 offers "tackle server start --durability none --j" --json
+offers "tackle server f" functions
+offers "tackle server functions --re" --remove-old
 offers "tackle limit check --algorithm w" window window-approx
 offers "tackle server stop --dur" ""
 offers "tackle --ver" --version

@@ -45,6 +45,10 @@ is "history, the newest" "$(tackle config history limits search --max 1 --json |
 is "list" "$(tackle config list --json | jq -c '[.[] | .kind + " " + .component]')" \
     '["limits big","limits other","limits search"]'
 is "watch" "$(tackle config watch limits search --max 1)" 80
+tackle config set limits wide $'{\n"a": 1\n}' >/dev/null
+is "a line for a change" "$(tackle config watch limits wide --max 1)" '{ "a": 1 }'
+is "as it was written" "$(tackle config get limits wide)" $'{\n"a": 1\n}'
+tackle config drop limits wide --yes
 is "watch a change" "$( (sleep 0.3; tackle config set limits search 81 >/dev/null) &
     tackle config watch limits search --max 2 --json | jq -c '[.version, .value]')" \
     $'[2,80]\n[3,81]'

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.bash"
 start_server
 
-sum() { jq "[.[][1]] | add"; }
+sum() { jq "[.[].counts[0]] | add"; }
 
 ends 1 tackle counter series hits
 ends 0 tackle counter add hits
@@ -20,10 +20,11 @@ done
 ends 0 tackle counter add hits -- -2
 ends 0 tackle counter series hits --every 1d --json
 is "negative" "$(sum <<<"$out")" 40
-is "whole seconds" "$(jq -c '[.[] | .[0] % 86400] | unique' <<<"$out")" '[0]'
+is "days" "$(jq -c '[.[].time | test("^20[0-9-]+T00:00:00.000Z$")] | unique' <<<"$out")" '[true]'
+is "one shape" "$(jq -c '[.[] | keys_unsorted] | unique' <<<"$out")" '[["time","counts"]]'
 ends 0 tackle counter series hits
 is "lines for people" "$(wc -l <<<"$out")" 120
-[[ $(tail -1 <<<"$out") =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}\ [0-9:]{8}\ \ [0-9-]+$ ]] || fail "a line: $out"
+[[ $(tail -1 <<<"$out") =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.000Z\ \ [0-9-]+$ ]] || fail "a line: $out"
 ends 64 tackle counter series hits --every 7s
 has "$err" "precision"
 ends 64 tackle counter series hits --every 0
@@ -39,15 +40,49 @@ done
 # Precisions of its own.
 ends 0 tackle counter add own 3 --every 250ms,10s --samples 5
 ends 0 tackle counter series own --every 10s --json
-is "own" "$(jq -c '[length, ([.[][1]] | add)]' <<<"$out")" '[5,3]'
+is "own" "$(jq -c '[length, ([.[].counts[0]] | add)]' <<<"$out")" '[5,3]'
 ends 0 tackle counter series own --every 250ms
 has "$out" "."
 ends 64 tackle counter add own 3 --every 1s
 
-# Ranges.
+# Ranges. A past is asked for: a time of day is the last one, and there are words.
+for from in "$(date -d '-10 min' +%H:%M)" "10m ago" "yesterday 14:00" "$(date -d yesterday +%F)" \
+    "$(date -d '-10 min' '+%F %H:%M')" "$(date -u -d '-10 min' +%FT%TZ)" "$(date -d '-10 min' +%FT%T%:z)"; do
+    ends 0 tackle counter series hits --every 1m --from "$from" --json
+    [ "$(jq 'map(.counts[0]) | add' <<<"$out")" -gt 0 ] || fail "from $from: $out"
+done
+ends 0 tackle counter series hits --every 1m --from "10m ago"
+[[ ${out##*$'\n'} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.000Z\ \ [0-9]+$ ]] || fail "series: $out"
+ends 0 tackle counter series hits --every 1m --from "${out%% *}" --json
 ends 0 tackle counter series hits --every 1m --from "@$(($(date +%s) - 600))" --json
 [ "$(jq length <<<"$out")" -le 12 ] || fail "too many: $out"
 ends 64 tackle counter series hits --from @2000 --to @1000
+
+# Several counters: one row for each time, a column for each of them.
+odd='odd, "name"'
+ends 0 tackle counter add "$odd" 7 --every 1d,1h --samples 3
+ends 0 tackle counter series hits "$odd" --every 1d --json
+is "rows" "$(jq -c '[(map(.counts | length) | unique), .[0].counts[1], .[-1].counts[1]]' <<<"$out")" '[[2],null,7]'
+hits=$(jq '.[-1].counts[0]' <<<"$out")
+ends 0 tackle counter series hits "$odd" --every 1d --csv
+is "header" "$(head -1 <<<"$out" | tr -d '\r')" 'time,hits,"odd, ""name"""'
+[[ $(tail -1 <<<"$out" | tr -d '\r') =~ ^20[0-9-]+T00:00:00.000Z,$hits,7$ ]] || fail "csv: $out"
+[[ $(sed -n 2p <<<"$out" | tr -d '\r') =~ ,0,$ ]] || fail "not kept: $out"
+ends 0 tackle counter series hits "$odd" --every 1d --plot
+is "two plots" "$(grep -c '┼' <<<"$out")" 2
+has "$out" "$odd"
+ends 0 tackle counter series hits "$odd" --every 1h
+has "$out" "$odd"
+ends 1 tackle counter series hits none --every 1d
+if command -v script >/dev/null; then
+    unsafe=$'un\xc2\x9bsafe'
+    tackle counter add "$unsafe"
+    line=$(script -qec "$TACKLE counter series $unsafe --csv" /dev/null </dev/null | head -n 1)
+    is "a name on a terminal" "${line%%$'\r'*}" 'time,un\xc2\x9bsafe'
+    tackle counter drop "$unsafe" --yes
+fi
+ends 64 tackle counter series hits --csv --plot
+ends 0 tackle counter drop "$odd" --yes
 
 # The plot fits the width, has axes, and shows something.
 for width in 30 80 200; do

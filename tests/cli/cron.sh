@@ -13,7 +13,7 @@ is "an hour that comes twice" \
     "$(times '30 * * * *' --zone Europe/Berlin --after 2026-10-24T23:59:00Z --count 3)" \
     "2026-10-25T02:30:00+02:00 2026-10-25T02:30:00+01:00 2026-10-25T03:30:00+01:00 "
 is "UTC" "$(times @daily --after @0 --count 2)" "1970-01-02T00:00:00+00:00 1970-01-03T00:00:00+00:00 "
-has "$(tackle cron '0 0 29 2 *' --after 2096-03-01 --count 1)" "Fri 2104-02-29 00:00 +0000"
+has "$(tackle cron '0 0 29 2 *' --after 2096-03-01 --count 1)" "Fri 2104-02-29T00:00:00+00:00"
 is "five, unless said" "$(tackle cron '* * * * *' --json | jq length)" 5
 
 ends 64 tackle cron '0 0 30 2 *'

@@ -3,6 +3,8 @@
 #
 # The example in every verb's help works when it is pasted, with nothing set up; and harms nobody whose
 # TACKLE_URL names a server with data: what is removed as a whole is the example's own.
+#
+# ctest: cost 40
 . "$(dirname "$0")/lib.bash"
 
 while read -r component verb; do

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle files`: every verb, what it prints and how it ends; and many kills.
+#
+# ctest: cost 30
 . "$(dirname "$0")/lib.bash"
 start_server
 cd "$home" && mkdir a b c src || exit 1
@@ -49,6 +51,38 @@ ends 70 bash -c 'tackle files receive logs --as a --dir a --lines --unpack --exi
 ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
 is "what could not be printed comes again" "$out" "$(seq 1000)"
 
+# Lines are written whole: a reader that is slow, and a kill while the pipe is full.
+seq 100000 >src/lines
+tackle files send logs --to a src/lines >/dev/null
+mkfifo pipe
+exec 7<>pipe
+for json in "" --json; do
+    tackle files receive logs --as a --dir a --lines $json >pipe 7>&- & reader=$!
+    before=0
+    for ((i = 0; i < 600; i++)); do
+        written=$(awk '/^wchar/ {print $2}' "/proc/$reader/io")
+        ((written > 30000 && written == before)) && break
+        before=$written
+        sleep 0.05
+    done
+    kill -9 $reader
+    wait $reader 2>/dev/null
+    printf 'end\n' >&7 & printer=$!
+    taken=$(sed '/end$/q' <&7)
+    wait $printer
+    is "the last line is whole" "$(tail -n 1 <<<"$taken")" end
+    has "$(tail -n 2 <<<"$taken" | head -n 1)" "$([[ $json ]] && echo '"}')"
+done
+exec 7>&-
+tackle files drop logs a --yes >/dev/null
+
+# Without a terminal there is a line now and then.
+ends 0 bash -c '(head -c 1000000 /dev/zero; sleep 5.5; head -c 1000000 /dev/zero) |
+    tackle files send logs --to b --name slow'
+has "$err" "tackle: files send: slow  "
+has "$err" "/s"
+tackle files drop logs b --yes >/dev/null
+
 # Mistakes.
 ends 64 tackle files send logs src/big
 ends 64 tackle files send logs --to a, --limit 1 src/big
@@ -59,6 +93,17 @@ ends 64 tackle files receive logs
 ends 70 tackle files receive logs --as a --dir "$home/nowhere"
 ends 70 tackle files send logs --to a "$home/nowhere"
 has "$err" nowhere
+ends 70 tackle files send logs --to a o
+is "a name that is part of the reason" "$err" "tackle: files send: o: No such file or directory"
+mkdir x1 x2 && echo 1 >x1/conf && echo 2 >x2/conf
+ends 64 tackle files send logs --to a x1/conf x2/conf
+has "$err" "x1/conf and x2/conf"
+ends 64 tackle files send logs --to a --limit 1 src/big
+has "$err" "--limit: must be from 4kb"
+ends 64 tackle files receive logs --as a --lease 1ms
+has "$err" "--lease: must be from 100ms to 1d"
+ends 64 tackle files send logs --to a --ttl 100000d src/big
+has "$err" "--ttl: must be up to 3660d"
 ends 1 tackle files status nothing
 
 # A signal ends a wait in good order. Jobs of a script ignore INT: `env` gives it back.

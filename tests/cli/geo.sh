@@ -14,6 +14,11 @@ ends 1 tackle geo distance cities berlin atlantis
 ends 0 tackle geo positions cities berlin london --json
 is "pos" "$(jq -c 'map([.name, (.longitude * 10 | round), (.latitude | round)])' <<<"$out")" \
     '[["berlin",134,53],["london",-1,52]]'
+ends 0 tackle geo add spots 113.20990 35 a 113.21010 35 b
+ends 0 tackle geo positions spots a b
+is "positions have 7 decimals" "$(awk 'NR > 1 { printf "%.4f %d ", $2, length($2) }' <<<"$out")" \
+    '113.2099 11 113.2101 11 '
+ends 0 tackle geo drop spots --yes
 ends 1 tackle geo positions cities atlantis --json
 is "no pos" "$(jq -c '.[0].longitude' <<<"$out")" null
 is "hash" "$(tackle geo hashes cities hamburg --json | jq -r '.[0].geohash[:5]')" u1x0e

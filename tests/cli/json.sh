@@ -42,6 +42,10 @@ while read -r line; do
 done <<'LINES'
 t server start
 t server status
+t server functions
+t server functions --load
+t server functions --remove-old
+t server functions --load nonsense
 t ping
 t version
 t call LRANGE list 0 -1
@@ -188,8 +192,8 @@ t chat send c ann hello
 t chat send c eve hello
 t chat fetch bob
 t chat fetch nobody
-t chat ack bob c 1
-t chat ack bob c 9
+t chat ack c bob 1
+t chat ack c bob 9
 t chat join c eve
 t chat join c eve
 t chat leave c eve
@@ -236,6 +240,7 @@ t log drop shop --yes
 t log drop shop --yes
 t counter add hits 3
 t counter series hits --every 1s
+t counter series hits hits --every 1s
 t counter series nothing
 t counter list
 t counter clean
@@ -247,6 +252,8 @@ t stats show /cart size --last
 t stats slowest --type size
 t stats slowest --type nothing
 t stats list
+t stats contexts size
+t stats contexts nothing
 t stats drop /cart size --yes
 t stats drop /cart size --yes
 t session create ann
@@ -260,6 +267,10 @@ t session list nobody
 t session rename teapot pot
 t session unrank pot
 t session unrank pot
+t session view cup
+t session view cup --half-life 2h
+t session unrank --all --yes
+t session unrank --all --yes
 t session stores
 t session end $token
 t session end $token
@@ -270,9 +281,13 @@ t session drop --yes
 t online mark v ann bob
 t online mark h ann --using hll
 t online count v
+t online cohort v --first "$(date -u +%F)"
+t online cohort v --first someday
 t online check v ann
 t online check v eve
 t online check h ann
+t online users v
+t online users h
 t online returning v
 t online report v
 t online report nothing
@@ -422,5 +437,7 @@ complains "times" "$fields"' .[] | (.key | test("_at$|^(time|since|until|hour)$"
     select($named != $is) | "\(.verb): \(.key): \(.value)"'
 # Durations are numbers; what is absent is null.
 complains "durations" "$fields"' .[] | select((.key | test("_ms$")) and (.value | type) != "number") |
+    "\(.verb): \(.key): \(.value)"'
+complains "moments" "$fields"' .[] | select((.key | test("_ms$")) and .value > 1e12) |
     "\(.verb): \(.key): \(.value)"'
 complains "absent" "$fields"' .[] | select(.value == "" or .value == -1) | "\(.verb): \(.key)"'

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Rate limits from the shell.
+#
+# ctest: cost 30
 . "$(dirname "$0")/lib.bash"
 start_server
 
@@ -10,7 +12,7 @@ ends 0 tackle limit check api alice --rate 30/60s --burst 15 --cell
 is "as redis-cell answers" "$out" "0 16 15 -1 2"
 ends 0 tackle limit check api bob --rate 30/60s --burst 15 --json
 is "json" "$(jq -c . <<<"$out")" \
-    '{"allowed":true,"limit":16,"remaining":15,"retry_after_ms":null,"reset_after_ms":2000,"ticket":null}'
+    '{"allowed":true,"taken":1,"limit":16,"remaining":15,"retry_after_ms":null,"reset_after_ms":2000,"ticket":null}'
 ends 0 tackle limit check api carol --rate 30/60s --burst 15
 is "for people" "$out" "allowed, 15 of 16 remain"
 ends 0 tackle limit check api dave --rate 30/60s --burst 15 --cell --json
@@ -26,7 +28,15 @@ has "$out" "limited, 0 of 1 remain, fits in "
 ends 1 tackle limit check slow alice --rate 1/1h --quantity 2 --cell
 [[ $out =~ ^"1 1 0 -1 3"[56][0-9][0-9]$ ]] || fail "what does not fit has another answer: $out"
 ends 0 tackle limit check slow bob --rate 1/1h --quantity 0
-has "$out" "1 of 1"
+is "a look" "$out" "nothing taken, 1 of 1 remain"
+ends 1 tackle limit check slow alice --rate 1/1h --quantity 0
+has "$out" "nothing taken, 0 of 1 remain, the next fits in "
+ends 1 tackle limit check slow alice --rate 1/1h --quantity 0 --json
+is "a look as JSON" "$(jq -c '[.allowed, .taken, .remaining, .retry_after_ms > 3500000, .ticket]' <<<"$out")" \
+    '[false,0,0,true,null]'
+ends 0 tackle limit check slow bob --rate 1/1h --quantity 0 --json
+is "one would fit" "$(jq -c '[.allowed, .taken, .remaining, .retry_after_ms]' <<<"$out")" \
+    '[true,0,1,null]'
 ends 0 tackle limit reset slow alice --json
 is "reset" "$(jq -c .reset <<<"$out")" true
 ends 1 tackle limit reset slow alice
@@ -39,6 +49,8 @@ for algorithm in gcra bucket window window-approx concurrency; do
         is "$algorithm" "$(jq .remaining <<<"$out")" $i
     done
     ends 1 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m
+    ends 1 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m --quantity 0
+    has "$out" "nothing taken, 0 of 3 remain, the next fits in "
 done
 ends 70 tackle limit check gcra k --algorithm window --rate 3/10m
 has "$err" "another algorithm"
@@ -117,6 +129,9 @@ is "all or none" "$(jq -c 'map([.name, .allowed, .ticket])' <<<"$out")" \
 ends 0 tackle limit all bob minute=30/m day=1000/d --quantity 30 --json
 is "the plain meaning" "$(jq -c 'map(.remaining)' <<<"$out")" '[0,970]'
 ends 1 tackle limit all bob minute=30/m day=1000/d
+ends 1 tackle limit all bob minute=30/m day=1000/d --quantity 0
+has "$out" "minute: nothing taken, 0 of 30 remain, the next fits in "
+has "$out" "day: nothing taken, 970 of 1000 remain"
 for wrong in minute minute= =5/s minute=x minute=5/s,burst minute=5/s,burst=x minute=5/s,burst=-1 \
     minute=5/s,algorithm=sieve minute=5/s,speed=3 minute=5/s,; do
     ends 64 tackle limit all alice $wrong

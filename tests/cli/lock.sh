@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle lock`: every verb, what it prints and how it ends.
+#
+# ctest: cost 30
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

@@ -17,12 +17,26 @@ ends 0 tackle log recent shop --json
 is "recent" "$(messages <<<"$out")" '["warning:disk nearly full","error:no such  order"]'
 [[ $(jq -r '.[0].time' <<<"$out") =~ ^20[0-9-]+T[0-9:.]+Z$ ]] || fail "time: $out"
 ends 0 tackle log recent shop
-[[ $(tail -1 <<<"$out") =~ ^20[0-9]{2}-[0-9-]+\ [0-9:]+\.[0-9]{3}\ \ error\ +"no such  order"$ ]] ||
+[[ $(tail -1 <<<"$out") =~ ^20[0-9]{2}-[0-9-]+T[0-9:]+\.[0-9]{3}Z\ \ error\ +"no such  order"$ ]] ||
     fail "a line: $out"
 ends 0 tackle log recent shop error --count 1 --json
 is "one severity" "$(messages <<<"$out")" '["error:no such  order"]'
 ends 0 tackle log recent shop debug --json
 is "none of it" "$out" '[]'
+
+last=$(tackle log recent shop error --json | jq -r '.[0].time')
+ends 0 tackle log recent shop --since "$last" --json
+is "since" "$(jq -c 'map(.message)' <<<"$out")" '["no such  order"]'
+ends 0 tackle log recent shop --since @1 --count 1 --json
+is "since and count" "$(jq -c 'map(.message)' <<<"$out")" '["no such  order"]'
+ends 0 tackle log recent shop --since 2099-01-01 --json
+is "since later" "$out" '[]'
+ends 64 tackle log recent shop --since someday
+
+# A message cannot be taken for the next line of the log.
+tackle log write forged info $'x\n2026-01-01T00:00:00.000Z  emergency  fire'
+is "one message" "$(tackle log recent forged | sed 1d)" '  2026-01-01T00:00:00.000Z  emergency  fire'
+tackle log drop forged --yes
 
 # Lines.
 printf 'a\nb\n\na' | tackle log write lines info - --json >"$home/json" || fail "lines"
@@ -32,11 +46,24 @@ is "in order" "$(messages <<<"$out")" '["info:a","info:b","info:a"]'
 ends 0 tackle log common lines --json
 is "common" "$(jq -c '.messages | map([.times, .severity, .message])' <<<"$out")" \
     '[[2,"info","a"],[1,"info","b"]]'
-is "other" "$(jq -c .other <<<"$out")" 0
+is "exact" "$(jq -c '[.bound, (.messages | map(.excess) | add)]' <<<"$out")" '[0,0]'
 ends 0 tackle log common lines info
 is "for people" "$(sed -n 2p <<<"$out" | tr -s ' ')" " 2 info a"
 ends 0 tackle log common lines --last --json
 is "last hour" "$(jq -c '.messages' <<<"$out")" '[]'
+ends 0 tackle log common lines --both --json
+is "both hours" "$(jq -c '.messages | map([.times, .message])' <<<"$out")" '[[2,"a"],[1,"b"]]'
+ends 0 tackle log common lines --sliding --json
+is "60 minutes" "$(jq -c '.messages | map([.times, .excess, .message])' <<<"$out")" \
+    '[[2,0,"a"],[1,0,"b"]]'
+ends 64 tackle log common lines --both --last
+ends 64 tackle log common lines --both --sliding
+seq 20 | sed 'p;p;s/.*/often/' | tackle log write full info - --distinct 5 || fail "a full table"
+ends 0 tackle log common full --json
+is "full" "$(jq -c '.messages[0].message, (.bound > 0), (.messages[0].times - .messages[0].excess <= 20),
+    (.messages[0].times >= 20)' <<<"$out" | tr '\n' ' ')" '"often" true true true '
+ends 0 tackle log common full
+has "$out" "counts are at most"
 
 # Syslog: the severity is in the priority, whatever the facility.
 printf '%s\n' '<11>user.err' '<0>kern.emerg' '<191>local7.debug' '<13>user.notice' 'none' \
@@ -83,7 +110,7 @@ kill $follower
 wait $follower 2>/dev/null
 
 ends 0 tackle log list --json
-is "list" "$(jq -c 'map(.name)' <<<"$out")" '["lines","long","many","missed","shop","sys","sys2","tail"]'
+is "list" "$(jq -c 'map(.name)' <<<"$out")" '["full","lines","long","many","missed","shop","sys","sys2","tail"]'
 ends 64 tackle log drop shop
 ends 0 tackle log drop shop --yes --json
 is "drop" "$(jq -c . <<<"$out")" '{"name":"shop","dropped":true}'

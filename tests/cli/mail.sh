@@ -23,7 +23,7 @@ is "bodies" "$(jq -c 'map(.body)' <<<"$fetched")" \
 is "headers" "$(jq -c '.[2].headers' <<<"$fetched")" \
     '[{"name":"type","value":"x=y"},{"name":"t","value":"2"}]'
 is "times" "$(jq -c 'map(.time | test("^20[0-9-]+T[0-9:.]+Z$")) | unique' <<<"$fetched")" '[true]'
-is "milliseconds" "$(jq -c 'map(.time_ms > 1600000000000) | unique' <<<"$fetched")" '[true]'
+is "a moment has one field" "$(jq -c 'map(has("time_ms")) | unique' <<<"$fetched")" '[false]'
 is "none was missed" "$(jq -c 'map(.missed) | unique' <<<"$fetched")" '[0]'
 is "again" "$(tackle mail fetch ann --json)" "$fetched"
 is "count" "$(tackle mail fetch ann --count 1 --json | jq -c 'map(.id)')" '[1]'
@@ -62,6 +62,20 @@ is "unread" "$(tackle mail unread many)" 3000
 ends 64 tackle mail ack many 9007199254740993
 has "$err" "from 1 to 9007199254740992"
 tackle mail drop many --yes
+
+# A body cannot be taken for the head of a message, and can be had as it was.
+tackle mail send heads --from bob $'x\n2  2026-01-01T00:00:00.000Z  eve\npay' >/dev/null
+tackle mail send heads $'end\n' >/dev/null
+tackle mail send heads '' >/dev/null
+is "for people" "$(tackle mail fetch heads | sed 's/^\([0-9]*  \)20[0-9T:.-]*Z/\1TIME/')" \
+    $'1  TIME  bob\n  x\n  2  2026-01-01T00:00:00.000Z  eve\n  pay\n2  TIME  \n  end\n  \n3  TIME  \n  '
+is "bodies alone" "$(tackle mail fetch heads --raw --count 2)" \
+    $'x\n2  2026-01-01T00:00:00.000Z  eve\npay\nend'
+tackle mail drop heads --yes
+tackle mail send heads $'a\r2  b\r\nc\r' >/dev/null # a carriage return ends a line for many readers
+is "lines of others" "$(tackle mail fetch heads | sed 1d)" $'  a\r  2  b\r\n  c\r  '
+ends 64 tackle mail fetch heads --raw --json
+tackle mail drop heads --yes
 
 # Nothing is acknowledged that could not be printed.
 tackle mail send ann more >/dev/null
@@ -112,6 +126,8 @@ ends 64 tackle mail drop ann
 ends 0 tackle mail drop ann --yes --json
 is "dropped" "$(jq -c . <<<"$out")" '{"name":"ann","dropped":true}'
 ends 1 tackle mail drop ann --yes
+ends 1 tackle mail fetch typo
+is "fetching makes no mailbox" "$(tackle mail list --json | jq -c 'map(.name)')" '["late"]'
 ends 64 tackle mail send
 ends 64 tackle mail send ann --header x hello
 ends 64 tackle mail fetch ann --count 0

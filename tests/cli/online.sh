@@ -15,13 +15,35 @@ ends 0 tackle online check visitors ann
 is "check" "$out" present
 ends 1 tackle online check visitors eve --json
 is "absent" "$(jq .present <<<"$out")" false
+ends 0 tackle online users visitors
+is "who" "$(sort <<<"$out")" $'ann\nbob'
+ends 0 tackle online users visitors --json --max 1
+is "who as JSON" "$(jq -c 'keys' <<<"$out")" '["user"]'
+ends 0 tackle online users visitors --days-ago 1
+is "nobody yesterday" "$out" ""
+ends 0 tackle online users nothing
+ends 64 tackle online users visitors --max 0
+ends 64 tackle online users visitors --days-ago 31
 ends 0 tackle online returning visitors --json
 is "returning" "$out" '{"returning": 0, "fresh": 2}'
+
+today=$(tackle online report visitors --json | jq -r '.days[0].day')
+ends 0 tackle online cohort visitors --first "$today" --json
+is "cohort" "$(jq -c '[.first, .users, .days]' <<<"$out")" "[\"$today\",2,[]]"
+ends 0 tackle online cohort visitors --first "$(date -u -d "$today - 2 days" +%F)" --json
+is "nobody" "$(jq -c '[.users, (.days | map([.users, .share]))]' <<<"$out")" '[0,[[0,null],[0,null]]]'
+ends 0 tackle online cohort visitors --first "$today"
+is "for people" "$(head -1 <<<"$out")" "2 users on $today"
+ends 64 tackle online cohort visitors
+ends 64 tackle online cohort visitors --first someday
+has "$err" "is not a day"
 
 seq 0 2999 | tackle online mark players --using bitmap --lines --json >"$home/out" || fail "mark --lines"
 is "lines" "$(jq .fresh <"$home/out")" 3000
 printf 'ann\r\n\nbob\r\n' | tackle online mark others --lines || fail "CRLF"
 ends 0 tackle online check others ann
+ends 0 tackle online users players
+is "numbers in order" "$out" "$(seq 0 2999)"
 ends 0 tackle online report players --json
 is "kind" "$(jq -r .kind <<<"$out")" bitmap
 is "users" "$(jq '.days[0].users' <<<"$out")" 3000
@@ -39,15 +61,18 @@ ends 0 tackle online mark estimate ann bob --json
 is "neither in JSON" "$(jq -c '[.marked, .fresh]' <<<"$out")" '[2,null]'
 ends 64 tackle online check estimate ann
 has "$err" "cannot tell"
+ends 64 tackle online users estimate
+has "$err" "cannot tell"
 ends 64 tackle online count estimate --days 2 --all
 ends 0 tackle online mark here ann --using heartbeat --window 1m
+is "who is here now" "$(tackle online users here)" ann
 ends 0 tackle online count here
 is "heartbeat" "$out" 1
 ends 0 tackle online report here --json
 is "a window, and no days" "$(jq -c '[.kind, .window_ms, .zone, .keep_days, .days[0].day]' <<<"$out")" \
     '["heartbeat",60000,null,null,"now"]'
 ends 0 tackle online report here
-has "$out" "a mark lasts 60 s"
+has "$out" "a mark lasts 60.0 s"
 for option in keep window max-id; do
     ends 64 tackle online mark new ann --$option 0
     has "$err" "must be more than 0"

@@ -108,6 +108,38 @@ static void bytes_become_a_string_or_base64(void **state)
     }
 }
 
+static void numbers_are_exact_for_their_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        double number;
+        const char *text;
+    } cases[] = {
+        {"spent", 123456.789012, "123456.789012"},
+        {"price", 0.25, "0.25"},
+        {"price", 3, "3.00"},
+        {"price", 1e-6, "0.000001"},
+        {"ecpm", 1234567.5, "1234567.50"},
+        {"bonus", -0.125, "-0.125"},
+        {"longitude", 113.2099, "113.2099000"},
+        {"longitude", 113.2101, "113.2101000"},
+        {"latitude", -0.1276, "-0.1276000"},
+        {"distance", 256012.4567, "256012.4567"},
+        {"click_rate", 1.0 / 3, "0.333333"},
+        {"mean", 1234567890.4, "1234567890"},
+        {"sum", 1234567.25, "1234567.25"},
+        {"max", 123456789.125, "123456789.125"},
+        {"weight", 0.1 + 0.2, "0.3"},
+        {"error_rate", 0.001, "0.001"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = cli_real_text(cases[i].key, cases[i].number);
+        assert_string_equal(text, cases[i].text);
+        free(text);
+    }
+}
+
 /* ---- What is only for terminals ------------------------------------------ */
 
 /* What fn() writes to a terminal. */
@@ -228,6 +260,7 @@ int main(void)
         cmocka_unit_test(width_counts_columns_not_bytes),
         cmocka_unit_test(tables_align_left_and_right_without_trailing_spaces),
         cmocka_unit_test(bytes_become_a_string_or_base64),
+        cmocka_unit_test(numbers_are_exact_for_their_kind),
         cmocka_unit_test(colour_needs_a_terminal_that_wants_it),
         cmocka_unit_test(results_are_tables_for_people_and_json_for_programs),
         cmocka_unit_test(progress_draws_over_itself_and_disappears),

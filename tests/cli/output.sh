@@ -91,6 +91,40 @@ is "exit code with a closed pipe" "$(cat "$home/code")" 70
 ends 70 bash -c '"$TACKLE" call SET x --stdin <&-'
 has "$err" "cannot read standard input"
 
+# ---- Terminals -------------------------------------------------------------------------------
+
+# DEL, U+009B, U+061C, U+200E, U+200F, U+2028, U+202E, U+2066 and a harmless ß, as bytes.
+unsafe=$'\x7f\xc2\x9b\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6\xc3\x9f'
+escaped='\u007f\u009b\u061c\u200e\u200f\u2028\u202e\u2066ß'
+# is_safe WHAT TEXT: has none of them.
+is_safe() {
+    ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]' <<<"$2" ||
+        fail "$1 would upset a terminal: $(od -An -c <<<"$2")"
+}
+# JSON is escaped wherever it goes, and means the same.
+is "unsafe as JSON" "$(tackle call ECHO "$unsafe" --json)" "\"$escaped\""
+is "read again" "$(tackle call ECHO "$unsafe" --json | jq -r .)" "$unsafe"
+is "for programs it is what it was" "$(tackle call ECHO "$unsafe")" "$unsafe"
+is_safe "call --readable" "$(tackle call ECHO "$unsafe" --readable)"
+is_safe "an error in an array" \
+    "$(tackle call --readable EVAL "return {redis.error_reply(ARGV[1])}" 0 "$unsafe")"
+tackle search create unsafe --field title:text >/dev/null
+tackle search add unsafe "id$unsafe" "a word $unsafe" --set "title=x$unsafe" >/dev/null || fail "add"
+is_safe "search get" "$(tackle search get unsafe "id$unsafe")"
+is_safe "search query" "$(tackle search query unsafe word --show text --json)"
+tackle config set service "unsafe" "{\"text\":\"$unsafe\"}" >/dev/null || fail "config set"
+is_safe "config get --json" "$(tackle config get service unsafe --json)"
+is "config keeps it" "$(tackle config get service unsafe --json | jq -r .value.text)" "$unsafe"
+for json in "" --json; do
+    is_safe "an unknown option" "$(tackle call "--$unsafe" $json 2>&1)"
+    is_safe "an unknown verb" "$(tackle "x$unsafe" $json 2>&1)"
+    is_safe "an error of the server" "$(tackle call $json EVAL 'return redis.error_reply(ARGV[1])' 0 "$unsafe" 2>&1)"
+    is_safe "a busy lock" "$(tackle lock run "l$unsafe" --label "$unsafe" -- \
+        tackle lock acquire "l$unsafe" $json 2>&1)"
+    is_safe "a command that is not there" "$(tackle lock run l $json -- "/nowhere$unsafe" 2>&1)"
+    is_safe "a table" "$(tackle lock run "l$unsafe" --label "$unsafe" -- tackle lock list $json 2>&1)"
+done
+
 # ---- Colour ----------------------------------------------------------------------------------
 
 lacks "$(tackle help)" $'\033'
@@ -105,6 +139,12 @@ if command -v script >/dev/null; then
     # What would upset a terminal is escaped there, and nowhere else.
     tackle blist push raw $'\e[31m\x01\n' $'\e[31m\x01\n' >/dev/null
     is "an item on a terminal" "$(on_terminal "$TACKLE blist pop raw")" '\x1b[31m\x01\n'
+    for verb in "call ECHO" "search get unsafe id" "config get service unsafe" "scan --match" "queue peek"; do
+        is_safe "$verb on a terminal" "$(NO_COLOR=1 on_terminal "$TACKLE $verb$unsafe")"
+    done
+    tackle blist push unsafe "$unsafe" >/dev/null
+    is_safe "such an item on a terminal" "$(on_terminal "$TACKLE blist pop unsafe")"
+    is_safe "what a query finds" "$(NO_COLOR=1 on_terminal "$TACKLE search query unsafe word --show text,title")"
     is "an item" "$(tackle blist pop raw)" $'\e[31m\x01'
     id=$(tackle queue push raw x --result-for 1h)
     tackle queue work raw --once --result -- printf 'a\033[31m\nb\n'

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle queue`: pushing, looking, operating, schedules. Working is in queue_work.sh, by hand queue_by_hand.sh.
+#
+# ctest: cost 40
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server
@@ -81,7 +83,7 @@ json push options soon --priority=-1000 --meta 'a "note"' --group customer --uni
 id=$(jq -r '.ids[0]' <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"
-yields 'keys_unsorted' '["id","state","payload","priority","attempt","retries","pushed_at","due_at","meta","group","unique","error","progress"]'
+yields 'keys_unsorted' '["id","state","payload","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","due_at","until","since"]'
 yields '[.state, .priority, .attempt, .retries, .due_at, .meta, .group, .unique, .error]' \
     '["ready",-1000,0,3,null,"a \"note\"","customer","key",null]'
 yields "(.pushed_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
@@ -92,6 +94,10 @@ ends 1 tackle queue show options 0000000000000
 has "$err" "no such job"
 
 json push later a --delay 1h
+for at in "in 10m" "tomorrow 14:00" "$(date -d '+10 min' +%H:%M)" "$(date -d '-10 min' +%H:%M)"; do
+    id=$(tackle queue push soon x --at "$at")
+    is "a job at $at is" "$(tackle queue show soon "$id" --json | jq -r .state)" delayed
+done
 json push later b --at 2050-01-01T00:00Z
 json push later c --at "@2524608000.5"
 is "not ready" "$(stat_of later '[.ready, .delayed]')" "[0,3]"
@@ -99,7 +105,7 @@ ends 0 tackle queue peek later --state delayed --json
 yields '[.[] | .state]' '["delayed","delayed","delayed"]'
 yields '[.[1, 2].due_at]' '["2050-01-01T00:00:00.000Z","2050-01-01T00:00:00.500Z"]'
 ends 0 env TZ=UTC tackle queue peek later --state delayed
-has "$out" "2050-01-01 00:00:00"
+has "$out" "2050-01-01T00:00:00.000Z"
 ends 0 tackle queue push past e --at 1999-01-01
 ends 0 tackle queue claim past
 ends 0 tackle queue push soon e --delay 50ms
@@ -220,6 +226,7 @@ is "all dead" "$(stat_of dead '[.ready, .dead, .done]')" "[0,3,0]"
 json dead dead
 yields '[.[].payload]' '["c","b","a"]'
 yields '.[2] | [.state, .error, .attempt]' '["dead","exit code 65: cannot do a",1]'
+yields '.[2] | [.due_at, .until, (.since | test("^20[0-9-]+T[0-9:.]+Z$"))]' '[null,null,true]'
 ends 0 tackle queue dead dead
 has "$out" "cannot do a"
 json dead dead --max 1 --skip 1
@@ -352,7 +359,7 @@ yields '[.[] | select(.name == "two\nlines" or .name == "a#1")] | length' 2
 
 long=$(printf '%0100d' 0)
 for wrong in "push" "push ''" "push q --priority 1001" "push q --priority high" "push q --delay soon" \
-    "push q x --delay 1s --at 12:00" "push q x --at yesterday" "push q x --retries -1" \
+    "push q x --delay 1s --at 12:00" "push q x --at someday" "push q x --retries -1" \
     "push q x --backoff 0" "push q x --unique ''" "push q x --until started" \
     "push q x --unique k --until never" "push q x --unique k --until started --unique-for 1s" \
     "push q x --unique k --unique-payload" "push q x --lines" "push q --lines --then x" \
@@ -375,7 +382,7 @@ done
 
 # ---- Servers that cannot be had -------------------------------------------------------------------
 
-for verb in "push q x" "work q -- touch $home/ran" "claim q" "claim q --wait 1s" "ack q 0000000000000 0000000000000000" \
+for verb in "push q x" "work q -- touch $home/ran" "claim q" "claim q --wait 1s" "ack q 0000000000000 00000000000000000000000000000000" \
     "stats q" "list" "peek q" "show q 0000000000000" "dead q" "retry q --all" "cancel q 0000000000000" \
     "pause q" "resume q" "drain q" "drop q --yes" "limit q" "limit q --rate 5/s" \
     "result q 0000000000000" "schedules q" "schedule q i --every 1m x"; do

@@ -22,10 +22,10 @@ yields 'keys_unsorted' \
 yields '[.queue, .payload, .priority, .attempt, .retries, .time_limit_ms, .lease_ms, .meta, .group]' \
     '["mails","alice",5,1,4,3000,3600000,"note","g"]'
 is "its id" "$id" "$pushed"
-[[ $token =~ ^[0-9a-f]{16}$ ]] || fail "token: $token"
+[[ $token =~ ^[0-9a-f]{32}$ ]] || fail "token: $token"
 is "active" "$(stat_of mails '[.ready, .active]')" "[0,1]"
 ends 0 tackle queue peek mails --state active --json
-yields '.[0] | [.id, .state, .attempt, .due_at > "2026"]' "[\"$id\",\"active\",0,true]"
+yields '.[0] | [.id, .state, .attempt, .until > "2026"]' "[\"$id\",\"active\",0,true]"
 ends 1 tackle queue claim mails
 is "none" "$err" "tackle: queue claim: no job"
 is "nothing on stdout" "$out" ""
@@ -85,7 +85,7 @@ is "done" "$(stat_of ack '[.ready, .active, .done]')" "[0,0,1]"
 ends 1 tackle queue ack ack "$id" "$token"
 has "$err" "not valid"
 pop_one ack payload
-ends 1 tackle queue ack ack "$id" 0000000000000000
+ends 1 tackle queue ack ack "$id" 00000000000000000000000000000000
 ends 0 tackle queue ack ack "$id" "$token"
 is "silent" "$out$err" ""
 
@@ -125,8 +125,8 @@ pop_one extend payload
 ends 0 tackle queue renew extend "$id" "$token" --lease 2h --progress '50 %' --json
 yields . "{\"id\":\"$id\",\"lease_ms\":7200000}"
 ends 0 tackle queue show extend "$id" --json
-yields "[.progress, (.due_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) > 5000]" '["50 %",true]'
-ends 1 tackle queue renew extend "$id" ffffffffffffffff
+yields "[.progress, (.until | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) > 5000]" '["50 %",true]'
+ends 1 tackle queue renew extend "$id" ffffffffffffffffffffffffffffffff
 
 # A lease that ends: the job comes back to the front, and the old token is refused.
 tackle queue push lease first second >/dev/null

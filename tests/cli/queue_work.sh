@@ -63,9 +63,15 @@ has "$(tackle queue dead traces --json)" 'exit code 1: Traceback'
 id=$(tackle queue push broken x)
 tackle queue push broken y >/dev/null
 tackle call HSET "tackle:queue:{broken}:jobs" "$id" garbage >/dev/null
-ends 0 tackle queue work broken --drain -- cat
+ends 1 tackle queue work broken --drain -- cat
 is "the other is done" "$out" y
+has "$err" "$id: the record is damaged, it went to the dead letters"
 is "its state" "$(stat_of broken '[.ready, .active, .dead]')" "[0,0,1]"
+id=$(tackle queue push broken x)
+tackle call HSET "tackle:queue:{broken}:jobs" "$id" garbage >/dev/null
+ends 1 tackle queue work broken --drain --json -- cat
+is "its end as JSON" "$(jq -c '[.id, .queue, .attempt, .outcome, .exit, .reason]' <<<"$out")" \
+    "[\"$id\",\"broken\",null,\"dead\",null,\"the record is damaged\"]"
 
 id=$(tackle queue push "my mails" x --priority -7 --group g --meta "a 'note'" --retries 2)
 ends 0 env TACKLE_META=old TACKLE_ERROR=old TACKLE_X=kept tackle queue work "my mails" --once -- sh -c \

@@ -40,6 +40,25 @@ ends 0 tackle session rename kettle pot
 ends 1 tackle session unrank kettle
 ends 0 tackle session unrank pot
 
+# Views without a session, and the half-life that the first view fixes.
+ends 0 tackle session view cup cup pan --store views --half-life 1h --json
+is "views" "$out" '{"viewed": 3}'
+ends 0 tackle session view cup --store views
+ends 64 tackle session view cup --store views --half-life 2h
+has "$err" "the ranking has a half-life of 3600000 ms, not 7200000"
+ends 64 tackle session view cup --store views --half-life 0
+ends 0 tackle session top --store views --json
+is "top" "$(jq -c 'map([.item, (.views + 0.5 | floor), .excess == 0])' <<<"$out")" '[["cup",3,true],["pan",1,true]]'
+ends 64 tackle session unrank --store views
+ends 64 tackle session unrank --all --store views
+ends 64 tackle session unrank cup --all --yes --store views
+ends 0 tackle session unrank --all --yes --store views --json
+ends 1 tackle session unrank --all --yes --store views
+ends 0 tackle session view cup --store views --half-life 0
+ends 0 tackle session top --store views
+has "$out" "cup"
+ends 0 tackle session drop --store views --yes
+
 ends 0 tackle session list bob --json
 is "list" "$(jq length <<<"$out")" 1
 lacks "$out" "$bob"

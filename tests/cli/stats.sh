@@ -66,12 +66,17 @@ is "timed" "$(jq .count <<<"$out")" 2
 ends 0 tackle stats slowest --json
 if [ "$(jq .count <<<"$out")" = 3 ]; then # else the hour has just changed
     is "slowest" "$(jq -c '.contexts | map(.context)' <<<"$out")" '["slow","job"]'
+    is "details" "$(jq -c '.contexts | map([.count, .p99 > 0])' <<<"$out")" '[[1,true],[2,true]]'
     ends 0 tackle stats slowest --count 1
-    is "for people" "$(tail -1 <<<"$out" | awk '{ print $2 }')" slow
+    is "for people" "$(tail -1 <<<"$out" | awk '{ print $2, $4 }')" "1 slow"
 fi
 ends 0 tackle stats time slow -- true
 ends 0 tackle log common slow:time --json
 has "$out" '"slow"'
+ends 0 tackle stats contexts --json
+is "contexts" "$(jq -c 'map(.context)' <<<"$out")" '["job","slow"]'
+ends 0 tackle stats contexts none --json
+is "no contexts" "$out" "[]"
 ends 0 tackle stats slowest --type none --json
 is "nothing" "$(jq -c '[.mean, .contexts]' <<<"$out")" '[null,[]]'
 ends 64 tackle stats slowest --count -1

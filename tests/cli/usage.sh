@@ -96,3 +96,37 @@ while read -r component verb; do
     done
 done < <(every_verb)
 [ "$lasting" -gt 30 ] || fail "only $lasting options that last were found"
+
+# ---- The words of the library become those of the command -----------------------------------------
+
+# says LINE TEXT: wrong usage, which is told so.
+says() {
+    eval "ends 64 tackle $1"
+    has "$err" "$2"
+}
+export TACKLE_URL=embedded:$home/words?durability=none
+says "lock acquire a --lease 20000d" "lock acquire: --lease is 20000.0 days, must be from 1 ms to 3660.0 days"
+says "redlock acquire a --nodes $TACKLE_URL --lease 1ms" "--lease is 1 ms, must be from 10 ms to 3660.0 days"
+says "redlock acquire a --nodes $TACKLE_URL --node-timeout 20000d" "--node-timeout is 20000.0 days"
+says "counter series a --from now --to @5" "--from is after --to"
+says "session list a --count 99999" "--count is 99999, must be from 1 to 1000"
+says "--timeout 20000d ping" "--timeout is 20000.0 days"
+ends 64 tackle lock acquire a --lease 20000d --json
+has "$err" '"message": "--lease is 20000.0 days'
+
+# ---- An empty name is wrong usage, whatever the verb ----------------------------------------------
+
+while read -r component verb; do
+    read -ra words <<<"$(tackle help "$component" $verb | sed -n "s/^Usage: tackle $component $verb *\(\[OPTION...\]\)\? *//p")"
+    [[ ${words[0]-} =~ ^(NAME|NAME\.\.\.|INDEX|BOOK|SET|TABLE|KIND|USER|MEMBER)$ ]] || continue
+    line=("$component" $verb "")
+    for word in "${words[@]:1}"; do
+        case $word in
+        --) line+=(--) ;;
+        COMMAND) line+=(true) ;;
+        \[*) ;;
+        *) line+=(1) ;;
+        esac
+    done
+    ends 64 tackle "${line[@]}"
+done < <(every_verb)

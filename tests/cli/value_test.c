@@ -157,40 +157,122 @@ static void a_choice_is_one_whole_word_of_the_list(void **state)
     assert_non_null(cli_parse_choice("None", "none|always"));
 }
 
+#define DAY_MS 86400000LL
+
+static const char *parse_next(const char *text, int64_t *ms)
+{
+    return cli_parse_time(text, CLI_NEXT, ms);
+}
+
+static const char *parse_last(const char *text, int64_t *ms)
+{
+    return cli_parse_time(text, CLI_LAST, ms);
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void times_are_unix_time_in_milliseconds(void **state)
 {
     (void)state;
     setenv("TZ", "Europe/Berlin", 1);
-    accepts(cli_parse_time, (const good[]){
-                                {"2030-01-31T12:00:00Z", 1896091200000},
-                                {"2030-01-31T12:00:00.25Z", 1896091200250},
-                                {"2030-01-31 12:00Z", 1896091200000},
-                                {"2030-01-31T12:00+02:00", 1896084000000},
-                                {"2030-01-31T12:00-02:30", 1896100200000},
-                                {"2030-01-31T12:00", 1896087600000},
-                                {"2030-07-31T12:00", 1911722400000},
-                                {"2030-01-31", 1896044400000},
-                                {"1970-01-01T00:00Z", 0},
-                                {"@1893456000", 1893456000000},
-                                {"@1893456000.5", 1893456000500},
-                                {NULL, 0},
-                            });
+    accepts(parse_next, (const good[]){
+                            {"2030-01-31T12:00:00Z", 1896091200000},
+                            {"2030-01-31T12:00:00.25Z", 1896091200250},
+                            {"2030-01-31 12:00Z", 1896091200000},
+                            {"2030-01-31t12:00:00z", 1896091200000},
+                            {"2030-01-31 12:00:00.250 +02:00", 1896084000250},
+                            {"2030-01-31Z", 1896048000000},
+                            {"2030-01-31T12:00+02:00", 1896084000000},
+                            {"2030-01-31T12:00-02:30", 1896100200000},
+                            {"2030-01-31T12:00", 1896087600000},
+                            {"2030-07-31T12:00", 1911722400000},
+                            {"2030-01-31", 1896044400000},
+                            {"1970-01-01T00:00Z", 0},
+                            {"@1893456000", 1893456000000},
+                            {"@1893456000.5", 1893456000500},
+                            {NULL, 0},
+                        });
     unsetenv("TZ");
 }
 
-static void a_bare_time_is_the_next_one(void **state)
+/* Asserts that the clock shows this at the moment `ms`, in UTC. */
+static void assert_clock(int64_t ms, int hour, int minute)
+{
+    assert_int_equal(ms / 3600000 % 24, hour);
+    assert_int_equal(ms / 60000 % 60, minute);
+    assert_int_equal(ms % 60000, 0);
+}
+
+static void a_bare_time_is_the_next_one_or_the_last_one(void **state)
 {
     (void)state;
     setenv("TZ", "UTC", 1);
     for (int hour = 0; hour < 24; hour++) {
-        char *text = test_format("%02d:30", hour);
-        int64_t ms = 0, now_ms = (int64_t)time(NULL) * 1000;
-        assert_null(cli_parse_time(text, &ms));
-        assert_true(ms > now_ms && ms <= now_ms + 25 * 3600000LL);
-        assert_int_equal(ms / 60000 % 60, 30);
+        char *text = test_format("%02d:30", hour), *there = test_format("%02d:30+05:00", hour);
+        int64_t next = 0, last = 0, before = wall_ms();
+        assert_null(parse_next(text, &next));
+        assert_null(parse_last(text, &last));
+        int64_t after = wall_ms();
+        assert_clock(next, hour, 30);
+        assert_clock(last, hour, 30);
+        assert_true(next > before && next <= after + DAY_MS);
+        assert_true(last > before - DAY_MS && last <= after);
+        assert_null(parse_next(there, &next));
+        assert_null(parse_last(there, &last));
+        assert_clock(next, (hour + 19) % 24, 30);
+        assert_clock(last, (hour + 19) % 24, 30);
+        assert_true(next > before && next <= wall_ms() + DAY_MS);
+        assert_true(last > before - DAY_MS && last <= wall_ms());
+        free(there);
         free(text);
     }
     unsetenv("TZ");
+}
+
+static void days_have_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"yesterday", "today", "tomorrow"};
+    setenv("TZ", "UTC", 1);
+    for (int i = 0; i < 3; i++) {
+        char *at_two = test_format("%s 14:00", names[i]),
+             *there = test_format("%s 01:00Z", names[i]);
+        int64_t begin = 0, clock = 0, with_zone = 0, today;
+        do { /* until all was asked on one day */
+            today = wall_ms() / DAY_MS;
+            assert_null(parse_last(names[i], &begin));
+            assert_null(parse_next(at_two, &clock));
+            assert_null(parse_last(there, &with_zone));
+        } while (wall_ms() / DAY_MS != today);
+        assert_int_equal(begin, (today + i - 1) * DAY_MS);
+        assert_int_equal(clock, begin + 14 * 3600000LL);
+        assert_int_equal(with_zone, begin + 3600000LL);
+        free(there);
+        free(at_two);
+    }
+    unsetenv("TZ");
+}
+
+static void a_moment_may_be_so_far_from_now(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t distance_ms;
+    } cases[] = {{"now", 0}, {"10m ago", -600000}, {"1h30m ago", -5400000}, {"in 2d", 2 * DAY_MS}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t next = 0, last = 0, before = wall_ms();
+        assert_null(parse_next(cases[i].text, &next));
+        assert_null(parse_last(cases[i].text, &last));
+        int64_t after = wall_ms();
+        assert_true(next >= before + cases[i].distance_ms && next <= after + cases[i].distance_ms);
+        assert_true(last >= before + cases[i].distance_ms && last <= after + cases[i].distance_ms);
+    }
 }
 
 static void rates_are_so_many_in_that_time(void **state)
@@ -213,28 +295,39 @@ static void rates_are_so_many_in_that_time(void **state)
 static void times_that_mean_nothing_are_refused(void **state)
 {
     (void)state;
-    refuses(cli_parse_time, (const bad[]){
-                                {"", "not a time"},
-                                {"now", "not a time"},
-                                {"12", "not a time"},
-                                {"1893456000", "not a time"},
-                                {"25:00", "not a time"},
-                                {"12:60", "not a time"},
-                                {"12:00x", "not a time"},
-                                {"2030-13-01", "not a time"},
-                                {"2030-02-30", "no such day"},
-                                {"2029-02-29T12:00Z", "no such day"},
-                                {"2030-01-31T", "not a time"},
-                                {"2030-01-31T12:00+2", "not a time"},
-                                {"2030-01-31T12:00+25:00", "not a time"},
-                                {"2030-01-31T12:00+01:60", "not a time"},
-                                {"2030-01-31T12:00+-1:05", "not a time"},
-                                {"2030-01-31T12:00Zulu", "not a time"},
-                                {"@", "not a number"},
-                                {"@-1", "negative"},
-                                {"@5s", "not a time"},
-                                {NULL, NULL},
-                            });
+    refuses(parse_next, (const bad[]){
+                            {"", "not a time"},
+                            {"12:00 13:00", "not a time"},
+                            {"yesterdays", "not a time"},
+                            {"yesterday 25:00", "not a time"},
+                            {"yesterday 2030-01-31", "not a time"},
+                            {"10m", "not a time"},
+                            {"ago", "not a time"},
+                            {" ago", "not a time"},
+                            {"10 minutes ago", "unknown unit"},
+                            {"in", "not a time"},
+                            {"in 10x", "unknown unit"},
+                            {"in -10m", "negative"},
+                            {"2030-01-31 +02:00x", "not a time"},
+                            {"12", "not a time"},
+                            {"1893456000", "not a time"},
+                            {"25:00", "not a time"},
+                            {"12:60", "not a time"},
+                            {"12:00x", "not a time"},
+                            {"2030-13-01", "not a time"},
+                            {"2030-02-30", "no such day"},
+                            {"2029-02-29T12:00Z", "no such day"},
+                            {"2030-01-31T", "not a time"},
+                            {"2030-01-31T12:00+2", "not a time"},
+                            {"2030-01-31T12:00+25:00", "not a time"},
+                            {"2030-01-31T12:00+01:60", "not a time"},
+                            {"2030-01-31T12:00+-1:05", "not a time"},
+                            {"2030-01-31T12:00Zulu", "not a time"},
+                            {"@", "not a number"},
+                            {"@-1", "negative"},
+                            {"@5s", "not a time"},
+                            {NULL, NULL},
+                        });
 }
 
 int main(void)
@@ -247,7 +340,9 @@ int main(void)
         cmocka_unit_test(a_choice_is_one_whole_word_of_the_list),
         cmocka_unit_test(rates_are_so_many_in_that_time),
         cmocka_unit_test(times_are_unix_time_in_milliseconds),
-        cmocka_unit_test(a_bare_time_is_the_next_one),
+        cmocka_unit_test(a_bare_time_is_the_next_one_or_the_last_one),
+        cmocka_unit_test(days_have_names),
+        cmocka_unit_test(a_moment_may_be_so_far_from_now),
         cmocka_unit_test(times_that_mean_nothing_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 #
 # The Debian packages: unpacked together into an empty folder they give a command that runs, a
 # library that programs link with, and the manual; and they name what they need.
+#
+# ctest: cost 30
 set -euo pipefail
 
 if ! command -v dpkg-shlibdeps >/dev/null || ! command -v file >/dev/null; then

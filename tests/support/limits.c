@@ -42,7 +42,7 @@ tkl_limit_answer limit_look(tkl_limit *limit, const char *key)
 
 int64_t scripts_run(fixture *f)
 {
-    return server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+    return server_functions(f->server);
 }
 
 tkl_limit_slice *open_slice(tkl_limit *limit)

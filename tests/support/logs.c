@@ -38,7 +38,7 @@ tkl_log_counts *common(tkl_log *log, tkl_log_severity severity, tkl_hour hour)
 int64_t total(tkl_log *log, tkl_hour hour)
 {
     tkl_log_counts *counts = common(log, TKL_LOG_ANY, hour);
-    int64_t sum = counts->other;
+    int64_t sum = 0;
     for (size_t i = 0; i < counts->count; i++)
         sum += counts->items[i].times;
     tkl_log_counts_free(counts);

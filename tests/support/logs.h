@@ -22,7 +22,8 @@ char *recent(tkl_log *log, tkl_log_severity severity, size_t max);
     } while (0)
 
 tkl_log_counts *common(tkl_log *log, tkl_log_severity severity, tkl_hour hour);
-/* How often messages were counted in the hour, those without a place included. */
+/* How often messages were counted in the hour: a message that loses its place leaves its count to
+ * the one that takes it. */
 int64_t total(tkl_log *log, tkl_hour hour);
 
 #endif

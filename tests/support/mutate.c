@@ -37,6 +37,7 @@ static const char *const replies[] = {
     "-MOVED 99999 x\r\n",
     "-ASK 0 :0\r\n",
     "-NOSCRIPT no\r\n",
+    "-ERR Function not found\r\n",
     "-LOADING not yet\r\n",
     "*1\r\n$-1\r\n",
     "*1\r\n*0\r\n",

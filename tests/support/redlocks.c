@@ -32,7 +32,7 @@ int world_fresh(void **state)
             server_restart(w->servers[i]);
         server_thaw(w->servers[i]);
         server_do(w->servers[i], "FLUSHALL");
-        server_do(w->servers[i], "SCRIPT FLUSH");
+        server_do(w->servers[i], "FUNCTION FLUSH SYNC");
         w->clients[i] = test_open(w->servers[i]->url, NULL);
     }
     return 0;

@@ -384,6 +384,11 @@ int64_t server_calls(server *s, const char *command)
     return number;
 }
 
+int64_t server_functions(server *s)
+{
+    return server_calls(s, "fcall") + server_calls(s, "fcall_ro");
+}
+
 int64_t server_commands(server *s)
 {
     int64_t total = server_info(s, "total_commands_processed");

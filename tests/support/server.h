@@ -73,6 +73,8 @@ void server_do(server *s, const char *format, ...);
 int64_t server_info(server *s, const char *field);
 /* How often a command was executed: "get", "client|setname". */
 int64_t server_calls(server *s, const char *command);
+/* The same for calls of functions. */
+int64_t server_functions(server *s);
 /* Commands executed in all, other than by the functions here: an idle program leaves it alone. */
 int64_t server_commands(server *s);
 /* Connections with this CLIENT SETNAME name; NULL: all but the fixture's. */

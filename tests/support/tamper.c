@@ -127,11 +127,25 @@ void tamper_move_last(server *s, const char *of, const char *host)
 
 void tamper_add_dead(server *s, const char *of, int count)
 {
-    server_do(s, "EVAL %s 1 " LINE " %d",
-              "for i = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], "
+    server_do(s, "EVAL %s 2 " STATE " " LINE " %d",
+              "for i = 1, ARGV[1] do redis.call('RPUSH', KEYS[2], "
               "string.format('%032d', i) .. ' x 1000000 ab host/1/ gone') end "
-              "redis.call('PEXPIRE', KEYS[1], 60000)",
-              of, count);
+              "redis.call('PEXPIRE', KEYS[2], 60000) redis.call('HSET', KEYS[1], 'waiting', 1)",
+              of, of, count);
+}
+
+void tamper_call_all(server *s, const char *of)
+{
+    server_do(s, "SPUBLISH tackle:%s:all look", of);
+}
+
+void tamper_add_listener(server *s, const char *of, const char *channel)
+{
+    server_do(
+        s, "EVAL %s 2 " STATE " " LINE " %s",
+        "redis.call('RPUSH', KEYS[2], string.rep('f', 32) .. ' x 1000000 ab host/1/ ' .. ARGV[1]) "
+        "redis.call('PEXPIRE', KEYS[2], 60000) redis.call('HSET', KEYS[1], 'waiting', 1)",
+        of, of, channel);
 }
 
 void tamper_send_old_grant(server *s, const char *of)

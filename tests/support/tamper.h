@@ -54,6 +54,11 @@ void tamper_move_last(server *s, const char *of, const char *host);
 /* So many more, of a process that is gone. */
 void tamper_add_dead(server *s, const char *of, int count);
 
+/* Sends a message to all: waiters look, and holders that listen renew. */
+void tamper_call_all(server *s, const char *of);
+/* Adds a waiter that listens to that channel, on any server. */
+void tamper_add_listener(server *s, const char *of, const char *channel);
+
 /* Tells the first waiter that its turn came, long ago. */
 void tamper_send_old_grant(server *s, const char *of);
 

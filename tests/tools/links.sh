@@ -24,7 +24,7 @@ anchors() {
         sed -E "s/[^a-z0-9 _-]//g; s/ /-/g"
 }
 
-for page in README.md SECURITY.md CHANGELOG.md docs/*.md; do
+for page in README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md; do
     while read -r target; do
         file=${target%%#*} anchor=
         [[ $target == *#* ]] && anchor=${target#*#}

@@ -3,15 +3,20 @@
 #
 # The C snippets of the pages, and the examples at the top of public headers, compile without
 # warnings when pasted. They need not check results or use each variable: they are short. Examples
-# may call functions of the reader's own program.
+# may call functions of the reader's own program. Those of headers are run as well: no function of
+# the library may fail in them.
 #
 # A snippet that defines a function stands at file level. Any other stands inside a function that
 # has an open `tkl_client *client`. Errors name the page and line of the snippet.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'stop_server; rm -rf "$dir"' EXIT
 failures=0
+
+stop_server() {
+    [ ! -d "$dir/server" ] || "$TACKLE" --url "embedded:$dir/server" server stop >"$dir/stopped" 2>&1
+}
 
 # Snippets of a page: blocks that are marked ```c.
 page_snippets() {
@@ -87,3 +92,72 @@ done
 [ "$count" -ge 30 ] || { echo "only $count snippets found"; exit 1; }
 [ "$failures" = 0 ] || { echo "$failures of $count snippets do not compile"; exit 1; }
 echo "snippets: $count compile"
+
+# ---- Running the examples of headers ----------------------------------------------------------
+
+# The library of a sanitizer build cannot be linked with an ordinary program.
+[ -z "${TACKLE_SANITIZE:-}" ] || exit 0
+
+# Not run: examples that need servers, files or signals of their own, or have no client.
+needs_more() {
+    [[ $1 =~ ^(client|files|redlock|worker)$ ]]
+}
+
+# Lets each call of a function that returns a code be looked at.
+checks() {
+    cat <<'EOF'
+static int failures;
+static int checked(const char *name, int code)
+{
+    if (code < 0) {
+        fprintf(stderr, "%s: %s: %s\n", name, tkl_codename(code), tkl_errmsg());
+        failures++;
+    }
+    return code;
+}
+EOF
+    grep -ohE '^TKL_API int tkl_[a-z_0-9]+' include/tackle/*.h | cut -d' ' -f3 |
+        sed 's/.*/#define &(...) checked("&", (&)(__VA_ARGS__))/'
+}
+
+# Functions of the reader's program, which the example calls: they do nothing, and succeed.
+stubs() {
+    grep -oE 'implicit declaration of function .[a-z_]+' "$dir/said" | grep -oE '[a-z_]+$' | sort -u |
+        sed 's/.*/int &() { return 1; }/'
+}
+
+# program EXAMPLE: makes $dir/program of it.
+program() {
+    compiles "$1" || return 1
+    stubs >"$dir/stubs.c"
+    wrap "$1" | awk -v checks="$dir/checks" '
+        !done && /^int snippet|^#line/ { while ((getline line < checks) > 0) print line; done = 1 }
+        { print }' >"$dir/program.c"
+    cat >>"$dir/program.c" <<'EOF'
+int main(int argc, char **argv)
+{
+    tkl_client *client = NULL;
+    if (argc == 2 && tkl_open(argv[1], NULL, &client) == TKL_OK)
+        snippet(client);
+    fflush(stdout);
+    _exit(failures > 0 || client == NULL); /* examples close little */
+}
+EOF
+    ${CC:-cc} -std=gnu11 -w -Wno-error=implicit-function-declaration -Iinclude \
+        -I"$TACKLE_BUILD/include" -o "$dir/program" "$dir/program.c" "$dir/stubs.c" \
+        -L"$TACKLE_BUILD" -ltackle -Wl,-rpath,"$TACKLE_BUILD"
+}
+
+checks >"$dir/checks"
+ran=0
+for example in "$dir"/*-header.c; do
+    name=$(basename "$example" -header.c)
+    needs_more "$name" && continue
+    ran=$((ran + 1))
+    program "$example" && timeout 60 "$dir/program" "embedded:$dir/server" >"$dir/out" && continue
+    echo "include/tackle/$name.h: the example does not run"
+    failures=$((failures + 1))
+done
+[ "$ran" -ge 25 ] || { echo "only $ran examples found"; exit 1; }
+[ "$failures" = 0 ] || exit 1
+echo "examples of headers: $ran run"
