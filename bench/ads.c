@@ -162,7 +162,7 @@ static double target_us(set *s)
     bench_shelf *shelf = fill(s);
     tkl_ads *ads;
     check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &ads));
-    double us = shelf_us(shelf, "evalsha", NULL, target_step, ads);
+    double us = shelf_us(shelf, "fcall", NULL, target_step, ads);
     tkl_ads_close(ads);
     return us;
 }
@@ -207,7 +207,7 @@ static double click_us(const bench_run *run)
         snprintf(click_targets[i], sizeof click_targets[i], TKL_FMT, TKL_ARG(choice->target));
         tkl_ads_choice_free(choice);
     }
-    double us = shelf_us(shelf, "evalsha", NULL, click_step, ads);
+    double us = shelf_us(shelf, "fcall", NULL, click_step, ads);
     tkl_ads_close(ads);
     return us;
 }

@@ -46,6 +46,11 @@ void bare_pipeline(redisContext *c, int count, int argc, const char *const *argv
     }
 }
 
+void bare_load_library(redisContext *c, const char *source)
+{
+    bare_call(c, 4, (const char *[]){"FUNCTION", "LOAD", "REPLACE", source});
+}
+
 void bare_load(const bench_run *run, const char *source, char sha1[BARE_SHA1_SIZE])
 {
     redisContext *c = bare_connect(run->socket);

@@ -24,6 +24,8 @@ void bare_pipeline(redisContext *c, int count, int argc, const char *const *argv
 
 /* Teaches the server a script, and says its SHA1. */
 #define BARE_SHA1_SIZE 48
+/* Loads a library of functions, in place of the same one. */
+void bare_load_library(redisContext *c, const char *source);
 void bare_load(const bench_run *run, const char *source, char sha1[BARE_SHA1_SIZE]);
 
 /* What a contender is made of. */

@@ -127,6 +127,7 @@ typedef struct bench_sample {
     X(service_bench)        \
     X(suggest_bench)        \
     X(ads_bench)            \
+    X(revenue_bench)        \
     X(search_bench)
 
 #define BENCH_DECLARE(component) extern const bench_component component;

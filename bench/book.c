@@ -242,7 +242,7 @@ static double find_us(const bench_run *run, shelf_step *step)
     bench_shelf *shelf = with_parts(run, &each);
     tkl_book *book;
     check(tkl_book_open(shelf->client, tkl_str("parts"), NULL, &book));
-    double us = shelf_us(shelf, "evalsha", NULL, step, book);
+    double us = shelf_us(shelf, "fcall", NULL, step, book);
     tkl_book_close(book);
     return us;
 }

@@ -68,22 +68,22 @@ static double change_us(const bench_run *run)
     enum { CHANGES = 100 };
     tkl_client *writer_client, *reader_client;
     tkl_config *writer, *reader;
-    tkl_config_value *value;
-    int64_t version = 0, total = 0;
+    tkl_config_value *seen, *value;
+    int64_t total = 0;
     check(tkl_open(run->url, NULL, &writer_client));
     check(tkl_open(run->url, NULL, &reader_client));
     check(tkl_config_open(writer_client, tkl_str("limits"), tkl_str("bench"), NULL, &writer));
     check(tkl_config_open(reader_client, tkl_str("limits"), tkl_str("bench"), NULL, &reader));
-    check(tkl_config_set(writer, tkl_str("1"), NULL, &version));
+    check(tkl_config_watch(reader, NULL, -1, &seen));
     for (int i = 0; i < CHANGES; i++) {
-        check(tkl_config_watch(reader, version - 1, -1, &value));
-        tkl_config_value_free(value);
         int64_t start = bench_now_ns();
-        check(tkl_config_set(writer, tkl_str("1"), NULL, &version));
-        check(tkl_config_watch(reader, version - 1, -1, &value));
+        check(tkl_config_set(writer, tkl_str("1"), NULL, NULL));
+        check(tkl_config_watch(reader, seen, -1, &value));
         total += bench_now_ns() - start;
-        tkl_config_value_free(value);
+        tkl_config_value_free(seen);
+        seen = value;
     }
+    tkl_config_value_free(seen);
     tkl_config_close(writer);
     tkl_config_close(reader);
     tkl_close(writer_client);

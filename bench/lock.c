@@ -283,13 +283,14 @@ static double acquire_us(const bench_run *run, many_step *acquire, const char *c
     return us;
 }
 
-static double release_us(const bench_run *run, many_step *acquire, many_step *release)
+static double release_us(const bench_run *run, many_step *acquire, many_step *release,
+                         const char *command)
 {
     many m;
     many_open(&m, run);
     for (int i = 0; i < MANY; i++)
         acquire(&m, i);
-    double us = time_steps(&m, release, "evalsha");
+    double us = time_steps(&m, release, command);
     many_close(&m);
     return us;
 }
@@ -335,27 +336,27 @@ static double set_us(const bench_run *run)
 
 static double delete_us(const bench_run *run)
 {
-    return release_us(run, set_key, delete_key);
+    return release_us(run, set_key, delete_key, "evalsha");
 }
 
 static double lock_us(const bench_run *run)
 {
-    return acquire_us(run, acquire_lock, "evalsha");
+    return acquire_us(run, acquire_lock, "fcall");
 }
 
 static double unlock_us(const bench_run *run)
 {
-    return release_us(run, acquire_lock, release_lock);
+    return release_us(run, acquire_lock, release_lock, "fcall");
 }
 
 static double permit_us(const bench_run *run)
 {
-    return acquire_us(run, acquire_permit, "evalsha");
+    return acquire_us(run, acquire_permit, "fcall");
 }
 
 static double return_us(const bench_run *run)
 {
-    return release_us(run, acquire_permit, release_permit);
+    return release_us(run, acquire_permit, release_permit, "fcall");
 }
 
 /* ---- Cases --------------------------------------------------------------- */

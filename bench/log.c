@@ -26,9 +26,10 @@ static char sha1[BARE_SHA1_SIZE];
 
 static void load_script(const bench_run *run)
 {
-    char ours[BARE_SHA1_SIZE];
+    redisContext *c = bare_connect(run->socket);
     bare_load(run, least, sha1);
-    bare_load(run, tkl__lua_log_write.source, ours);
+    bare_load_library(c, tkl__lua_log_write.library->source);
+    redisFree(c);
 }
 
 #define WORDS 6
@@ -50,13 +51,14 @@ static void bare_batch(bench_worker *w)
 
 static void bare_same(bench_worker *w)
 {
-    const char *argv[] = {"EVALSHA",
-                          tkl__lua_log_write.sha1,
-                          "4",
+    const char *argv[] = {"FCALL",
+                          tkl__lua_log_write.function,
+                          "5",
                           "tackle:log:{bench}:recent:warning",
-                          "tackle:log:{bench}:hour:warning",
                           "tackle:log:{bench}:this:warning",
+                          "tackle:log:{bench}:hour:warning",
                           "tackle:log:{bench}:last:warning",
+                          "tackle:log:{bench}:last_hour:warning",
                           "100",
                           "1000",
                           "2592000000",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mailboxes and chats, messages of 50 bytes. The limit of a single message is a bare EVALSHA of the
+ * Mailboxes and chats, messages of 50 bytes. The limit of a single message is a bare FCALL of the
  * same script with the same arguments; that of a batch is XADD in a pipeline, which knows nothing
  * of positions, limits and times; that of a wake-up is BLPOP.
  */
@@ -36,19 +36,18 @@ static const tkl_message_limits limits = {.max_messages = KEPT,
 
 #define KEYS_OF(line) line, line ":messages", line ":marks", line ":readers", line ":recent"
 
-static const char *const mail_words[] = {"EVALSHA", "",   "5",    KEYS_OF("tackle:mail:{bench}"),
+static const char *const mail_words[] = {"FCALL",   "",   "5",    KEYS_OF("tackle:mail:{bench}"),
                                          "request", "0",  "5000", "owner",
                                          "m0",      BODY, "0"};
-static const char *const chat_words[] = {"EVALSHA", "",   "5",    KEYS_OF("tackle:chat:{bench}"),
-                                         "request", "0",  "5000", "",
-                                         "m0",      BODY, "0"};
+static const char *const chat_words[] = {
+    "FCALL", "", "5", KEYS_OF("tackle:chat:{bench}"), "request", "0", "5000", "", "m0", BODY, "0"};
 enum { WORDS = sizeof mail_words / sizeof *mail_words };
 
 static void bare_send(bench_worker *w, const char *const *words)
 {
     const char *argv[WORDS];
     memcpy(argv, words, sizeof argv);
-    argv[1] = tkl__lua_post_send.sha1;
+    argv[1] = tkl__lua_post_send.function;
     bare_call(w->own, WORDS, argv);
 }
 
@@ -324,7 +323,7 @@ static double script_us(redisContext *c)
 {
     double us;
     redisReply *info = bare_ask(c, 2, (const char *[]){"INFO", "commandstats"});
-    const char *line = strstr(info->str, "cmdstat_evalsha:");
+    const char *line = strstr(info->str, "cmdstat_fcall:");
     if (!line || sscanf(strstr(line, "usec_per_call="), "usec_per_call=%lf", &us) != 1)
         bench_die("the server has not counted the scripts");
     freeReplyObject(info);
@@ -403,13 +402,13 @@ static const bench_case cases[] = {
      .unit = "messages/s",
      .at_least = 0.9,
      .prepare = prepare,
-     .contenders = {{.name = "hiredis, EVALSHA", BARE(bare_mail)},
+     .contenders = {{.name = "hiredis, FCALL", BARE(bare_mail)},
                     {.name = "tackle", OURS(send_mail)}}},
     {.name = "chat, one message",
      .unit = "messages/s",
      .at_least = 0.9,
      .prepare = prepare,
-     .contenders = {{.name = "hiredis, EVALSHA", BARE(bare_chat)},
+     .contenders = {{.name = "hiredis, FCALL", BARE(bare_chat)},
                     {.name = "tackle", OURS(send_chat)}}},
     {.name = "batches of 1000",
      .unit = "messages/s",

@@ -376,8 +376,8 @@ static double claim_us(const bench_run *run, int waiting)
     }
     double us = 0, calls = 0;
     redisReply *info = bare_ask(c, 2, (const char *[]){"INFO", "commandstats"});
-    const char *line = strstr(info->str, "cmdstat_evalsha:");
-    if (!line || sscanf(line, "cmdstat_evalsha:calls=%lf,usec=%lf", &calls, &us) != 2)
+    const char *line = strstr(info->str, "cmdstat_fcall:");
+    if (!line || sscanf(line, "cmdstat_fcall:calls=%lf,usec=%lf", &calls, &us) != 2)
         bench_die("the server has not counted its scripts");
     freeReplyObject(info);
     redisFree(c);

@@ -34,9 +34,10 @@ static char sha1[BARE_SHA1_SIZE];
 
 static void load_script(const bench_run *run)
 {
-    char ours[BARE_SHA1_SIZE];
+    redisContext *c = bare_connect(run->socket);
     bare_load(run, least, sha1);
-    bare_load(run, tkl__lua_stats_record.source, ours);
+    bare_load_library(c, tkl__lua_stats_record.library->source);
+    redisFree(c);
 }
 
 #define WORDS 8
@@ -58,8 +59,8 @@ static void bare_batch(bench_worker *w)
 
 static void bare_same(bench_worker *w)
 {
-    const char *argv[] = {"EVALSHA",
-                          tkl__lua_stats_record.sha1,
+    const char *argv[] = {"FCALL",
+                          tkl__lua_stats_record.function,
                           "5",
                           "tackle:stats:{time}:this:bench",
                           "tackle:stats:{time}:last:bench",
