@@ -8,12 +8,16 @@
 #include <time.h>
 
 #include "holders.h"
+#include "items.h"
 #include "lines.h"
 #include "out.h"
 #include "plot.h"
 #include "value.h"
 
-enum { EVERY_MS = 60000 };
+enum {
+    EVERY_MS = 60000,
+    LINE_SIZE = 128, /* of a time and an amount */
+};
 
 /* The counter named by the first argument. */
 static int open_counter(cli_session *cli, const tkl_counter_options *options, tkl_counter **counter)
@@ -53,12 +57,81 @@ static int read_amount(cli_session *cli, int64_t *amount)
     return wrong ? cli_usage(cli, "invalid amount '%s': %s", cli->argv[1], wrong) : CLI_OK;
 }
 
+/* Adds of standard input: a line is a time, perhaps with an amount. */
+typedef struct past {
+    tkl_counter *counter;
+    tkl_counter_item *items; /* what is not sent yet, of this many lines */
+    int64_t added;
+} past;
+
+/* "TIME" or "TIME AMOUNT"; NULL, or what is wrong. A time may contain blanks. */
+static const char *read_past(tkl_bytes line, int64_t *at_ms, int64_t *amount)
+{
+    char text[LINE_SIZE];
+    *amount = 1;
+    if (line.len >= sizeof text || memchr(line.data, '\0', line.len) != NULL)
+        return "too long, or with a NUL";
+    memcpy(text, line.data, line.len);
+    text[line.len] = '\0';
+    const char *wrong = cli_parse_time(text, CLI_LAST, at_ms);
+    char *blank = strrchr(text, ' ');
+    if (wrong == NULL || blank == NULL || cli_parse_integer(blank + 1, amount) != NULL)
+        return wrong;
+    *blank = '\0';
+    return cli_parse_time(text, CLI_LAST, at_ms);
+}
+
+/* Sends some lines. Lines of the same time that follow one another are one add. Nothing is sent of
+ * lines one of which is wrong. */
+static int add_lines(cli_session *cli, const tkl_bytes *lines, size_t count, void *arg)
+{
+    past *p = arg;
+    size_t made = 0;
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t at_ms, amount, both;
+        const char *wrong = read_past(lines[i], &at_ms, &amount);
+        if (wrong != NULL)
+            return cli_usage(cli, "line %zu: invalid time: %s", cli_item_line(i), wrong);
+        bool same = made > 0 && p->items[made - 1].at_ms == at_ms &&
+                    !__builtin_add_overflow(p->items[made - 1].amount, amount, &both);
+        if (same)
+            p->items[made - 1].amount = both;
+        else
+            p->items[made++] =
+                (tkl_counter_item){.counter = p->counter, .amount = amount, .at_ms = at_ms};
+        sum += amount;
+    }
+    int failed = cli_end_items(cli, tkl_counter_add_each(p->items, made, NULL), count);
+    p->added += failed ? 0 : sum;
+    return failed;
+}
+
+/* Adds the amount of the command line, or the lines of standard input; *added: the sum. */
+static int add_all(cli_session *cli, tkl_counter *counter, int64_t amount, int64_t *added)
+{
+    tkl_counter_item item = {
+        .counter = counter, .amount = amount, .at_ms = cli_number(cli, "at", 0)};
+    *added = amount;
+    if (!cli_flag(cli, "lines"))
+        return cli_end(cli, tkl_counter_add_each(&item, 1, NULL));
+    past p = {.counter = counter, .items = calloc(CLI_ITEMS_MAX, sizeof *p.items)};
+    int failed = p.items != NULL ? cli_text_items(cli, 1, add_lines, &p) : cli_end(cli, TKL_ENOMEM);
+    *added = p.added;
+    free(p.items);
+    return failed;
+}
+
 static int add(cli_session *cli)
 {
-    int64_t amount, every_ms[TKL_COUNTER_PRECISIONS_MAX];
+    int64_t amount, added = 0, every_ms[TKL_COUNTER_PRECISIONS_MAX];
     tkl_counter_options options = {.samples = cli_number(cli, "samples", 0)};
     tkl_counter *counter = NULL;
-    int failed = read_amount(cli, &amount);
+    int failed = CLI_OK;
+    if (cli_flag(cli, "lines") && (cli->argc > 1 || cli_text(cli, "at", NULL) != NULL))
+        failed = cli_usage(cli, "with --lines, the lines have the times and amounts");
+    if (!failed)
+        failed = read_amount(cli, &amount);
     if (!failed)
         failed = read_precisions(cli, every_ms, &options.every_count);
     if (!failed)
@@ -67,13 +140,13 @@ static int add(cli_session *cli)
     if (!failed)
         failed = open_counter(cli, &options, &counter);
     if (!failed)
-        failed = cli_end(cli, tkl_counter_add(counter, amount));
+        failed = add_all(cli, counter, amount, &added);
     tkl_counter_close(counter);
     if (failed || !cli->json)
         return failed;
     return cli_print_json(cli,
                           json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-                                    "added", (json_int_t)amount));
+                                    "added", (json_int_t)added));
 }
 
 /* ---- series -------------------------------------------------------------- */
@@ -304,6 +377,8 @@ static const cli_option add_options[] = {
     {"every", CLI_TEXT, "DURATION,...",
      "precisions of a new counter (default 1s,5s,1m,5m,1h,5h,1d)"},
     {"samples", CLI_INTEGER, "N", "slices kept of each precision (default 120)"},
+    {"at", CLI_PAST, "TIME", "when it happened (default now)"},
+    {"lines", CLI_FLAG, NULL, "each line of standard input is a time, or TIME AMOUNT"},
     {0},
 };
 
@@ -327,9 +402,14 @@ static const cli_verb verbs[] = {
         .args = "NAME [AMOUNT]",
         .summary = "add AMOUNT, or 1, to a counter",
         .options = add_options,
-        .details = "AMOUNT may be negative.",
+        .details =
+            "AMOUNT may be negative. TIME is 12:17 (the last one), '10m ago', 'yesterday 14:00',\n"
+            "RFC 3339, or as web servers log it: 31/Jan/2030:12:00:00 +0000. Precisions whose\n"
+            "slices of that time are gone do not count it; if none has them, it is an error.",
         .example = "tackle counter add hits\n"
-                   "tackle counter add bytes 1500 --json",
+                   "tackle counter add bytes 1500 --json\n"
+                   "tackle counter add hits 7 --at 'yesterday 14:00'\n"
+                   "date -u -d yesterday '+[%d/%b/%Y:%T +0000]' | tackle counter add hits --lines",
         .run = add,
     },
     {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    AT_ONCE = 1000,
+    AT_ONCE = CLI_ITEMS_MAX,
     BYTES_AT_ONCE = 4 << 20, /* most bytes of lines that are worked on at once */
 };
 

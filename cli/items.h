@@ -7,6 +7,9 @@
 
 #include "cli.h"
 
+/* Most items of one call of `work`. */
+#define CLI_ITEMS_MAX 1000
+
 /* Works on some of the items. Returns an exit code; any code except CLI_OK ends the work. */
 typedef int cli_items_fn(cli_session *cli, const tkl_bytes *items, size_t count, void *arg);
 

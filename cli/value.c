@@ -201,6 +201,33 @@ static const char *parse_date(const char *text, int64_t *ms)
     return unix_time(&w, 0, ms);
 }
 
+/* "31/Jan/2030:12:00:00 +0000", perhaps in brackets: the time of a line in the log of a web server.
+ * NULL also when the text is something else; *is_logged says which. */
+static const char *parse_logged(const char *text, bool *is_logged, int64_t *ms)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    written w = {0};
+    char month[4], sign;
+    int hours, minutes, used = 0;
+    bool brackets = *text == '[';
+    if (sscanf(text + brackets, "%2d/%3[A-Za-z]/%4d:%2d:%2d:%2d %c%2d%2d%n", &w.date.tm_mday, month,
+               &w.date.tm_year, &w.date.tm_hour, &w.date.tm_min, &w.date.tm_sec, &sign, &hours,
+               &minutes, &used) != 9)
+        used = 0;
+    *is_logged = used == 26 && strcmp(text + brackets + used, brackets ? "]" : "") == 0;
+    if (!*is_logged)
+        return NULL;
+    const char *name = strstr(months, month);
+    if (name == NULL || (name - months) % 3 != 0 || strlen(month) != 3 || w.date.tm_hour > 23 ||
+        w.date.tm_min > 59 || w.date.tm_sec > 60 || (sign != '+' && sign != '-') || hours > 23 ||
+        minutes > 59 || strspn(text + brackets + 12, "0123456789: +-]") < 14)
+        return not_a_time;
+    w.date.tm_mon = (int)(name - months) / 3;
+    w.date.tm_year -= 1900;
+    w.offset_s = (hours * 60 + minutes) * (sign == '-' ? -60 : 60);
+    return unix_time(&w, 0, ms);
+}
+
 /* "12:00", "12:00Z": this time today, or a day later or earlier if it must be in the future or
  * past. `days`: a named day, counted from today; NULL: no day was named. */
 static const char *parse_clock(const char *text, const int *days, cli_nearest_time which,
@@ -264,6 +291,10 @@ const char *cli_parse_time(const char *text, cli_nearest_time which, int64_t *ms
     static const unit second[] = {{"", 1000}, {NULL, 0}};
     size_t len = strlen(text);
     int days;
+    bool is_logged;
+    const char *wrong = parse_logged(text, &is_logged, ms);
+    if (is_logged)
+        return wrong;
     const char *clock = read_day(text, &days);
     if (clock != NULL)
         return parse_clock(clock, &days, which, ms);

@@ -29,6 +29,7 @@ typedef enum cli_nearest_time {
  *     yesterday 14:00        today, tomorrow; without a clock, the beginning of the day
  *     10m ago, in 10m, now
  *     @1893456000            Unix time
+ *     31/Jan/2030:12:00:00 +0000  as web servers log it, perhaps in [brackets]
  */
 const char *cli_parse_time(const char *text, cli_nearest_time which, int64_t *ms);
 

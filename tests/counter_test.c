@@ -471,6 +471,62 @@ static void the_range_asked_for_is_what_comes(void **state)
     timed_end(t);
 }
 
+/* Adds to a counter at a time. */
+static int add_at(tkl_counter *c, int64_t amount, int64_t at_ms)
+{
+    tkl_counter_item item = {.counter = c, .amount = amount, .at_ms = at_ms};
+    return tkl_counter_add_each(&item, 1, NULL);
+}
+
+static void events_of_earlier_times_count_in_their_slices(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_counter *c = open_counter(client, "x");
+    tkl_counter_series *s;
+    timed_set(t, NOON_MS + 30000);
+    assert_ok(add_at(c, 5, NOON_MS - 86400000)); /* the counter is new */
+    assert_ok(tkl_counter_add(c, 1));
+    assert_ok(add_at(c, 10, NOON_MS - 60000));
+    assert_ok(add_at(c, 20, NOON_MS - 60000 + 59999));
+    assert_ok(add_at(c, 2, NOON_MS + 30000));
+    assert_ok(add_at(c, 4, NOON_MS + 30000 + 60000)); /* a clock that is ahead: now */
+    assert_int_equal(sum_of(c, 1000), 37);            /* the last 120 seconds */
+    assert_int_equal(sum_of(c, 60000), 37);
+    assert_int_equal(last_of(c, 60000), 7);
+    assert_int_equal(sum_of(c, 86400000), 42);
+    assert_int_equal(last_of(c, 86400000), 37);
+    timed_shift(t, 60000); /* the slices end; what was added late stays */
+    assert_ok(tkl_counter_add(c, 100));
+    s = read_all(c, 60000);
+    assert_int_equal(s->items[117].count, 30);
+    assert_int_equal(s->items[118].count, 7);
+    assert_int_equal(s->items[119].count, 100);
+    tkl_counter_series_free(s);
+    assert_ok(add_at(c, 1, NOON_MS + 30000)); /* a slice that has ended since */
+    s = read_all(c, 60000);
+    assert_int_equal(s->items[118].count, 8);
+    tkl_counter_series_free(s);
+
+    /* The oldest slice of the longest precision, and the one before it. */
+    int64_t day = NOON_MS - NOON_MS % 86400000;
+    assert_ok(add_at(c, 1000, day - INT64_C(119) * 86400000));
+    assert_int_equal(sum_of(c, 86400000), 1143);
+    assert_code(add_at(c, 1, day - INT64_C(119) * 86400000 - 1), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "so long ago");
+    assert_code(add_at(c, 1, NOON_MS + 30000 + 60000 + 61000), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "in the future");
+    assert_code(add_at(c, 1, -1), TKL_EINVAL);
+    assert_code(add_at(c, TKL_COUNTER_MAX, NOON_MS), TKL_EREFUSED);
+    assert_int_equal(sum_of(c, 86400000), 1143);
+    timed_shift(t, INT64_C(121) * 86400000);
+    eventually(call_int(client, "DBSIZE", NULL) == 0, 20000);
+    tkl_counter_close(c);
+    tkl_close(client);
+    timed_end(t);
+}
+
 static void a_clock_set_back_neither_loses_nor_repeats(void **state)
 {
     (void)state;
@@ -627,6 +683,7 @@ int main(void)
         cmocka_unit_test(a_buffer_reports_what_a_server_that_is_away_did_not_get),
         cmocka_unit_test(old_slices_give_way_to_new_ones),
         cmocka_unit_test(the_range_asked_for_is_what_comes),
+        cmocka_unit_test(events_of_earlier_times_count_in_their_slices),
         cmocka_unit_test(a_clock_set_back_neither_loses_nor_repeats),
         cmocka_unit_test(a_clock_set_back_does_not_shorten_the_life_of_slices),
         cmocka_unit_test(a_clock_that_jumps_under_load_of_eight_processes_loses_nothing),

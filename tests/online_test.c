@@ -22,12 +22,19 @@ static tkl_online *open_online(tkl_client *client, const char *name,
     return online;
 }
 
-static void mark(tkl_online *online, const char *users)
+/* The users of a text, separated by blanks. */
+static size_t split(const char *users, tkl_bytes list[64])
 {
-    tkl_bytes list[64];
     size_t count = 0;
     for (const char *at = users; *at; at += strcspn(at, " "), at += strspn(at, " "))
         list[count++] = (tkl_bytes){at, strcspn(at, " ")};
+    return count;
+}
+
+static void mark(tkl_online *online, const char *users)
+{
+    tkl_bytes list[64];
+    size_t count = split(users, list);
     assert_ok(tkl_online_mark(online, list, count, NULL));
 }
 
@@ -386,6 +393,101 @@ static void a_day_of_25_hours_is_kept_to_its_end(void **state)
     timed_end(t);
 }
 
+/* NOON_MS is on 2027-01-15. */
+static void earlier_days_can_be_marked_as_long_as_they_are_kept(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof day_kinds / sizeof *day_kinds; k++) {
+        timed_server *t = timed_start(NULL);
+        tkl_client *client = test_open(t->server->url, NULL);
+        tkl_online_options options = {.kind = day_kinds[k], .keep_days = 5};
+        timed_set(t, NOON_MS);
+        tkl_online *online = open_online(client, "x", &options);
+        tkl_bytes users[64];
+        int64_t fresh;
+        assert_ok(tkl_online_mark_day(online, "2027-01-14", users, split("1 2 3", users), &fresh));
+        assert_int_equal(fresh, day_kinds[k] == TKL_ONLINE_HLL ? TKL_NONE : 3);
+        assert_ok(tkl_online_mark_day(online, "yesterday", users, split("3 4", users), &fresh));
+        assert_int_equal(fresh, day_kinds[k] == TKL_ONLINE_HLL ? TKL_NONE : 1);
+        assert_ok(tkl_online_mark_day(online, "2027-01-11", users, split("9", users), NULL));
+        assert_ok(tkl_online_mark_day(online, "today", users, split("4 5", users), NULL));
+        assert_ok(tkl_online_mark_day(online, NULL, users, split("6", users), NULL));
+        assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 3);
+        assert_int_equal(count_of(online, 2, TKL_ONLINE_ANY_DAY), 6);
+        assert_int_equal(count_of(online, 5, TKL_ONLINE_ANY_DAY), 7);
+        if (day_kinds[k] != TKL_ONLINE_HLL)
+            there_are(online, 1, "1 2 3 4");
+        static const struct {
+            const char *day, *says;
+        } wrong[] = {{"2027-01-10", "too long ago: 5 days are kept"},
+                     {"2027-01-16", "yet to come"},
+                     {"2027-02-29", "not a day"},
+                     {"", "not a day"},
+                     {"someday", "not a day"}};
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            assert_code(tkl_online_mark_day(online, wrong[i].day, users, 1, &fresh), TKL_EINVAL);
+            assert_contains(tkl_errmsg(), wrong[i].says);
+        }
+        assert_int_equal(count_of(online, 5, TKL_ONLINE_ANY_DAY), 7);
+
+        timed_set(t, NOON_MS + DAY_MS); /* the earliest day goes when its time is over, not later */
+        eventually(call_int(client, "DBSIZE", NULL) ==
+                       (day_kinds[k] == TKL_ONLINE_ASSIGNED ? 4 : 3),
+                   20000);
+        assert_int_equal(count_of(online, 5, TKL_ONLINE_ANY_DAY), 6);
+        timed_set(t, NOON_MS + 6 * DAY_MS);
+        eventually(call_int(client, "DBSIZE", NULL) == 0, 20000);
+        tkl_online_close(online);
+        tkl_close(client);
+        timed_end(t);
+    }
+}
+
+static void marks_are_taken_back(void **state)
+{
+    fixture *f = *state;
+    static const tkl_online_kind kinds[] = {TKL_ONLINE_SET, TKL_ONLINE_BITMAP, TKL_ONLINE_ASSIGNED,
+                                            TKL_ONLINE_HEARTBEAT};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        tkl_online_options options = {.kind = kinds[k]};
+        tkl_online *online = open_online(f->client, tkl_online_kind_name(kinds[k]), &options);
+        tkl_bytes users[64];
+        int64_t removed;
+        assert_ok(tkl_online_unmark(online, NULL, users, split("1", users), &removed));
+        assert_int_equal(removed, 0);
+        mark(online, "1 2 3 4");
+        assert_ok(tkl_online_unmark(online, NULL, users, split("2 3 99999 2", users), &removed));
+        assert_int_equal(removed, 2);
+        there_are(online, 0, "1 4");
+        assert_ok(tkl_online_unmark(online, NULL, users, 0, &removed));
+        if (kinds[k] == TKL_ONLINE_HEARTBEAT) {
+            assert_code(tkl_online_unmark(online, "today", users, 1, NULL), TKL_EINVAL);
+            assert_code(tkl_online_mark_day(online, "today", users, 1, NULL), TKL_EINVAL);
+        } else {
+            assert_ok(tkl_online_mark_day(online, "yesterday", users, split("1 2", users), NULL));
+            assert_ok(tkl_online_unmark(online, "yesterday", users, split("1", users), &removed));
+            assert_int_equal(removed, 1);
+            there_are(online, 1, "2");
+            there_are(online, 0, "1 4");
+            assert_code(tkl_online_unmark(online, "1999-01-01", users, 1, NULL), TKL_EINVAL);
+        }
+        tkl_online_close(online);
+    }
+    /* A bitmap does not grow by it. */
+    int64_t bytes = call_int(f->client, "EVAL",
+                             "local sum = 0 for _, key in ipairs("
+                             "redis.call('KEYS', '*{bitmap}:bitmap:*')) do sum = sum + "
+                             "redis.call('STRLEN', key) end return sum",
+                             "0", NULL);
+    assert_int_equal(bytes, 2);
+    tkl_online *estimate =
+        open_online(f->client, "hll", &(tkl_online_options){.kind = TKL_ONLINE_HLL});
+    mark(estimate, "1");
+    assert_code(tkl_online_unmark(estimate, NULL, &(tkl_bytes)TKL_LIT("1"), 1, NULL), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "cannot forget");
+    tkl_online_close(estimate);
+}
+
 static void old_days_expire_and_a_clock_set_back_goes_on(void **state)
 {
     (void)state;
@@ -475,7 +577,7 @@ static void a_cohort_is_followed_day_by_day(void **state)
         assert_int_equal(c->items[39].users, 2);
         assert_int_equal(c->items[38].users, 0);
         tkl_online_cohort_free(c);
-        static const char *const bad[] = {"2027-03-01", "2026-11-01", "2027-02-29",  "yesterday",
+        static const char *const bad[] = {"2027-03-01", "2026-11-01", "2027-02-29",  "yester",
                                           "2027-1-15",  "",           "2027-01-15 ", "+027-01-15"};
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
             assert_code(tkl_online_cohort_get(online, bad[i], &c), TKL_EINVAL);
@@ -793,6 +895,7 @@ static void use_everything(tkl_client *client, tkl_online_kind kind)
     }
     if (kind != TKL_ONLINE_HLL) {
         is_present(online, "1", 0);
+        assert_ok(tkl_online_unmark(online, NULL, &(tkl_bytes)TKL_LIT("7"), 1, NULL));
         there_are(online, 0, "1 2");
     }
     if (kind != TKL_ONLINE_HLL && kind != TKL_ONLINE_HEARTBEAT) {
@@ -841,6 +944,8 @@ int main(void)
         TEST(many_users_are_marked_in_batches),
         cmocka_unit_test(days_are_those_of_the_zone),
         cmocka_unit_test(a_day_of_25_hours_is_kept_to_its_end),
+        cmocka_unit_test(earlier_days_can_be_marked_as_long_as_they_are_kept),
+        TEST(marks_are_taken_back),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),
         cmocka_unit_test(a_clock_set_back_does_not_shorten_the_life_of_settings),
         cmocka_unit_test(a_cohort_is_followed_day_by_day),

@@ -59,12 +59,17 @@ TKL_API int tkl_counter_add(tkl_counter *counter, int64_t amount) TKL_NONNULL(1)
 typedef struct tkl_counter_item {
     tkl_counter *counter;
     int64_t amount;
-    TKL_RESERVED(2);
+    int64_t at_ms; /* when it happened, Unix time; 0: now, by the server's clock */
+    TKL_RESERVED(1);
 } tkl_counter_item;
 
 /* Adds to many counters of one client, ten thousand in one round trip (one for each node of a
  * cluster). Each is its own step: the others still count when one is invalid or refused. `codes`
- * (may be NULL) has room for the result of each. Returns the first result that is not TKL_OK. */
+ * (may be NULL) has room for the result of each. Returns the first result that is not TKL_OK.
+ *
+ * An item with `at_ms` adds to the slices of that time, of every precision that still keeps them:
+ * of yesterday, the hours and days, but not the seconds. TKL_EINVAL: no precision keeps slices so
+ * old, or the time is more than a minute ahead of the server's clock. */
 TKL_API int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes) TKL_CHECK;
 
 /* ---- Reading ------------------------------------------------------------- */

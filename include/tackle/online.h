@@ -75,6 +75,18 @@ TKL_API void tkl_online_close(tkl_online *online);
 TKL_API int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count,
                             int64_t *fresh) TKL_NONNULL(1) TKL_CHECK;
 
+/* Marks users as present on an earlier day: "2026-11-16", in the zone of the name; also "today" and
+ * "yesterday". NULL: today. For logs that are read later. TKL_EINVAL: it is not a day, is yet to
+ * come, or is not kept any more; a heartbeat knows no days. Else as tkl_online_mark(). */
+TKL_API int tkl_online_mark_day(tkl_online *online, const char *day, const tkl_bytes *users,
+                                size_t count, int64_t *fresh) TKL_NONNULL(1) TKL_CHECK;
+
+/* Takes back the marks of users on a day, as tkl_online_mark_day() names it; NULL: today (heartbeat:
+ * now). *removed (may be NULL): how many were marked. Steps and round trips are those of marking.
+ * TKL_EINVAL: a TKL_ONLINE_HLL cannot forget a user; the day is wrong. */
+TKL_API int tkl_online_unmark(tkl_online *online, const char *day, const tkl_bytes *users,
+                              size_t count, int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
+
 typedef enum tkl_online_over {
     TKL_ONLINE_ANY_DAY = 0,   /* users who were there on at least one of the days */
     TKL_ONLINE_EVERY_DAY = 1, /* users who were there on all of the days */
@@ -144,8 +156,8 @@ typedef struct tkl_online_cohort {
     TKL_RESERVED(4);
 } tkl_online_cohort;
 
-/* Counts, for each later day, the users of the day `first` ("2026-11-16", in the zone of the name)
- * who came back. TKL_ONLINE_HLL gives estimates, which are poor when few came back: the error is 1
+/* Counts, for each later day, the users of the day `first` ("2026-11-16" or "yesterday", in the zone
+ * of the name) who came back. TKL_ONLINE_HLL gives estimates, which are poor when few came back: the error is 1
  * to 2 % of all users of the two days. One round trip for each 30 days. TKL_EINVAL: `first` is not
  * a day, is in the future, or is not kept any more. A day without marks: TKL_OK and no users. */
 TKL_API int tkl_online_cohort_get(tkl_online *online, const char *first, tkl_online_cohort **cohort)

@@ -26,6 +26,9 @@
  * than a whole window (two minutes, of the seconds) do new slices take the places of those in the
  * future.
  *
+ * An event of an earlier time (counter/add_at) is added to the place of its slice directly, in each
+ * precision whose window still has that slice. Within a window no two slices share a place.
+ *
  * An add carries no id and is never repeated.
  */
 #include "counter/counter.h"
@@ -138,6 +141,18 @@ tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
                              .nargs = 3 + counter->count};
 }
 
+/* The same for an earlier time. */
+static tkl__invocation call_at(const tkl_counter *counter, int64_t amount, int64_t at_ms,
+                               tkl__counter_count *count)
+{
+    tkl__invocation call = tkl__counter_call(counter, amount, count);
+    snprintf(count->at, sizeof count->at, "%" PRId64, at_ms);
+    count->args[3] = tkl_str(count->at);
+    call.script = &tkl__lua_counter_add_at;
+    call.nargs = 4;
+    return call;
+}
+
 int tkl__counter_result(const tkl_reply *reply)
 {
     switch (tkl_reply_int(reply)) {
@@ -145,6 +160,10 @@ int tkl__counter_result(const tkl_reply *reply)
         return TKL_OK;
     case 0:
         return tkl__fail(TKL_EINVAL, "the counter has other precisions or samples");
+    case -2:
+        return tkl__fail(TKL_EINVAL, "at_ms: the counter keeps no slices of a time so long ago");
+    case -3:
+        return tkl__fail(TKL_EINVAL, "at_ms: the time is in the future");
     default:
         return tkl__fail(TKL_EREFUSED, "the count of a slice would exceed 2^53 - 1");
     }
@@ -188,6 +207,8 @@ static int check_item(const tkl_counter_item *item, const tkl_client *client)
         rc = tkl__fail(TKL_EINVAL, "an item has no counter");
     if (rc == TKL_OK && item->counter->client != client)
         rc = tkl__fail(TKL_EINVAL, "the counters are of different clients");
+    if (rc == TKL_OK)
+        rc = tkl__check_number("at_ms", item->at_ms, 0, TKL_COUNTER_MAX);
     return rc == TKL_OK ? check_amount(item->amount) : rc;
 }
 
@@ -217,8 +238,11 @@ static int send_trip(trip *t, const tkl_counter *first, const tkl_counter_item *
     t->sent = 0;
     for (size_t i = 0; i < count; i++)
         if (check_item(&items[i], first->client) == TKL_OK) {
-            t->calls[t->sent] =
-                tkl__counter_call(items[i].counter, items[i].amount, &t->counts[t->sent]);
+            const tkl_counter_item *item = &items[i];
+            tkl__counter_count *space = &t->counts[t->sent];
+            t->calls[t->sent] = item->at_ms
+                                    ? call_at(item->counter, item->amount, item->at_ms, space)
+                                    : tkl__counter_call(item->counter, item->amount, space);
             t->sent++;
         }
     if (t->sent == 0)

@@ -13,6 +13,10 @@
 #define TKL__SHAPE_SIZE  320 /* samples and 16 precisions in digits */
 #define TKL__AMOUNT_SIZE 24
 
+/* How far the time of an event may be ahead of the server's clock: clocks of machines differ a
+ * little. Such an event happens now. */
+#define TKL__COUNTER_AHEAD_MS 60000
+
 struct tkl_counter {
     tkl_client *client;
     tkl__keys keys; /* one key: the hash */
@@ -23,16 +27,16 @@ struct tkl_counter {
     size_t count;                                     /* number of precisions */
 };
 
-/* The arguments of one counter/add. */
+/* The arguments of one counter/add or counter/add_at. */
 typedef struct tkl__counter_count {
-    char amount[TKL__AMOUNT_SIZE];
+    char amount[TKL__AMOUNT_SIZE], at[TKL__AMOUNT_SIZE];
     tkl_bytes args[3 + TKL_COUNTER_PRECISIONS_MAX];
 } tkl__counter_count;
 
 /* The call must not outlive `count` and the counter. */
 tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
                                   tkl__counter_count *count);
-/* Returns the result of a reply of counter/add. */
+/* Returns the result of a reply of counter/add or counter/add_at. */
 int tkl__counter_result(const tkl_reply *reply);
 
 #endif

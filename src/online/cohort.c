@@ -5,7 +5,6 @@
  * The script that compares today with other days compares the first day with each later one: one
  * script for each of them and for each chunk of a bitmap, many in one round trip.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
-#include "cron/calendar.h"
 #include "online/online.h"
 #include "online/scripts.h"
 
@@ -33,22 +31,6 @@ typedef struct inquiry {
     int64_t users;     /* number of users of the first day */
     int64_t *returned; /* users who came back, by how many days ago */
 } inquiry;
-
-/* Reads "2026-11-16" as days since 1970; false: not a valid day. */
-static bool read_day(const char *text, int64_t *number)
-{
-    tkl__cron_date date = {0};
-    int year, end = 0;
-    if (sscanf(text, "%4d-%2d-%2d%n", &year, &date.month, &date.day, &end) != 3 || end != 10 ||
-        text[end] != '\0' || strspn(text, "0123456789-") != 10)
-        return false;
-    date.year = year;
-    if (date.month < 1 || date.month > 12 || date.day < 1 ||
-        date.day > tkl__cron_month_days(date.year, date.month))
-        return false;
-    *number = tkl__cron_days_of(date);
-    return true;
-}
 
 /* The elements of a reply of the script. */
 enum { CODE, NOW, USERS, RETURNED };
@@ -130,18 +112,6 @@ static int compare_all(inquiry *q)
     return rc;
 }
 
-static int check_first(const inquiry *q, const char *first)
-{
-    if (q->today.shape.kind == TKL_ONLINE_HEARTBEAT)
-        return tkl__fail(TKL_EINVAL, "a heartbeat knows no days");
-    if (q->ago < 0)
-        return tkl__fail(TKL_EINVAL, "the day %s is yet to come", first);
-    if (q->ago >= q->today.shape.keep_days)
-        return tkl__fail(TKL_EINVAL, "the day %s is too long ago: %lld days are kept", first,
-                         (long long)q->today.shape.keep_days);
-    return TKL_OK;
-}
-
 /* Makes the cohort from the replies, earliest day first. */
 static int make_cohort(const inquiry *q, tkl_online_cohort **out)
 {
@@ -160,15 +130,13 @@ static int make_cohort(const inquiry *q, tkl_online_cohort **out)
 }
 
 /* One attempt. TKL__ONLINE_ANOTHER_DAY: today is another day by now. */
-static int ask_cohort(tkl_online *online, const char *first, int64_t number,
-                      tkl_online_cohort **out)
+static int ask_cohort(tkl_online *online, const char *first, tkl_online_cohort **out)
 {
     inquiry q = {.online = online};
     int rc = tkl__online_find_today(online, &q.today);
     if (rc != TKL_OK)
         return rc;
-    q.ago = q.today.number - number;
-    rc = check_first(&q, first);
+    rc = tkl__online_days_ago(&q.today, first, &q.ago);
     if (rc != TKL_OK)
         return rc;
     q.returned = calloc((size_t)q.ago + 1, sizeof *q.returned);
@@ -183,15 +151,12 @@ static int ask_cohort(tkl_online *online, const char *first, int64_t number,
 
 int tkl_online_cohort_get(tkl_online *online, const char *first, tkl_online_cohort **out)
 {
-    int64_t number;
     *out = NULL;
-    if (!read_day(first, &number))
-        return tkl__fail(TKL_EINVAL, "'%s' is not a day such as 2026-11-16", first);
     int rc = tkl__online_learn_time(online);
     if (rc == TKL_OK)
         rc = TKL__ONLINE_ANOTHER_DAY;
     for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++)
-        rc = ask_cohort(online, first, number, out);
+        rc = ask_cohort(online, first, out);
     return rc == TKL__ONLINE_ANOTHER_DAY
                ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
                : rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: marking. The script gets the start and the end of today, and is run again when the
+ * Online users: marking, and taking marks back. The script gets the start and the end of today, and is run again when the
  * server says that today is another day.
  */
 #include <ctype.h>
@@ -64,15 +64,6 @@ int tkl__online_check_user(const tkl__online_shape *shape, tkl_bytes user, int64
     return shape->kind == TKL_ONLINE_BITMAP ? check_number(user, max_id) : TKL_OK;
 }
 
-static int check_users(const tkl_online *online, const tkl__online_shape *shape,
-                       const tkl_bytes *users, size_t count)
-{
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = tkl__online_check_user(shape, users[i], online->max_id);
-    return rc;
-}
-
 /* ---- Marking ------------------------------------------------------------- */
 
 void tkl__online_add_today(tkl__args *args, const tkl__online_today *today)
@@ -81,20 +72,31 @@ void tkl__online_add_today(tkl__args *args, const tkl__online_today *today)
     tkl__args_int(args, today->till_ms);
 }
 
-static void write_mark(tkl__args *args, const tkl__online_today *today, const tkl_bytes *users,
-                       size_t count)
+/* What is done with users: they are marked, or unmarked. */
+typedef struct marking {
+    tkl_online *online;
+    const char *day; /* NULL: today */
+    bool unmark;
+    tkl__online_today today; /* as far as we know it */
+    int64_t ago;             /* how many days ago the day was */
+} marking;
+
+static void write_mark(tkl__args *args, const marking *m, const tkl_bytes *users, size_t count)
 {
+    const tkl__online_today *today = &m->today;
     tkl__args_init(args);
     tkl__args_str(args, tkl_online_kind_name(today->shape.kind));
     tkl__args_str(args, today->shape.zone);
     tkl__args_int(args, today->shape.keep_days);
     tkl__args_int(args, today->shape.window_ms);
     tkl__online_add_today(args, today);
+    if (!m->unmark)
+        tkl__args_int(args, m->ago);
     for (size_t i = 0; i < count; i++)
         tkl__args_bytes(args, users[i]);
 }
 
-/* Adds up the new users. Returns the first code that is not TKL_OK. */
+/* Adds up the users whose marks changed. Returns the first code that is not TKL_OK. */
 static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fresh)
 {
     int rc = TKL_OK;
@@ -152,40 +154,42 @@ typedef struct trip {
     size_t steps;
 } trip;
 
-static int load(trip *t, const tkl__online_today *today, const tkl__keys *keys,
-                const tkl_bytes *users, size_t count)
+static int load(trip *t, const marking *m, const tkl__keys *keys, const tkl_bytes *users,
+                size_t count)
 {
     int rc = TKL_OK;
     t->steps = 0;
     for (size_t from = 0, some; from < count && t->steps < STEPS_MAX; from += some) {
         tkl__args *args = &t->args[t->steps];
-        some = step_of(&today->shape, users + from, count - from);
-        write_mark(args, today, users + from, some);
+        some = step_of(&m->today.shape, users + from, count - from);
+        write_mark(args, m, users + from, some);
         rc = args->failed ? tkl__nomem() : rc;
-        t->calls[t->steps++] = (tkl__invocation){.script = &tkl__lua_online_mark,
-                                                 .keys = keys->items,
-                                                 .nkeys = keys->count,
-                                                 .args = args->items,
-                                                 .nargs = args->count,
-                                                 .retry_safe = true};
+        t->calls[t->steps++] =
+            (tkl__invocation){.script = m->unmark ? &tkl__lua_online_unmark : &tkl__lua_online_mark,
+                              .keys = keys->items,
+                              .nkeys = keys->count,
+                              .args = args->items,
+                              .nargs = args->count,
+                              .retry_safe = true};
     }
     return rc;
 }
 
 /* One round trip. The users of a bitmap are in the order of their chunks. */
-static int mark_trip(tkl_online *online, const tkl__online_today *today, const tkl__keys *keys,
-                     const tkl_bytes *users, size_t count, int64_t *fresh)
+static int mark_trip(const marking *m, const tkl__keys *keys, const tkl_bytes *users, size_t count,
+                     int64_t *changed)
 {
+    tkl_online *online = m->online;
     tkl_reply *replies = NULL;
     trip *t = malloc(sizeof *t);
     if (!t)
         return tkl__nomem();
-    int rc = load(t, today, keys, users, count);
+    int rc = load(t, m, keys, users, count);
     if (rc == TKL_OK)
         rc = tkl__run_many(online->client, t->calls, t->steps,
                            tkl__deadline(online->client, online->timeout_ms), &replies);
     if (rc == TKL_OK)
-        rc = read_marks(online, replies, fresh);
+        rc = read_marks(online, replies, changed);
     tkl_reply_free(replies);
     for (size_t i = 0; i < t->steps; i++)
         tkl__args_free(&t->args[i]);
@@ -193,46 +197,59 @@ static int mark_trip(tkl_online *online, const tkl__online_today *today, const t
     return rc;
 }
 
-/* Marks users of today. */
-static int mark_today(tkl_online *online, const tkl__online_today *today, const tkl_bytes *users,
-                      size_t count, int64_t *fresh)
+/* Marks users of the day. */
+static int mark_day(const marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
     static const char *const parts[] = {"settings", "ids"};
-    tkl__online_days day = {.days = 1, .chunks = tkl__online_chunks(today->shape.kind)};
-    bool bits = today->shape.kind == TKL_ONLINE_BITMAP;
+    tkl_online_kind kind = m->today.shape.kind;
+    tkl__online_days day = {.first_ago = m->ago, .days = 1, .chunks = tkl__online_chunks(kind)};
+    bool bits = kind == TKL_ONLINE_BITMAP;
     tkl_bytes *sorted = bits ? by_chunk(users, count) : NULL;
     tkl__keys keys;
-    int rc =
-        bits && !sorted ? tkl__nomem() : tkl__online_keys(online, today, parts, 2, &day, &keys);
+    int rc = bits && !sorted ? tkl__nomem()
+                             : tkl__online_keys(m->online, &m->today, parts, 2, &day, &keys);
     if (rc == TKL_OK) {
-        rc = mark_trip(online, today, &keys, bits ? sorted : users, count, fresh);
-        if (today->shape.kind == TKL_ONLINE_HLL)
-            *fresh = TKL_NONE; /* it does not count new users */
+        rc = mark_trip(m, &keys, bits ? sorted : users, count, changed);
+        if (kind == TKL_ONLINE_HLL)
+            *changed = TKL_NONE; /* it does not count new users */
         tkl__keys_free(&keys);
     }
     free(sorted);
     return rc;
 }
 
-/* Marks some users, again until the server agrees which day it is. */
-static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
+/* Finds the day, and checks the users. TKL_EINVAL: the day or a user is wrong. */
+static int prepare(marking *m, const tkl_bytes *users, size_t count)
+{
+    int rc = tkl__online_find_today(m->online, &m->today);
+    if (rc == TKL_OK && m->unmark && m->today.shape.kind == TKL_ONLINE_HLL)
+        rc = tkl__fail(TKL_EINVAL, "a HyperLogLog cannot forget a user; it only counts");
+    if (rc == TKL_OK && m->day)
+        rc = tkl__online_days_ago(&m->today, m->day, &m->ago);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__online_check_user(&m->today.shape, users[i],
+                                    m->unmark ? TKL_ONLINE_ID_MAX : m->online->max_id);
+    return rc;
+}
+
+/* Marks some users, again until the server agrees which day it is. What is wrong may be right for
+ * the server: the name may have another kind by now, and its clock may show another day. */
+static int mark_some(marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
     for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++) {
-        tkl__online_today today;
-        rc = tkl__online_find_today(online, &today);
-        if (rc == TKL_OK)
-            rc = check_users(online, &today.shape, users, count);
-        if (rc == TKL_EINVAL && try == 0 && !online->given) { /* the name may have another kind by
-                                                                 now */
-            rc = tkl__online_changed(online);
+        rc = prepare(m, users, count);
+        if (rc == TKL_EINVAL && try == 0 && (!m->online->given || m->day)) {
+            rc = m->online->given ? TKL_OK : tkl__online_changed(m->online);
+            if (rc == TKL_OK && m->day)
+                rc = tkl__online_learn_time(m->online);
             rc = rc == TKL_OK ? TKL__ONLINE_ANOTHER_DAY : rc;
             continue;
         }
         if (rc == TKL_OK)
-            rc = mark_today(online, &today, users, count, fresh);
+            rc = mark_day(m, users, count, changed);
         if (rc == TKL_CONFLICT) {
-            rc = tkl__online_changed(online);
+            rc = tkl__online_changed(m->online);
             rc = rc == TKL_OK ? TKL__ONLINE_ANOTHER_DAY : rc;
         }
     }
@@ -241,25 +258,41 @@ static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, i
                : rc;
 }
 
-int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
+/* Marks or unmarks all of them; *changed (may be NULL): how many marks changed. */
+static int mark_all(marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
     int64_t total = 0;
-    tkl__online_today today;
     int rc = TKL_OK;
-    if (fresh)
-        *fresh = 0;
-    if (count > TRIP_MAX) { /* check all users first: none is marked when one is invalid */
-        rc = tkl__online_find_today(online, &today);
-        if (rc == TKL_OK)
-            rc = check_users(online, &today.shape, users, count);
-    }
+    if (changed)
+        *changed = 0;
+    if (count > TRIP_MAX) /* check all users first: none is marked when one is invalid */
+        rc = prepare(m, users, count);
     for (size_t from = 0; rc == TKL_OK && from < count; from += TRIP_MAX) {
         int64_t some = 0;
-        rc = mark_some(online, users + from, count - from < TRIP_MAX ? count - from : TRIP_MAX,
-                       &some);
+        rc = mark_some(m, users + from, count - from < TRIP_MAX ? count - from : TRIP_MAX, &some);
         total = some == TKL_NONE ? TKL_NONE : total + some;
     }
-    if (fresh)
-        *fresh = total;
+    if (changed)
+        *changed = total;
     return rc;
+}
+
+int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
+{
+    marking m = {.online = online};
+    return mark_all(&m, users, count, fresh);
+}
+
+int tkl_online_mark_day(tkl_online *online, const char *day, const tkl_bytes *users, size_t count,
+                        int64_t *fresh)
+{
+    marking m = {.online = online, .day = day};
+    return mark_all(&m, users, count, fresh);
+}
+
+int tkl_online_unmark(tkl_online *online, const char *day, const tkl_bytes *users, size_t count,
+                      int64_t *removed)
+{
+    marking m = {.online = online, .day = day, .unmark = true};
+    return mark_all(&m, users, count, removed);
 }

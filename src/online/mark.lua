@@ -1,4 +1,4 @@
--- online/mark: mark users as present today, or now.
+-- online/mark: mark users as present on a day, or now.
 -- KEYS[1] settings  hash, see online.c
 -- KEYS[2] ids       hash: numbers of users, of an assigned bitmap
 -- KEYS[3...] day    set, HyperLogLog or zset, by kind; of a bitmap all its chunks
@@ -8,13 +8,14 @@
 -- ARGV[4] window    ms
 -- ARGV[5] start     of today, as the client thinks, in ms
 -- ARGV[6] till      the end of it
--- ARGV[7...] users
+-- ARGV[7] ago       how many days before today the day was
+-- ARGV[8...] users
 -- returns {code, now, how many were not marked before}: TKL_OK; TKL_CONFLICT: the settings
 --   are others; ANOTHER_DAY: today is another day
 -- include: online
 -- include: shared/lasting
 
-local FIRST_CHUNK, FIRST_USER = 3, 7 -- indexes in the keys and in the arguments
+local FIRST_CHUNK, FIRST_USER = 3, 8 -- indexes in the keys and in the arguments
 -- Most users of a heartbeat who left that one mark removes, beyond the number that it adds.
 local AT_ONCE = 1000
 -- A day on which clocks are set back is longer, by at most two hours.
@@ -23,13 +24,13 @@ local LONGER_MS = 7200000
 local SPACIOUS, HEADER = 1.4, 4096
 local SETTINGS, IDS, DAY = unpack(KEYS)
 local chunks = {unpack(KEYS, FIRST_CHUNK)}
-local kind, zone, keep, window, start, till = unpack(ARGV)
+local kind, zone, keep, window, start, till, ago = unpack(ARGV)
 local users = {unpack(ARGV, FIRST_USER)}
 
 local now_ms = clock.ms()
 -- The marks of this call last until `kept`. A heartbeat's key is prolonged once a window.
 local kept = kind == 'heartbeat' and now_ms + window
-             or till + (keep - 1) * DAY_MS + LONGER_MS
+             or till + (keep - 1 - ago) * DAY_MS + LONGER_MS
 local more = kind == 'heartbeat' and window or 0
 local wanted = table.concat({kind, zone, keep, window}, ' ')
 

@@ -338,6 +338,41 @@ void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE])
              date.day % 100);
 }
 
+/* Reads "2026-11-16" as days since 1970; false: not a valid day. */
+static bool read_day(const char *text, int64_t *number)
+{
+    tkl__cron_date date = {0};
+    int year, end = 0;
+    if (sscanf(text, "%4d-%2d-%2d%n", &year, &date.month, &date.day, &end) != 3 || end != 10 ||
+        text[end] != '\0' || strspn(text, "0123456789-") != 10)
+        return false;
+    date.year = year;
+    if (date.month < 1 || date.month > 12 || date.day < 1 ||
+        date.day > tkl__cron_month_days(date.year, date.month))
+        return false;
+    *number = tkl__cron_days_of(date);
+    return true;
+}
+
+int tkl__online_days_ago(const tkl__online_today *today, const char *day, int64_t *ago)
+{
+    int64_t number = today->number;
+    *ago = 0;
+    if (today->shape.kind == TKL_ONLINE_HEARTBEAT)
+        return tkl__fail(TKL_EINVAL, "a heartbeat knows no days");
+    if (strcmp(day, "yesterday") == 0)
+        number--;
+    else if (strcmp(day, "today") != 0 && !read_day(day, &number))
+        return tkl__fail(TKL_EINVAL, "'%s' is not a day such as 2026-11-16", day);
+    if (number > today->number)
+        return tkl__fail(TKL_EINVAL, "the day %s is yet to come", day);
+    if (today->number - number >= today->shape.keep_days)
+        return tkl__fail(TKL_EINVAL, "the day %s is too long ago: %" PRId64 " days are kept", day,
+                         today->shape.keep_days);
+    *ago = today->number - number;
+    return TKL_OK;
+}
+
 /* ---- Keys ---------------------------------------------------------------- */
 
 #define PART_SIZE 32

@@ -96,6 +96,10 @@ int tkl__online_check_days(const tkl__online_today *today, int64_t days);
 /* TKL_EINVAL: a HyperLogLog does not know which users were there. */
 int tkl__online_check_who(const tkl__online_today *today);
 
+/* How many days before today the day "2026-11-16" was; also "today" and "yesterday". TKL_EINVAL: it
+ * is no day, is yet to come, or is not kept any more. */
+int tkl__online_days_ago(const tkl__online_today *today, const char *day, int64_t *ago);
+
 #define TKL__DAY_SIZE 16
 /* "2026-11-16" */
 void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE]);

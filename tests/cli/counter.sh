@@ -113,3 +113,29 @@ is "drop" "$(jq -c . <<<"$out")" '{"name":"hits","dropped":true}'
 ends 1 tackle counter drop hits --yes
 tackle call SET 'tackle:counter:{s}' x >/dev/null
 ends 70 tackle counter add s
+
+# Events of earlier times.
+ends 0 tackle counter add past 5 --at "yesterday 12:00"
+ends 0 tackle counter add past --at "10m ago"
+ends 0 tackle counter series past --every 1d --json
+is "of two days" "$(sum <<<"$out")" 6
+ends 0 tackle counter series past --every 1m --json
+is "minutes of yesterday are gone" "$(sum <<<"$out")" 1
+clf=$(LC_ALL=C date -u -d '-2 hours' '+%d/%b/%Y:%T +0000')
+out=$(printf '[%s]\n%s\n%s 3\n@%s 2\n\n' "$clf" "$clf" "$clf" "$(date -d '-2 hours' +%s)" |
+    tackle counter add lines --lines --json)
+is "lines" "$(jq -c . <<<"$out")" '{"name":"lines","added":7}'
+ends 0 tackle counter series lines --every 5m --json
+is "sum of lines" "$(sum <<<"$out")" 7
+for at in "2001-01-01" "tomorrow 12:00" x ""; do
+    ends 64 tackle counter add past --at "$at"
+done
+ends 64 tackle counter add past --at "2001-01-01"
+has "$err" "--at: the counter keeps no slices of a time so long ago"
+ends 64 tackle counter add past 3 --lines
+ends 64 tackle counter add past --lines --at now
+ends 64 bash -c 'echo @1000000000 | "$TACKLE" counter add past --lines'
+has "$err" "so long ago"
+ends 64 bash -c 'printf "now\nnonsense\n" | "$TACKLE" counter add new --lines'
+has "$err" "line 2"
+ends 1 tackle counter series new

@@ -239,6 +239,8 @@ t log list
 t log drop shop --yes
 t log drop shop --yes
 t counter add hits 3
+t counter add hits --at "10m ago"
+t counter add hits --at 2001-01-01
 t counter series hits --every 1s
 t counter series hits hits --every 1s
 t counter series nothing
@@ -280,6 +282,12 @@ t session drop --yes
 t session drop --yes
 t online mark v ann bob
 t online mark h ann --using hll
+t online mark v ann --day yesterday
+t online mark v ann --day someday
+t online unmark v ann --day yesterday
+t online unmark h ann
+t online compare --users 10 --days 2
+t online compare --users 0
 t online count v
 t online cohort v --first "$(date -u +%F)"
 t online cohort v --first someday

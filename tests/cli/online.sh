@@ -86,3 +86,38 @@ ends 64 tackle online count visitors --all --any
 ends 64 tackle online drop visitors
 ends 0 tackle online drop visitors --yes
 ends 1 tackle online drop visitors --yes
+
+# Earlier days, and marks that are taken back.
+ends 0 tackle online mark days ann bob --day yesterday
+ends 0 tackle online mark days ann
+ends 0 tackle online mark days eve --day "$(date -u -d '-3 days' +%F)"
+ends 0 tackle online count days --days 5
+is "users of all days" "$out" 3
+ends 0 tackle online check days bob --days-ago 1
+ends 64 tackle online mark days ann --day "$(date -u -d '-40 days' +%F)"
+has "$err" "too long ago"
+ends 64 tackle online mark days ann --day "$(date -u -d '+2 days' +%F)"
+ends 64 tackle online mark days ann --day someday
+ends 0 tackle online unmark days bob nobody --day yesterday --json
+is "unmarked" "$(jq -c . <<<"$out")" '{"name":"days","unmarked":1}'
+ends 1 tackle online check days bob --days-ago 1
+ends 0 tackle online unmark days ann
+is "unmarked today" "$out" 1
+ends 64 tackle online unmark days
+ends 64 tackle online unmark days ann --day someday
+ends 0 tackle online mark estimates ann --using hll
+ends 64 tackle online unmark estimates ann
+has "$err" "cannot forget"
+
+# The kinds side by side. Nothing stays.
+before=$(tackle online list)
+ends 0 tackle online compare --users 200 --days 3 --json
+is "kinds" "$(jq -c '[.[].kind]' <<<"$out")" '["set","set of names","bitmap","assigned, of names","hll"]'
+is "exact" "$(jq -c '[.[0:4][] | .users == 240 and .counted == 240 and .deviation == 0] | unique' <<<"$out")" '[true]'
+is "measured" "$(jq -c '[.[] | .day_bytes > 0 and .bytes > .day_bytes and .mark_ms >= 0] | unique' <<<"$out")" '[true]'
+is "names take more" "$(jq '.[1].bytes > .[0].bytes and .[0].bytes > .[2].bytes' <<<"$out")" true
+ends 0 tackle online compare --users 7 --days 1
+has "$out" "BYTES A DAY"
+is "nothing stays" "$(tackle online list)" "$before"
+ends 64 tackle online compare --users 0
+ends 64 tackle online compare --days 32
