@@ -273,6 +273,81 @@ static int near(cli_session *cli)
     return failed;
 }
 
+/* ---- Geohashes ----------------------------------------------------------- */
+
+static int within(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    tkl_geo_places *places = NULL;
+    int failed = cli_positive(cli, "max");
+    if (!failed)
+        failed = open_geo(cli, 0, &geo);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_geo_within(geo, cli->argv[1], cli_number(cli, "max", 0), &places));
+    if (!failed)
+        failed = cli_print_rows(cli, json_places(places), near_columns);
+    tkl_geo_places_free(places);
+    tkl_geo_close(geo);
+    return failed;
+}
+
+static int encode(cli_session *cli)
+{
+    double longitude, latitude;
+    tkl_geo_text hash;
+    int64_t length = cli_number(cli, "length", TKL_GEO_HASH_MAX);
+    int failed = read_number(cli, "longitude", cli->argv[0], &longitude);
+    if (!failed)
+        failed = read_number(cli, "latitude", cli->argv[1], &latitude);
+    if (!failed)
+        failed = cli_end(
+            cli, tkl_geo_encode(longitude, latitude, length > 0 ? (size_t)length : 0, hash));
+    if (failed)
+        return failed;
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:s}", "geohash", hash));
+    printf("%s\n", hash);
+    return CLI_OK;
+}
+
+static int decode(cli_session *cli)
+{
+    static const cli_column columns[] = {{"longitude", "longitude"},
+                                         {"latitude", "latitude"},
+                                         {"west", "west"},
+                                         {"south", "south"},
+                                         {"east", "east"},
+                                         {"north", "north"},
+                                         {0}};
+    tkl_geo_cell cell;
+    int failed = cli_end(cli, tkl_geo_decode(cli->argv[0], &cell));
+    return failed ? failed
+                  : cli_print_record(cli,
+                                     json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "longitude",
+                                               cell.longitude, "latitude", cell.latitude, "west",
+                                               cell.west, "south", cell.south, "east", cell.east,
+                                               "north", cell.north),
+                                     columns);
+}
+
+static int neighbours(cli_session *cli)
+{
+    static const char *const sides[8] = {"north", "north-east", "east", "south-east",
+                                         "south", "south-west", "west", "north-west"};
+    static const cli_column columns[] = {{"side", "SIDE"}, {"geohash", "GEOHASH"}, {0}};
+    tkl_geo_text around[8];
+    int failed = cli_end(cli, tkl_geo_neighbours(cli->argv[0], around));
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < 8; i++)
+        json_array_append_new(
+            rows, json_pack("{s:s, s:o}", "side", sides[i], "geohash",
+                            around[i][0] != '\0' ? json_string(around[i]) : json_null()));
+    return cli_print_rows(cli, rows, columns);
+}
+
 static int list(cli_session *cli)
 {
     return cli_list(cli, tkl_geo_names);
@@ -311,6 +386,16 @@ static const cli_option near_options[] = {
     {"max", CLI_INTEGER, "N", "print at most N places (default: all)"},
     {"farthest", CLI_FLAG, NULL, "print the farthest place first"},
     {"count", CLI_FLAG, NULL, "print only how many there are"},
+    {0},
+};
+
+static const cli_option within_options[] = {
+    {"max", CLI_INTEGER, "N", "print at most N places (default: all)"},
+    {0},
+};
+
+static const cli_option encode_options[] = {
+    {"length", CLI_INTEGER, "N", "characters of the geohash, 1 to 11 (default 11)"},
     {0},
 };
 
@@ -371,6 +456,41 @@ static const cli_verb verbs[] = {
             TWO_CITIES "tackle geo near cities berlin --radius 300 --unit km\n"
                        "tackle geo near cities 10 53 --box 200x200 --unit km --max 10 --json",
         .run = near,
+    },
+    {
+        .name = "within",
+        .args = "NAME GEOHASH",
+        .summary = "the places whose geohashes begin so, nearest to the centre first",
+        .options = within_options,
+        .details = "GEOHASH has at most 10 characters. Distances are in metres from its centre.",
+        .example = TWO_CITIES "tackle geo within cities u3\n"
+                              "tackle geo within cities u33d --json",
+        .run = within,
+    },
+    {
+        .name = "encode",
+        .args = "LONGITUDE LATITUDE",
+        .summary = "the geohash of a point",
+        .options = encode_options,
+        .dashes = true,
+        .example = "tackle geo encode 13.405 52.52 --length 6",
+        .run = encode,
+    },
+    {
+        .name = "decode",
+        .args = "GEOHASH",
+        .summary = "the cell of a geohash: its centre and its edges, in degrees",
+        .example = "tackle geo decode u33dc0 --json",
+        .run = decode,
+    },
+    {
+        .name = "neighbours",
+        .args = "GEOHASH",
+        .summary = "the geohashes of the eight cells around it",
+        .details = "Beyond a pole there is none.",
+        .example = "tackle geo neighbours u33dc0\n"
+                   "tackle geo neighbours u33dc0 --json",
+        .run = neighbours,
     },
     {
         .name = "list",

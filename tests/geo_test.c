@@ -4,6 +4,8 @@
  * many.
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <tackle/geo.h>
 
@@ -137,6 +139,106 @@ static void geohashes_are_the_usual_ones(void **state)
 
 /* Positions are rounded to about half a metre: distances differ from the formula by no more than
  * twice that, and by the server's rounding to 4 digits. */
+static void geohashes_are_cells(void **state)
+{
+    (void)state;
+    tkl_geo_text hash, around[8];
+    tkl_geo_cell cell;
+    assert_ok(tkl_geo_encode(-5.6, 42.6, 5, hash));
+    assert_string_equal(hash, "ezs42");
+    assert_ok(tkl_geo_encode(10.40744, 57.64911, 11, hash));
+    assert_string_equal(hash, "u4pruydqqvj");
+    assert_ok(tkl_geo_encode(180, -90, 3, hash)); /* the same meridian as -180 */
+    assert_string_equal(hash, "000");
+    assert_ok(tkl_geo_encode(0, 90, 2, hash));
+    assert_string_equal(hash, "up");
+    assert_ok(tkl_geo_decode("EZS42", &cell));
+    assert_true(is_near(cell.west, -5.625, 1e-3) && is_near(cell.south, 42.583, 1e-3));
+    assert_true(is_near(cell.longitude, -5.603, 1e-3) && is_near(cell.latitude, 42.605, 1e-3));
+    static const char *const expected[8] = {"dqcjw", "dqcjx", "dqcjr", "dqcjp",
+                                            "dqcjn", "dqcjj", "dqcjm", "dqcjt"};
+    assert_ok(tkl_geo_neighbours("dqcjq", around));
+    for (size_t i = 0; i < 8; i++)
+        assert_string_equal(around[i], expected[i]);
+    assert_ok(tkl_geo_neighbours("bpb", around)); /* at the date line, under the pole */
+    assert_string_equal(around[0], "");
+    assert_string_equal(around[2], "bpc");
+    assert_string_equal(around[6], "zzz");
+    srand(7);
+    for (int i = 0; i < 2000; i++) {
+        double longitude = rand() / (double)RAND_MAX * 360 - 180;
+        double latitude = rand() / (double)RAND_MAX * 180 - 90;
+        assert_ok(tkl_geo_encode(longitude, latitude, 1 + (size_t)i % TKL_GEO_HASH_MAX, hash));
+        assert_ok(tkl_geo_decode(hash, &cell));
+        assert_true(cell.west <= longitude && longitude <= cell.east);
+        assert_true(cell.south <= latitude && latitude <= cell.north);
+    }
+    assert_code(tkl_geo_encode(0, 0, 0, hash), TKL_EINVAL);
+    assert_code(tkl_geo_encode(0, 0, 12, hash), TKL_EINVAL);
+    assert_code(tkl_geo_encode(181, 0, 5, hash), TKL_EINVAL);
+    assert_code(tkl_geo_encode(0, NAN, 5, hash), TKL_EINVAL);
+    assert_string_equal(hash, "");
+    static const char *const wrong[] = {"", "a", "u33dc0abc", "u33 ", "u33dc0u33dc0", "ü"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_code(tkl_geo_decode(wrong[i], &cell), TKL_EINVAL);
+        assert_code(tkl_geo_neighbours(wrong[i], around), TKL_EINVAL);
+        assert_string_equal(around[0], "");
+    }
+}
+
+/* All places of a crowd that tkl_geo_hashes() gives this beginning. */
+static void places_are_found_by_the_beginning_of_their_geohashes(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 3000 };
+    tkl_geo *geo = open_geo(f->client, "crowd");
+    tkl_bytes *names = calloc(COUNT, sizeof *names);
+    tkl_geo_text *hashes = calloc(COUNT, sizeof *hashes);
+    char(*texts)[12] = calloc(COUNT, sizeof *texts);
+    srand(11);
+    for (int i = 0; i < COUNT; i++) { /* all over the map, and many close together */
+        bool close = i % 2 == 0;
+        double longitude =
+            close ? 179.9 + rand() / (double)RAND_MAX / 10 : rand() / (double)RAND_MAX * 360 - 180;
+        double latitude =
+            close ? 84.9 + rand() / (double)RAND_MAX / 10 : rand() / (double)RAND_MAX * 170 - 85;
+        snprintf(texts[i], sizeof texts[i], "p%d", i);
+        names[i] = tkl_str(texts[i]);
+        add(geo, texts[i], longitude, latitude);
+    }
+    assert_ok(tkl_geo_hashes(geo, names, COUNT, hashes));
+    for (int i = 0; i < 300; i++) {
+        char prefix[12];
+        size_t length = 1 + (size_t)i % TKL_GEO_PREFIX_MAX, expected = 0;
+        tkl_geo_places *found;
+        snprintf(prefix, sizeof prefix, "%.*s", (int)length, hashes[rand() % COUNT]);
+        for (int k = 0; k < COUNT; k++)
+            expected += strncmp(hashes[k], prefix, length) == 0;
+        assert_ok(tkl_geo_within(geo, prefix, 0, &found));
+        assert_int_equal(found->count, expected);
+        for (size_t k = 1; k < found->count; k++)
+            assert_true(found->items[k - 1].distance <= found->items[k].distance);
+        tkl_geo_places_free(found);
+        assert_ok(tkl_geo_within(geo, prefix, 3, &found));
+        assert_int_equal(found->count, expected < 3 ? expected : 3);
+        tkl_geo_places_free(found);
+    }
+    tkl_geo_places *found = (tkl_geo_places *)1;
+    assert_code(tkl_geo_within(geo, "u33dc0u33dc", 0, &found), TKL_EINVAL);
+    assert_null(found);
+    assert_code(tkl_geo_within(geo, "a", 0, &found), TKL_EINVAL);
+    assert_code(tkl_geo_within(geo, "u3", -1, &found), TKL_EINVAL);
+    tkl_geo_close(geo);
+    geo = open_geo(f->client, "none");
+    assert_ok(tkl_geo_within(geo, "u3", 0, &found));
+    assert_int_equal(found->count, 0);
+    tkl_geo_places_free(found);
+    tkl_geo_close(geo);
+    free(names);
+    free(hashes);
+    free(texts);
+}
+
 static void distances_are_those_of_the_formula(void **state)
 {
     fixture *f = *state;
@@ -373,6 +475,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(places_are_added_and_moved),
         TEST(geohashes_are_the_usual_ones),
+        TEST(geohashes_are_cells),
+        TEST(places_are_found_by_the_beginning_of_their_geohashes),
         TEST(places_with_a_ttl_expire_after_the_last_change),
         TEST(distances_are_those_of_the_formula),
         TEST(nearest_comes_first),

@@ -93,6 +93,30 @@ typedef char tkl_geo_text[12];
 TKL_API int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_text *hashes)
     TKL_NONNULL(1) TKL_CHECK;
 
+/* ---- Geohashes ----------------------------------------------------------- */
+
+#define TKL_GEO_HASH_MAX   11 /* characters */
+#define TKL_GEO_PREFIX_MAX 10 /* characters, for tkl_geo_within() */
+
+/* A cell of the globe, which a geohash names: 5000 km wide for one character, 5 km for five, 5 m
+ * for nine. */
+typedef struct tkl_geo_cell {
+    double west, south, east, north; /* edges, in degrees */
+    double longitude, latitude;      /* the centre */
+    TKL_RESERVED(2);
+} tkl_geo_cell;
+
+/* No I/O. The geohash of a point, 1 to TKL_GEO_HASH_MAX characters long. Latitudes are from -90 to
+ * 90 here. TKL_EINVAL. */
+TKL_API int tkl_geo_encode(double longitude, double latitude, size_t length, tkl_geo_text hash)
+    TKL_NONNULL(4) TKL_CHECK;
+/* No I/O. The cell of a geohash, in letters of any case. TKL_EINVAL: not a geohash. */
+TKL_API int tkl_geo_decode(const char *hash, tkl_geo_cell *cell) TKL_NONNULL(1, 2) TKL_CHECK;
+/* No I/O. The geohashes of the cells around it: north, north-east, east, south-east, south,
+ * south-west, west, north-west. "" where there is none, beyond a pole. TKL_EINVAL: not a geohash. */
+TKL_API int tkl_geo_neighbours(const char *hash, tkl_geo_text neighbours[8])
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
 /* An area: a circle or a box around a point or a place. */
 typedef struct tkl_geo_query {
     tkl_bytes member;           /* the place at the centre; empty: use the point below */
@@ -114,6 +138,12 @@ typedef struct tkl_geo_places {
  * centre does not exist. */
 TKL_API int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **places)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
+/* Finds the places whose geohashes begin with `hash`, at most TKL_GEO_PREFIX_MAX characters; those
+ * that are nearest to the centre of the cell come first, at most `max` (0: all). Distances are from
+ * that centre, in metres. One round trip; seldom more, when many other places lie beside a cell
+ * near a pole. TKL_EINVAL: not a geohash, or too long. */
+TKL_API int tkl_geo_within(tkl_geo *geo, const char *hash, int64_t max, tkl_geo_places **places)
+    TKL_NONNULL(1, 2, 4) TKL_CHECK;
 TKL_API void tkl_geo_places_free(tkl_geo_places *places); /* NULL is fine */
 
 /* Counts the places in the area without fetching them, up to `max` (0: all). */

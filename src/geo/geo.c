@@ -4,7 +4,7 @@
  * with its last place or tkl_geo_drop(), or expires with `ttl_ms`.
  * All work is the server's: GEOADD, GEODIST, GEOPOS, GEOHASH, GEOSEARCH.
  */
-#include <tackle/geo.h>
+#include "geo/geo.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -383,6 +383,18 @@ int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **plac
     if (rc != TKL_OK)
         tkl_reply_free(reply);
     return rc;
+}
+
+void tkl__geo_keep(tkl_geo_places *places,
+                   bool (*is_inside)(const tkl_geo_place *place, const tkl_geo_cell *cell),
+                   const tkl_geo_cell *cell, int64_t max)
+{
+    listing *l = (listing *)(void *)places;
+    size_t kept = 0;
+    for (size_t i = 0; i < places->count; i++)
+        if (is_inside(&l->items[i], cell) && (max == 0 || kept < (size_t)max))
+            l->items[kept++] = l->items[i];
+    places->count = kept;
 }
 
 void tkl_geo_places_free(tkl_geo_places *places)

@@ -36,6 +36,19 @@ is "count" "$(tackle geo near cities berlin --radius 300 --unit km --count)" 2
 ends 1 tackle geo near cities atlantis --radius 300 --unit km
 ends 1 tackle geo near nowhere atlantis --radius 300 --unit km
 ends 64 tackle geo near cities '' --radius 300 --unit km # not the point 0 0
+is "within" "$(tackle geo within cities u3 --json | jq -c '[.[].name]')" '["berlin"]'
+is "within one" "$(tackle geo within cities u --max 1 --json | jq length)" 1
+ends 0 tackle geo within cities s
+for wrong in "within cities" "within cities a" "within cities u33dc0u33dc" "within cities u --max 0" \
+    "encode 1" "encode x 1" "encode 181 1" "encode 1 1 --length 12" "encode 1 1 --length 0" \
+    "decode a" "neighbours ''"; do
+    ends 64 tackle geo $wrong
+done
+is "encode" "$(tackle geo encode -5.6 42.6 --length 5)" ezs42
+is "encode as JSON" "$(tackle geo encode 13.405 52.52 --json | jq -r .geohash)" u33dc0cppjs
+is "decode" "$(tackle geo decode ezs42 --json | jq -c '[.longitude, .latitude, .west] | map(. * 1000 | floor)')" '[-5604,42604,-5625]'
+is "neighbours" "$(tackle geo neighbours dqcjq --json | jq -r '.[0, 1, 6].geohash' | xargs)" "dqcjw dqcjx dqcjm"
+is "no neighbour" "$(tackle geo neighbours bpb --json | jq -c '.[0]')" '{"side":"north","geohash":null}'
 is "remove" "$(tackle geo remove cities berlin atlantis)" 1
 is "count as JSON" "$(tackle geo near cities hamburg --radius 1 --count --json)" '{"count": 1}'
 is "list" "$(tackle geo list)" $'NAME\ncities'
@@ -54,7 +67,7 @@ done
 # The permissions that the page names are enough.
 become places geo.md
 for verb in "add acl 1 2 a 3 4 b --ttl 1h" "distance acl a b" "positions acl a" "hashes acl a" \
-    "near acl a --radius 5" "near acl a --radius 5 --count" "remove acl b" list "drop acl --yes"; do
+    "within acl s" "near acl a --radius 5" "near acl a --radius 5 --count" "remove acl b" list "drop acl --yes"; do
     ends 0 tackle geo $verb
 done
 ends 77 tackle call GET x

@@ -340,6 +340,13 @@ t geo hashes c berlin nothing
 t geo near c berlin --radius 300 --unit km
 t geo near c berlin --radius 300 --count
 t geo near c nothing --radius 300
+t geo within c u3
+t geo within c a
+t geo encode 13.405 52.52
+t geo encode 13.405 100
+t geo decode u33d
+t geo decode a
+t geo neighbours u33d
 t geo list
 t geo remove c berlin nothing
 t geo drop c --yes
