@@ -176,6 +176,9 @@ static int print_hints(const cli_session *cli, const tkl_suggestions *found)
             json_object_set_new(row, "corrected", json_boolean(s->corrected));
         json_array_append_new(rows, row);
     }
+    if (found->more)
+        fprintf(stderr, "tackle: more texts begin so, but this prefix keeps its best %zu only\n",
+                found->count);
     return cli_print_rows(cli, rows, hint_columns);
 }
 

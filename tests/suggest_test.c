@@ -34,6 +34,69 @@ static void the_heaviest_come_first(void **state)
     tkl_suggest_close(s);
 }
 
+/* Feeds 100 texts with the weights 1 to 100, and removes the 60 heaviest. */
+static void feed_and_remove(tkl_suggest *s, const char *format)
+{
+    char text[64];
+    for (int i = 1; i <= 100; i++) {
+        sprintf(text, format, i);
+        feed_text(s, text, i);
+    }
+    for (int i = 100; i > 40; i--) {
+        sprintf(text, format, i);
+        assert_ok(tkl_suggest_remove(s, (tkl_bytes[]){tkl_str(text)}, 1, NULL));
+    }
+}
+
+/* A prefix that keeps 50 texts finds its next ones, however long the beginning that they share. */
+static void the_next_heaviest_take_the_places_of_removed_texts(void **state)
+{
+    fixture *f = *state;
+    tkl_suggest *s = open_suggest(f->client, NULL);
+    feed_and_remove(s, "https://www.example.com/%03d");
+    static const char *const prefixes[] = {"h", "https://", "https://www.exam", ""};
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        check_hints(s, prefixes[i], 3,
+                    "https://www.example.com/040=40|https://www.example.com/039=39|"
+                    "https://www.example.com/038=38");
+    assert_ok(tkl_suggest_drop(s));
+    tkl_suggest_close(s);
+    s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    feed_and_remove(s, "n%03d berlin");
+    check_hints(s, "b", 3, "n040 berlin=40|n039 berlin=39|n038 berlin=38");
+    check_hints(s, "berlin", 3, "n040 berlin=40|n039 berlin=39|n038 berlin=38");
+    tkl_suggest_close(s);
+}
+
+/* A crowded prefix keeps its best. Who asks for more than these gets them, and learns that there
+ * are others. */
+static void a_hint_says_when_a_prefix_has_more(void **state)
+{
+    fixture *f = *state;
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.best = 10});
+    tkl_suggestions *found;
+    char text[16];
+    for (int i = 1; i <= 30; i++) {
+        sprintf(text, "a%02d", i);
+        feed_text(s, text, i);
+    }
+    assert_ok(tkl_suggest_hint(s, tkl_str("a"), 20, &found));
+    assert_int_equal(found->count, 10);
+    for (size_t i = 0; i < found->count; i++)
+        assert_true(found->items[i].weight == 30 - (double)i);
+    assert_true(found->more);
+    tkl_suggestions_free(found);
+    assert_ok(tkl_suggest_hint(s, tkl_str("a"), 10, &found));
+    assert_int_equal(found->count, 10);
+    assert_false(found->more);
+    tkl_suggestions_free(found);
+    assert_ok(tkl_suggest_hint(s, tkl_str("a1"), 20, &found));
+    assert_int_equal(found->count, 10);
+    assert_false(found->more);
+    tkl_suggestions_free(found);
+    tkl_suggest_close(s);
+}
+
 static void texts_equal_when_folded_are_one(void **state)
 {
     fixture *f = *state;
@@ -366,6 +429,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_heaviest_come_first),
+        TEST(the_next_heaviest_take_the_places_of_removed_texts),
+        TEST(a_hint_says_when_a_prefix_has_more),
         TEST(texts_equal_when_folded_are_one),
         TEST(a_prefix_keeps_its_best),
         TEST(a_removed_text_is_gone_under_every_prefix),

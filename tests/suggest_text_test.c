@@ -182,7 +182,9 @@ static void the_longest_prefix_is_counted_in_characters(void **state)
     /* Beyond it: the best of the longest that is kept. */
     check_hints(s, "👍🏽👍🏽👍🏽 2", 2,
                 "👍🏽👍🏽👍🏽 29=30|👍🏽👍🏽👍🏽 28=29");
-    assert_int_equal(call_int(f->client, "ZCARD", "tackle:suggest:{q}:best", NULL), 40);
+    /* Four prefixes that keep their ten best; those of two and more code points keep the 30 texts
+     * that take the places of others, too. */
+    assert_int_equal(call_int(f->client, "ZCARD", "tackle:suggest:{q}:best", NULL), 40 + 3 * 30);
     tkl_suggest_close(s);
 }
 
@@ -263,6 +265,28 @@ static void one_mistyped_character_is_corrected_if_asked(void **state)
     tkl_suggest_close(kind);
 }
 
+/* Of all texts within one mistyped character the heaviest come first, wherever the mistake is. */
+static void the_heaviest_correction_comes_first(void **state)
+{
+    fixture *f = *state;
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.typos = true});
+    char text[16];
+    for (char c = 'a'; c <= 'z'; c++) { /* the mistake is at the first, second and last place */
+        sprintf(text, "%cxyq", c);
+        feed_text(s, text, c - 'a' + 1);
+        sprintf(text, "q%cyq", c);
+        feed_text(s, text, c - 'a' + 30);
+        sprintf(text, "qxy%c", c);
+        if (c != 'w')
+            feed_text(s, text, c - 'a' + 60);
+    }
+    check_hints(s, "qxyw", 3, "~qxyq=146|~qxyz=85|~qxyy=84");
+    check_hints(s, "qwyw", 2, "~qwyq=52");
+    check_hints(s, "7xyq", 4, "~qxyq=146|~zxyq=26|~yxyq=25|~xxyq=24");
+    check_hints(s, "q7yq", 3, "~qxyq=146|~qzyq=55|~qyyq=54");
+    tkl_suggest_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +300,7 @@ int main(void)
         TEST(later_words_are_found_if_asked),
         TEST(later_words_are_found_in_pinyin_too),
         TEST(one_mistyped_character_is_corrected_if_asked),
+        TEST(the_heaviest_correction_comes_first),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -97,6 +97,8 @@ typedef struct tkl_suggestion {
 typedef struct tkl_suggestions {
     const tkl_suggestion *items;
     size_t count;
+    bool more; /* further texts begin with the prefix, but `max` is above the number of texts that
+                  a crowded prefix keeps (`best`) */
 } tkl_suggestions;
 
 TKL_API void tkl_suggestions_free(tkl_suggestions *suggestions); /* NULL is fine */

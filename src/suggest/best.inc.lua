@@ -19,20 +19,32 @@ function best.listed_keys(texts)
   return keys
 end
 
--- Builds the list of best texts for a prefix that has become crowded, from all its texts. One text
--- may have added many starts at once.
-function best.build(prefix, best_max)
-  local found = redis.call('ZRANGE', TEXTS, '[' .. prefix, prefixes.above(prefix), 'BYLEX',
-                           'LIMIT', 0, best_max + TKL__SUGGEST_STARTS_MAX)
-  local keys, members = best.listed_keys(found), {}
+-- Enters texts, members of TEXTS, into a list of BEST. Returns how many the list has got.
+function best.enter_all(list, texts)
+  local keys, members = best.listed_keys(texts), {}
   local scores = #keys > 0 and redis.call('ZMSCORE', WEIGHTS, unpack(keys)) or {}
   for i, key in ipairs(keys) do
     if scores[i] then
       members[#members + 1] = 0
-      members[#members + 1] = entries.member(prefix, tonumber(scores[i]), key)
+      members[#members + 1] = entries.member(list, tonumber(scores[i]), key)
     end
   end
-  local kept = #members > 0 and redis.call('ZADD', BEST, unpack(members)) or 0
+  return #members > 0 and redis.call('ZADD', BEST, unpack(members)) or 0
+end
+
+-- Builds the lists of a prefix that has become crowded, from all its texts. One text may have added
+-- many starts at once.
+function best.build(prefix, best_max, longest)
+  local found = redis.call('ZRANGE', TEXTS, '[' .. prefix, prefixes.above(prefix), 'BYLEX',
+                           'LIMIT', 0, best_max + TKL__SUGGEST_STARTS_MAX)
+  local last = {}
+  for _, text in ipairs(found) do
+    if prefixes.may_be_last(prefix, string.match(text, '^[^%z]*'), longest) then
+      last[#last + 1] = text
+    end
+  end
+  best.enter_all(entries.last_list(prefix), last)
+  local kept = best.enter_all(prefix, found)
   if kept > best_max then
     local low, high = entries.bounds(prefix)
     local light = redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, kept - best_max)
@@ -56,23 +68,31 @@ function best.replace_lightest(prefix, key, new)
   end
 end
 
--- Enters a text with its new score. False: the prefix is not crowded, so no longer prefix is.
-function best.enter(prefix, key, old, new, best_max)
+-- Enters a text with its new score into the lists of a prefix of one of its starts. False: the
+-- prefix is not crowded, so no longer prefix is.
+function best.enter(prefix, start, key, old, new, best_max, longest)
   if old and redis.call('ZREM', BEST, entries.member(prefix, old, key)) == 1 then
     redis.call('ZADD', BEST, 0, entries.member(prefix, new, key))
-    return true
-  end
-  local low, high = entries.bounds(prefix)
-  local kept = redis.call('ZLEXCOUNT', BEST, low, high)
-  if kept == 0 then
-    if prefixes.starts_with(prefix) <= CROWD then
-      return false
-    end
-    best.build(prefix, best_max)
-  elseif kept < best_max then
-    redis.call('ZADD', BEST, 0, entries.member(prefix, new, key))
   else
-    best.replace_lightest(prefix, key, new)
+    local low, high = entries.bounds(prefix)
+    local kept = redis.call('ZLEXCOUNT', BEST, low, high)
+    if kept == 0 and prefixes.starts_with(prefix) <= CROWD then
+      return false
+    elseif kept == 0 then
+      best.build(prefix, best_max, longest)
+      return true
+    elseif kept < best_max then
+      redis.call('ZADD', BEST, 0, entries.member(prefix, new, key))
+    else
+      best.replace_lightest(prefix, key, new)
+    end
+  end
+  if prefixes.may_be_last(prefix, start, longest) then
+    local last = entries.last_list(prefix)
+    if old then
+      redis.call('ZREM', BEST, entries.member(last, old, key))
+    end
+    redis.call('ZADD', BEST, 0, entries.member(last, new, key))
   end
   return true
 end

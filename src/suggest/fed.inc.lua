@@ -6,6 +6,11 @@
 
 local fed = {}
 
+-- The number of characters of the longest prefix that keeps its best, as the settings say.
+function fed.longest_of(settings)
+  return tonumber(string.match(settings, 'longest=(%d+)'))
+end
+
 -- Calls visit(start, reach) for each line "reach start" of a list separated by NUL.
 function fed.each_start(lines, visit)
   for reach, start in string.gmatch(lines, '(%d+) ([^%z]*)') do
@@ -30,7 +35,7 @@ end
 
 -- Removes a text everywhere. `best_max` 0: it is the lightest text of all, so no other text takes
 -- its places.
-function fed.remove(key, score, best_max)
+function fed.remove(key, score, best_max, longest)
   redis.call('ZREM', WEIGHTS, key)
   redis.call('ZREM', TEXTS, key .. '\0')
   redis.call('HDEL', SHOWN, key)
@@ -42,12 +47,12 @@ function fed.remove(key, score, best_max)
     end)
   end
   local known, gaps = {}, {} -- starts may share prefixes
-  refill.leave(key, #key, key, score, known, gaps)
+  refill.leave(key, #key, key, score, longest, known, gaps)
   fed.each_start(others or '', function(start, reach)
-    refill.leave(start, reach, key, score, known, gaps)
+    refill.leave(start, reach, key, score, longest, known, gaps)
   end)
   if best_max > 0 then
-    refill.fill_gaps(gaps, best_max)
+    refill.fill_gaps(gaps, best_max, longest)
   end
 end
 

@@ -18,6 +18,7 @@
 local LIGHT = 30          -- halvings below one after which a text is forgotten
 local FIRST_TEXT, TEXT_ARGUMENTS = 6, 4
 local settings, ttl = ARGV[1], ARGV[2]
+local longest = fed.longest_of(settings)
 local half_life, best_max, texts_max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local stored, since = unpack(redis.call('HMGET', META, 'settings', 'since'))
@@ -59,7 +60,7 @@ local function tidy(key)
   score = tonumber(score or math.huge)
   local faded = age and score < TKL__SUGGEST_SCORE_OF_ONE + age - LIGHT
   if lightest and (many or faded) then
-    fed.remove(lightest, score, 0)
+    fed.remove(lightest, score, 0, longest)
     scores[lightest] = nil
   end
 end
@@ -96,7 +97,7 @@ for i = FIRST_TEXT, #ARGV, TEXT_ARGUMENTS do
   end
   fed.each_start(lines, function(start, reach)
     prefixes.each(start, reach, function(prefix)
-      return best.enter(prefix, key, old, new, best_max)
+      return best.enter(prefix, start, key, old, new, best_max, longest)
     end)
   end)
   if age or not old then

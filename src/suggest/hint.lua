@@ -9,10 +9,11 @@
 -- ARGV[7] typos     1: correct the prefix when nothing fits
 -- ARGV[8...] mixes  initials of texts that may fit a prefix which mixes characters and pinyin
 -- flags: no-writes
--- returns {milliseconds, since, plain, mixed, then for each text: key, score as eight bytes, text
---   as it is shown or nil}, or the settings when they are others. The first texts, `plain` of them,
---   fit. The next, `mixed` of them, are to be compared. The others fit a corrected prefix. More
---   than `count` may come, in any order, some twice.
+-- returns {milliseconds, since, plain, mixed, more, then for each text: key, score as eight bytes,
+--   text as it is shown or nil}, or the settings when they are others. The first texts, `plain` of
+--   them, fit. The next, `mixed` of them, are to be compared. The others fit a corrected prefix.
+--   More than `count` may come, in any order, some twice. `more` is 1 when the prefix has further
+--   texts but keeps only its best.
 -- include: keys
 -- include: shared/clock
 -- include: entries
@@ -22,6 +23,7 @@ local MIXED_MAX = 200 -- most candidates of mixes
 local SOME = 50 -- most texts of a crowded prefix without best texts: it ends inside a character
 local FIRST_MIX = 8 -- index of the first mix in the arguments
 local settings, prefix, listed, count, most, server_time, typos = unpack(ARGV)
+count, most = tonumber(count), tonumber(most)
 
 local stored, since = unpack(redis.call('HMGET', META, 'settings', 'since'))
 local weights = redis.call('ZCARD', WEIGHTS)
@@ -71,16 +73,20 @@ local function add_heaviest()
   end
 end
 
--- Adds the texts of a prefix; the shorter prefix `from` keeps its best texts.
+-- Adds the texts of a prefix; the shorter prefix `from` keeps its best texts. Returns whether the
+-- prefix has further texts that it does not keep.
 local function add_all(of, from, limit)
   if of == '' then
     add_heaviest()
-    return
+    return false
   end
   local kept = add_best(from, from == of and limit or most)
-  if from ~= of or kept < tonumber(limit) then
+  if from == of and kept == most then
+    return limit > most and prefixes.starts_with(of) > kept
+  elseif from ~= of or kept < limit then
     add_first(of, kept > 0 and CROWD or SOME)
   end
+  return false
 end
 
 -- The number of different texts: several starts may have found the same one.
@@ -93,9 +99,9 @@ local function different(list)
   return number
 end
 
-add_all(prefix, listed, count)
+local more = add_all(prefix, listed, count)
 local plain = #keys
-if #ARGV >= FIRST_MIX and different(keys) < tonumber(count) then
+if #ARGV >= FIRST_MIX and different(keys) < count then
   for i = FIRST_MIX, #ARGV do
     local initials = ARGV[i]
     if #keys < plain + MIXED_MAX then
@@ -105,12 +111,13 @@ if #ARGV >= FIRST_MIX and different(keys) < tonumber(count) then
 end
 local mixed = #keys - plain
 if plain == 0 and typos == '1' then
-  for _, other in ipairs(typing.corrections(prefix)) do
+  for _, other in ipairs(typing.heaviest(typing.corrections(prefix), count)) do
     add_all(other, other, count)
   end
 end
 
-local answer = {server_time == '1' and clock.ms() or 0, since or '0', plain, mixed}
+local answer = {server_time == '1' and clock.ms() or 0, since or '0', plain, mixed,
+                more and 1 or 0}
 if #keys > 0 then
   local shown = redis.call('HMGET', SHOWN, unpack(keys))
   for i, key in ipairs(keys) do

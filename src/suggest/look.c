@@ -13,7 +13,7 @@
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
-enum { TIME, SINCE, PLAIN, MIXED, HEAD }; /* elements of the reply; see hint.lua */
+enum { TIME, SINCE, PLAIN, MIXED, MORE, HEAD }; /* elements of the reply; see hint.lua */
 
 typedef struct question {
     tkl_suggest *suggest;
@@ -251,7 +251,7 @@ static int give(const question *q, const tkl_reply *reply, const candidate *list
                                     .corrected = list[i].corrected};
         at += len;
     }
-    *s = (tkl_suggestions){items, count};
+    *s = (tkl_suggestions){items, count, reply && tkl_reply_int(tkl_reply_at(reply, MORE)) == 1};
     *result = s;
     return TKL_OK;
 }

@@ -36,6 +36,17 @@ function prefixes.each(start, reach, visit)
   end
 end
 
+-- Whether the list of a prefix may be the last one that keeps a start: the prefix is the whole
+-- start, or has at least as many code points as the longest prefix has characters. `start` may be
+-- nil.
+function prefixes.may_be_last(prefix, start, longest)
+  if prefix == start then
+    return true
+  end
+  local _, inner = string.gsub(prefix, '[\128-\191]', '')
+  return #prefix - inner >= longest
+end
+
 -- How many starts begin with the prefix. A text may have several.
 function prefixes.starts_with(prefix)
   return redis.call('ZLEXCOUNT', TEXTS, '[' .. prefix, prefixes.above(prefix))

@@ -1,7 +1,8 @@
 -- Refilling the best of crowded prefixes, when texts leave them. The texts that a prefix does not
 -- keep are lighter than those that it keeps. So the heaviest of them is among the best of the
--- prefixes that are one character longer, or among the few texts of those that are not crowded. The
--- longest prefixes are therefore refilled first.
+-- prefixes that are one character longer, among the few texts of those that are not crowded, or in
+-- the list of the texts that no longer prefix keeps. The longest prefixes are therefore refilled
+-- first.
 -- include: keys
 -- include: best
 
@@ -9,7 +10,6 @@ local refill = {}
 
 local NEXT_MAX = 64 -- most longer prefixes examined for one place
 local LOOKS_MAX = 200 -- the same for all places of a text
-local EQUAL_MAX = 10 -- most texts whose start is the prefix itself
 
 -- The first texts of a range of TEXTS, as "score key", that `prefix` does not keep. `lightest` is
 -- the last text that it keeps, or nil.
@@ -62,20 +62,23 @@ end
 
 -- Finds a text for the place of a removed one. Returns how many prefixes were examined, including
 -- itself.
-function refill.place(prefix, best_max, most)
+function refill.place(prefix, best_max, longest, most)
   local lightest = best.lightest_of(prefix)
   lightest = lightest and entries.tail_of(lightest, prefix)
   if lightest and not entries.score_in(lightest) then
     return 1 -- not written by tackle
   end
   local low, high = entries.bounds(prefix)
-  local tails, looks = refill.not_kept(prefix, lightest, low, high, EQUAL_MAX), 1
-  prefixes.each_next(prefix, math.min(NEXT_MAX, most), function(character)
-    looks = looks + 1
-    for _, text in ipairs(refill.of_longer(prefix, prefix .. character, lightest)) do
-      tails[#tails + 1] = text
-    end
-  end)
+  local tails, looks = refill.of_longer(prefix, entries.last_list(prefix), lightest), 1
+  -- The last list of one of the longest prefixes has all of its texts.
+  if not prefixes.may_be_last(prefix, nil, longest) then
+    prefixes.each_next(prefix, math.min(NEXT_MAX, most), function(character)
+      looks = looks + 1
+      for _, text in ipairs(refill.of_longer(prefix, prefix .. character, lightest)) do
+        tails[#tails + 1] = text
+      end
+    end)
+  end
   local members = refill.heaviest(prefix, tails)
   if #members > 0 then
     redis.call('ZADD', BEST, unpack(members))
@@ -90,30 +93,34 @@ end
 
 -- Removes a text from the prefixes of one of its starts. `known`: whether visited prefixes are
 -- crowded. `gaps`: gets the prefixes that kept the text.
-function refill.leave(start, reach, key, score, known, gaps)
+function refill.leave(start, reach, key, score, longest, known, gaps)
   local crowded = true -- if not, longer prefixes are not crowded, either
   prefixes.each(start, reach, function(prefix)
     if known[prefix] == nil then
       known[prefix] = crowded and prefixes.starts_with(prefix) > CROWD
       if not known[prefix] then
         redis.call('ZREMRANGEBYLEX', BEST, entries.bounds(prefix))
+        redis.call('ZREMRANGEBYLEX', BEST, entries.bounds(entries.last_list(prefix)))
       elseif redis.call('ZREM', BEST, entries.member(prefix, score, key)) == 1 then
         gaps[#gaps + 1] = prefix
       end
     end
     crowded = known[prefix]
+    if crowded and prefixes.may_be_last(prefix, start, longest) then
+      redis.call('ZREM', BEST, entries.member(entries.last_list(prefix), score, key))
+    end
     return true
   end)
 end
 
 -- Fills the places of a removed text, those of the longest prefixes first.
-function refill.fill_gaps(gaps, best_max)
+function refill.fill_gaps(gaps, best_max, longest)
   table.sort(gaps, function(a, b) return #a > #b end)
   local looks = 0
   for _, prefix in ipairs(gaps) do
     local kept = redis.call('ZLEXCOUNT', BEST, entries.bounds(prefix))
     if looks < LOOKS_MAX and prefixes.starts_with(prefix) > kept then
-      looks = looks + refill.place(prefix, best_max, LOOKS_MAX - looks)
+      looks = looks + refill.place(prefix, best_max, longest, LOOKS_MAX - looks)
     end
   end
 end

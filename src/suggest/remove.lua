@@ -11,6 +11,7 @@
 
 local FIRST_KEY = 4 -- index of the first key in the arguments
 local settings, ttl, best_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local longest = fed.longest_of(settings)
 local keys = {unpack(ARGV, FIRST_KEY)}
 
 local stored = redis.call('HGET', META, 'settings')
@@ -25,7 +26,7 @@ local removed = 0
 for _, key in ipairs(keys) do
   local score = fed.score_of(key)
   if score then
-    fed.remove(key, score, best_max)
+    fed.remove(key, score, best_max, longest)
     removed = removed + 1
   end
 end

@@ -19,6 +19,9 @@ is "nothing" "$(tackle suggest hint q x --json)" '[]'
 is "no typos" "$(tackle suggest hint q waether --json)" '[]'
 is "typos" "$(tackle suggest hint q waether --typos --json)" '[{"text": "weather", "weight": 2, "corrected": true}]'
 is "no typo" "$(tackle suggest hint q web --typos --json)" '[{"text": "web", "weight": 5, "corrected": false}]'
+is "more texts" "$(for i in 1 2 3 4 5 6 7 8 9 a b c; do echo "1	m$i"; done | tackle suggest feed m --lines --best 10 && tackle suggest hint m m --count 20 2>&1 >/dev/null)" \
+   'tackle: more texts begin so, but this prefix keeps its best 10 only'
+ends 0 tackle suggest drop m --yes
 ends 0 tackle suggest hint q we
 has "$out" weather
 is "removed" "$(tackle suggest remove q weather nothing --json | jq -c .)" '{"name":"q","removed":1}'
