@@ -297,16 +297,23 @@ static bool takes_any_number(const cli_session *cli)
     return cli->verb != NULL && cli->verb->args != NULL && strstr(cli->verb->args, "...") != NULL;
 }
 
-/* Reads the word of the specification at `*at` and moves on; false at the end. "--" is not a
- * word. */
+/* Reads the word of the specification at `*at` and moves on; false at the end. "--" and "[--" are
+ * not words. */
 static bool next_word(const char **at, const char **word, size_t *len)
 {
     do {
         *word = *at + strspn(*at, " ");
         *len = strcspn(*word, " ");
         *at = *word + *len;
-    } while (*len == 2 && memcmp(*word, "--", 2) == 0);
+    } while ((*len == 2 && memcmp(*word, "--", 2) == 0) ||
+             (*len == 3 && memcmp(*word, "[--", 3) == 0));
     return *len > 0;
+}
+
+/* Whether an argument may be left out: "[PAYLOAD...]", or the last word of "[-- COMMAND...]". */
+static bool is_optional_word(const char *word, size_t len)
+{
+    return word[0] == '[' || word[len - 1] == ']';
 }
 
 /* Whether "--" is where the specification has it: the words after it belong to another command. */
@@ -316,6 +323,8 @@ static bool has_dashes(const cli_session *cli)
     size_t len;
     int before = 0;
     bool more = false; /* "NAME... -- ": this many or more */
+    if (dashes == NULL && spec != NULL && cli->before_dashes >= 0)
+        dashes = strstr(spec, " [-- ");
     if (dashes == NULL)
         return true;
     for (; next_word(&spec, &word, &len) && word < dashes; before++)
@@ -368,7 +377,7 @@ int cli_args_check(cli_session *cli)
     size_t len;
     int seen = 0;
     while (next_word(&spec, &word, &len))
-        if (++seen > cli->argc && *word != '[')
+        if (++seen > cli->argc && !is_optional_word(word, len))
             return cli_usage(cli, "missing %.*s", (int)len, word);
     if (cli->argc > seen && !takes_any_number(cli))
         return cli_usage(cli, "unexpected argument '%s'", cli->argv[seen]);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -126,6 +127,46 @@ static void open_terminal(cli_child *child)
 }
 
 /* ---- Starting ------------------------------------------------------------ */
+
+/* ENOENT, EACCES, or 0 for a file that can be executed. A folder that we may not search has
+ * nothing for us. */
+static int check_file(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return ENOENT;
+    return S_ISREG(info.st_mode) && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : EACCES;
+}
+
+/* The same for a command in the folders of PATH; an empty one is the current folder. */
+static int check_path(const char *name)
+{
+    const char *folders = getenv("PATH");
+    int reason = ENOENT;
+    for (const char *at = folders != NULL ? folders : "/bin:/usr/bin"; at != NULL && reason != 0;) {
+        const char *end = strchrnul(at, ':');
+        char *path = NULL;
+        int len = (int)(end - at);
+        if (asprintf(&path, "%.*s/%s", len > 0 ? len : 1, len > 0 ? at : ".", name) < 0)
+            return ENOMEM;
+        int found = check_file(path);
+        free(path);
+        if (found != ENOENT)
+            reason = found;
+        at = *end == ':' ? end + 1 : NULL;
+    }
+    return reason;
+}
+
+int cli_child_check(const cli_session *cli, const char *name)
+{
+    int reason = strchr(name, '/') != NULL ? check_file(name)
+                 : *name != '\0'           ? check_path(name)
+                                           : ENOENT;
+    if (reason == 0)
+        return CLI_OK;
+    return cli_fail(cli, reason == ENOENT ? 127 : 126, "cannot run %s: %s", name, strerror(reason));
+}
 
 /* Resets all signal handlers to SIG_DFL, ours and those of a program that runs us, before a signal
  * can reach them. Ignored signals stay ignored. */

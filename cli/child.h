@@ -53,6 +53,10 @@ typedef struct cli_command {
     int64_t until_ms; /* 0: never */
 } cli_command;
 
+/* Checks that there is such a command, by PATH unless its name has a slash: CLI_OK, 127 when there
+ * is none, 126 when it cannot be executed. */
+int cli_child_check(const cli_session *cli, const char *name);
+
 /* Starts the command. Fails with 127 when there is no such command, 126 when it cannot be
  * executed. */
 int cli_child_start(const cli_session *cli, const cli_command *command, cli_child *child);

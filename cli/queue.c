@@ -64,6 +64,7 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
         {"time-limit", CLI_PERIOD, "DURATION",                                                   \
          "an attempt that takes longer has failed (default: no limit)"},                         \
         {"group", CLI_TEXT, "KEY", "group of the job, like a customer; see tackle queue limit"}, \
+        {"kind", CLI_TEXT, "WORD", "what has to be done; see --on of tackle queue work"},        \
         {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                   \
     {                                                                                            \
         "result-for", CLI_DURATION, "DURATION",                                                  \
@@ -83,12 +84,15 @@ static const cli_option push_options[] = {
     {"unique-payload", CLI_FLAG, NULL, "like --unique, with the payload itself as the key"},
     {"then", CLI_TEXT, "PAYLOAD", "one more job, ready when all others of this push are done"},
     {"lines", CLI_FLAG, NULL, "make a job of each line of standard input"},
+    {"empty", CLI_FLAG, NULL, "standard input may be empty: a job with an empty payload"},
     {"request", CLI_TEXT, "ID", "a push repeated with the same ID pushes nothing twice"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option work_options[] = {
+    {"on", CLI_TEXT, "KIND=COMMAND",
+     "run COMMAND for jobs of this kind; for several kinds, repeat it"},
     {"threads", CLI_INTEGER, "N", "commands that run at the same time (default 1)"},
     {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (default 0)"},
     {"lease", CLI_PERIOD, "DURATION",
@@ -228,14 +232,12 @@ static const cli_verb verbs[] = {
         .summary = "put jobs into a queue; prints their ids",
         .options = push_options,
         .details =
-            "Each PAYLOAD is a job, any bytes; without one, standard input is the payload. A job\n"
-            "runs at least once: it stays until a worker has acknowledged it. If its unique key "
-            "is\n"
-            "taken, a job is not pushed; the id of the job that has the key is printed. Exit code "
-            "1\n"
-            "when the queue is full. After exit code 69 the jobs may have been pushed or not: "
-            "with\n"
-            "--request the command can be repeated within ten minutes.",
+            "Each PAYLOAD is a job, any bytes. Without one, standard input is the payload; if it\n"
+            "is empty, nothing is pushed, unless there is --empty. A job runs at least once: it\n"
+            "stays until a worker has acknowledged it. If its unique key is taken, a job is not\n"
+            "pushed; the id of the job that has the key is printed. Exit code 1 when the queue\n"
+            "is full. After exit code 69 the jobs may have been pushed or not: with --request\n"
+            "the command can be repeated within ten minutes.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue push tackle-example bob@example.org --priority -5 --delay 50ms\n"
                    "printf 'carol\\ndave\\n' | tackle queue push tackle-example --lines --json\n"
@@ -245,31 +247,37 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "work",
-        .args = "NAME... -- COMMAND [ARG...]",
+        .args = "NAME... [-- COMMAND...]",
         .summary = "run a command for each job",
         .options = work_options,
         .details =
             "COMMAND gets the payload on standard input, and TACKLE_JOB_ID, TACKLE_QUEUE,\n"
             "TACKLE_ATTEMPT, TACKLE_RETRIES, TACKLE_PRIORITY and TACKLE_TOKEN in the environment;\n"
-            "TACKLE_GROUP, TACKLE_META and TACKLE_ERROR (why the last attempt failed) if the job\n"
-            "has them. What the exit code of COMMAND means:\n\n"
+            "TACKLE_KIND, TACKLE_GROUP, TACKLE_META and TACKLE_ERROR (why the last attempt\n"
+            "failed) if the job has them. What the exit code of COMMAND means:\n\n"
             "  0              done\n"
             "  75             not now: tried again after --again, uses no attempt\n"
             "  65             hopeless: to the dead letters at once\n"
             "  anything else  failed; the end of its stderr is the reason. Tried again after the\n"
             "                 backoff while retries are left, then to the dead letters\n\n"
+            "With --on KIND=COMMAND jobs of that kind have a COMMAND of their own: a program and\n"
+            "its arguments, with quotes as in a shell. All other jobs go to the COMMAND after --,\n"
+            "or fail if there is none.\n\n"
             "Of several queues the first is always served first. COMMAND and all that it starts\n"
             "are one process group. The group is ended when COMMAND ends, at the time limit of "
             "the\n"
             "job, and when the claim is lost. After SIGTERM or Ctrl-C no more jobs are begun, and\n"
             "running ones go on to their end. A second signal ends them now; they use no attempt.\n"
-            "If COMMAND cannot be run, the worker ends (126, 127) and the job stays. With several\n"
+            "A COMMAND that cannot be run ends the worker (126, 127), at the start if it does not\n"
+            "exist; no job is lost. With several\n"
             "threads output is printed in whole lines. With --json stdout has one line for each\n"
             "job, and what COMMAND prints goes to stderr.\n\n"
             "Exit code 1: with --once there was no job, or it failed; with --drain some jobs\n"
             "failed, or are still ready because the queue is paused or a limit holds them back.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue work tackle-example --drain -- sh -c 'echo \"to $(cat)\"'\n"
+                   "tackle queue push tackle-example 'all is well' --kind shout\n"
+                   "tackle queue work tackle-example --drain --on 'shout=tr a-z A-Z'\n"
                    "tackle queue drop tackle-example --yes",
         .run = cli_queue_work,
     },

@@ -13,23 +13,29 @@
 /* ---- claim --------------------------------------------------------------- */
 
 static const cli_column fields[] = {
-    {"id", "id"},           {"token", "token"},
-    {"queue", "queue"},     {"priority", "priority"},
-    {"attempt", "attempt"}, {"group", "group"},
-    {"meta", "meta"},       {"error", "failed before"},
-    {"payload", "payload"}, {0},
+    {"id", "id"},
+    {"token", "token"},
+    {"queue", "queue"},
+    {"kind", "kind"},
+    {"priority", "priority"},
+    {"attempt", "attempt"},
+    {"group", "group"},
+    {"meta", "meta"},
+    {"error", "failed before"},
+    {"payload", "payload"},
+    {0},
 };
 
 static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_ms)
 {
     json_t *limit = job->time_limit_ms > 0 ? json_integer(job->time_limit_ms) : json_null();
-    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o, s:o}", "id",
-                     job->id, "token", job->token, "queue", cli_json_bytes(tkl_str(queue)),
-                     "payload", cli_json_bytes(job->payload), "priority", job->priority, "attempt",
-                     job->attempt, "retries", job->retries, "time_limit_ms", limit, "pushed_at",
-                     cli_json_time(job->pushed_ms), "lease_ms", (json_int_t)lease_ms, "meta",
-                     cli_json_present(job->meta), "group", cli_json_present(job->group), "error",
-                     cli_json_present(job->error));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o, s:o}", "id",
+                     job->id, "token", job->token, "queue", cli_json_bytes(tkl_str(queue)), "kind",
+                     cli_json_present(job->kind), "payload", cli_json_bytes(job->payload),
+                     "priority", job->priority, "attempt", job->attempt, "retries", job->retries,
+                     "time_limit_ms", limit, "pushed_at", cli_json_time(job->pushed_ms), "lease_ms",
+                     (json_int_t)lease_ms, "meta", cli_json_present(job->meta), "group",
+                     cli_json_present(job->group), "error", cli_json_present(job->error));
 }
 
 typedef struct claiming {

@@ -25,12 +25,12 @@
 #include "environment.h"
 #include "guard.h"
 #include "relay.h"
+#include "tail.h"
 
 enum {
     TICK_MS = 100,  /* interval of checks whether the job was cancelled */
     LATE_MS = 1000, /* the worker's clock for a job may have started this long before ours */
     NOW_MS = 1000,  /* time from SIGTERM to SIGKILL when the worker must stop now */
-    TAIL_MAX = 900,
     REASON_MAX = 1000,
     RESULT_MAX = 64 << 20,
     EXIT_DEAD = 65,
@@ -39,6 +39,7 @@ enum {
 
 typedef struct job_run {
     cli_crew *crew;
+    const char *const *argv; /* the command */
     tkl_task *task;
     const tkl_job *job;
     char **environment;
@@ -50,9 +51,7 @@ typedef struct job_run {
     int64_t until_ms;     /* deadline that the guard knows: the command must have ended by then */
     const char *unwanted; /* why we ended the command; NULL: we did not */
     int64_t kill_at;      /* when SIGKILL follows the SIGTERM that was sent; 0: none was */
-    char tail[TAIL_MAX + 1];
-    size_t tail_len;
-    bool tail_cut; /* the beginning of stderr is not in it */
+    cli_tail tail;        /* of its stderr */
 } job_run;
 
 /* The job that this thread has just run, for the hook. */
@@ -90,10 +89,10 @@ static const char *queue_name(const cli_crew *crew, const tkl_queue *queue)
     return crew->cli->argv[i];
 }
 
-enum { VARIABLES = 9 };
+enum { VARIABLES = 10 };
 static const char *const variables[VARIABLES] = {
     "TACKLE_JOB_ID", "TACKLE_QUEUE", "TACKLE_ATTEMPT", "TACKLE_RETRIES", "TACKLE_PRIORITY",
-    "TACKLE_TOKEN",  "TACKLE_GROUP", "TACKLE_META",    "TACKLE_ERROR",
+    "TACKLE_TOKEN",  "TACKLE_GROUP", "TACKLE_META",    "TACKLE_ERROR",   "TACKLE_KIND",
 };
 
 static bool make_environment(job_run *r)
@@ -108,7 +107,7 @@ static bool make_environment(job_run *r)
         tkl_str(attempt),  tkl_str(retries),
         tkl_str(priority), tkl_str(job->token),
         job->group,        job->meta,
-        job->error,
+        job->error,        job->kind,
     };
     r->environment = cli_environment_new(variables, values, VARIABLES);
     return r->environment != NULL;
@@ -181,23 +180,6 @@ static void clean_up(job_run *r)
 
 /* ---- Its stderr ---------------------------------------------------------- */
 
-static void keep_tail(job_run *r, const char *data, size_t len)
-{
-    if (len > TAIL_MAX) {
-        r->tail_cut = true;
-        data += len - TAIL_MAX;
-        len = TAIL_MAX;
-    }
-    if (r->tail_len + len > TAIL_MAX) {
-        size_t drop = r->tail_len + len - TAIL_MAX;
-        memmove(r->tail, r->tail + drop, r->tail_len - drop);
-        r->tail_len -= drop;
-        r->tail_cut = true;
-    }
-    memcpy(r->tail + r->tail_len, data, len);
-    r->tail_len += len;
-}
-
 /* Copies some of the output; false when there is none at the moment. */
 static bool relay(job_run *r)
 {
@@ -206,7 +188,7 @@ static bool relay(job_run *r)
     bool some = cli_relay_take(&r->printed, data, sizeof data, NULL);
     if (!cli_relay_take(&r->errors, data, sizeof data, &len))
         return some;
-    keep_tail(r, data, len);
+    cli_tail_keep(&r->tail, data, len);
     return true;
 }
 
@@ -275,28 +257,10 @@ static void follow(job_run *r)
 
 /* ---- What became of it --------------------------------------------------- */
 
-/* Whole lines if there are any, no blanks at the end, no NULs. */
-static const char *tail_text(job_run *r)
-{
-    char *text = r->tail;
-    text[r->tail_len] = '\0';
-    for (size_t i = 0; i < r->tail_len; i++)
-        if (text[i] == '\0')
-            text[i] = ' ';
-    while (r->tail_len > 0 && strchr(" \t\r\n", text[r->tail_len - 1]) != NULL)
-        text[--r->tail_len] = '\0';
-    char *line = r->tail_cut ? strchr(text, '\n') : NULL;
-    if (line != NULL)
-        return line + 1;
-    while (r->tail_cut && (*text & 0xC0) == 0x80)
-        text++;
-    return text;
-}
-
 /* The reason: what happened, followed by the end of the stderr. */
 static void give_reason(job_run *r)
 {
-    const char *words = tail_text(r), *colon = *words != '\0' ? ": " : "";
+    const char *words = cli_tail_text(&r->tail), *colon = *words != '\0' ? ": " : "";
     if (r->unwanted != NULL)
         last.brief = snprintf(last.reason, sizeof last.reason, "%s", r->unwanted);
     else if (r->child.signal != 0)
@@ -387,7 +351,7 @@ static int run_command(job_run *r)
     cli_session *cli = r->crew->cli;
     r->until_ms = end_of_claim(r);
     cli_command command = {
-        .argv = &cli->argv[cli->before_dashes],
+        .argv = r->argv,
         .environment = r->environment,
         .input = r->input,
         .output = output_of(r),
@@ -407,12 +371,37 @@ static int run_command(job_run *r)
     return judge(r);
 }
 
-int cli_crew_run_job(tkl_task *task, void *crew)
+static void begin_job(void)
 {
-    job_run r = {.crew = crew, .task = task, .job = tkl_task_job(task), .began_ms = cli_now_ms()};
     last.exit = -1;
     last.lost = false;
     last.reason[0] = '\0';
+}
+
+int cli_crew_refuse_job(tkl_task *task, void *crew)
+{
+    tkl_bytes kind = tkl_task_job(task)->kind;
+    (void)crew;
+    begin_job();
+    if (kind.len > 0)
+        last.brief = snprintf(last.reason, sizeof last.reason,
+                              "no command for the kind \"" TKL_FMT "\"", TKL_ARG(kind));
+    else
+        last.brief =
+            snprintf(last.reason, sizeof last.reason, "no command for jobs without a kind");
+    tkl_task_fail(task, last.reason);
+    return TKL_EINVAL;
+}
+
+int cli_crew_run_job(tkl_task *task, void *arg)
+{
+    const cli_crew_command *command = arg;
+    job_run r = {.crew = command->crew,
+                 .argv = command->argv,
+                 .task = task,
+                 .job = tkl_task_job(task),
+                 .began_ms = cli_now_ms()};
+    begin_job();
     int code = make_environment(&r) && make_files(&r)
                    ? run_command(&r)
                    : hand_back(&r, CLI_FAILURE, "cannot run the command");
@@ -447,11 +436,13 @@ static void print_end(cli_crew *crew, json_t *value)
 }
 
 /* The end of a job as JSON. An attempt or exit code below 0 and an empty reason are null. */
-static json_t *end_json(const cli_crew *crew, const char *id, const tkl_queue *queue, int attempt,
-                        const char *outcome, int exit, int64_t run_us, const char *reason)
+static json_t *end_json(const cli_crew *crew, const char *id, const tkl_queue *queue,
+                        tkl_bytes kind, int attempt, const char *outcome, int exit, int64_t run_us,
+                        const char *reason)
 {
-    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:I, s:o}", "id", id, "queue",
-                     cli_json_bytes(tkl_str(queue_name(crew, queue))), "attempt",
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o}", "id", id, "queue",
+                     cli_json_bytes(tkl_str(queue_name(crew, queue))), "kind",
+                     cli_json_present(kind), "attempt",
                      attempt >= 0 ? json_integer(attempt) : json_null(), "outcome", outcome, "exit",
                      exit >= 0 ? json_integer(exit) : json_null(), "took_ms",
                      (json_int_t)(run_us / 1000), "reason", cli_json_present(tkl_str(reason)));
@@ -462,7 +453,8 @@ void cli_crew_on_damaged(tkl_queue *queue, const char *id, void *arg)
     static const char reason[] = "the record is damaged";
     cli_crew *crew = arg;
     if (crew->cli->json)
-        print_end(crew, end_json(crew, id, queue, -1, outcomes[TKL_OUTCOME_DEAD], -1, 0, reason));
+        print_end(crew, end_json(crew, id, queue, tkl_str(""), -1, outcomes[TKL_OUTCOME_DEAD], -1,
+                                 0, reason));
     else
         cli_crew_say(crew, "%s: %s, it went to the dead letters", id, reason);
 }
@@ -474,8 +466,8 @@ void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, vo
     cli_time_text((int64_t)time(NULL) * 1000, when);
     cli_duration_text(run_us / 1000, took);
     if (crew->cli->json)
-        print_end(crew, end_json(crew, job->id, job->queue, job->attempt, word_of(outcome),
-                                 last.exit, run_us, last.reason));
+        print_end(crew, end_json(crew, job->id, job->queue, job->kind, job->attempt,
+                                 word_of(outcome), last.exit, run_us, last.reason));
     else if (last.lost)
         cli_crew_say(crew, "%s %s: the claim was lost, its command was ended after %s", when,
                      job->id, took);

@@ -10,8 +10,16 @@
 
 #include "queue.h"
 
+typedef struct cli_crew cli_crew;
+
+/* A command that is run for jobs. */
+typedef struct cli_crew_command {
+    cli_crew *crew;
+    const char *const *argv; /* ended by NULL */
+} cli_crew_command;
+
 /* Shared by the threads of a worker. */
-typedef struct cli_crew {
+struct cli_crew {
     cli_session *cli;
     tkl_queue **queues; /* as named by the first arguments */
     size_t count;
@@ -26,10 +34,13 @@ typedef struct cli_crew {
     atomic_uint begun;   /* commands started */
     int signals;         /* number of signals received */
     int signal;          /* the last signal received */
-} cli_crew;
+};
 
-/* Handler and hooks of the worker; the argument is the crew. */
-int cli_crew_run_job(tkl_task *task, void *crew);
+/* Handlers of the worker: run a command, a cli_crew_command; and fail, for jobs that no command is
+ * for. */
+int cli_crew_run_job(tkl_task *task, void *command);
+int cli_crew_refuse_job(tkl_task *task, void *crew);
+/* Hooks of the worker; the argument is the crew. */
 void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *crew);
 void cli_crew_on_damaged(tkl_queue *queue, const char *id, void *crew);
 

@@ -10,6 +10,7 @@
 #include "queue.h"
 
 enum {
+    COLUMNS_MAX = 10,
     LEVELS_MAX = TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1,
     PAYLOAD_WIDTH = 60, /* bytes of a payload in a table; 3 n, as base64 has no padding then */
 };
@@ -237,30 +238,41 @@ static void put_time(json_t *object, const tkl_job_info *job)
 
 static json_t *job_json(const tkl_job_info *job)
 {
-    json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "state",
-        tkl_job_state_name(job->state), "payload", cli_json_bytes(job->payload), "priority",
-        job->priority, "attempt", job->attempt, "retries", job->retries, "pushed_at",
-        cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
-        cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
-        cli_json_present(job->error), "progress", cli_json_present(job->progress));
+    json_t *object =
+        json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
+                  job->id, "state", tkl_job_state_name(job->state), "kind",
+                  cli_json_present(job->kind), "payload", cli_json_bytes(job->payload), "priority",
+                  job->priority, "attempt", job->attempt, "retries", job->retries, "pushed_at",
+                  cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
+                  cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
+                  cli_json_present(job->error), "progress", cli_json_present(job->progress));
     put_time(object, job);
     return object;
 }
 
 static const cli_column job_columns[] = {
-    {"id", "ID"},           {"priority", "PRIORITY"},
-    {"attempt", "FAILED"},  {"pushed_at", "PUSHED"},
-    {"payload", "PAYLOAD"}, {0},
+    {"id", "ID"},
+    {"kind", "KIND"},
+    {"priority", "PRIORITY"},
+    {"attempt", "FAILED"},
+    {"pushed_at", "PUSHED"},
+    {"payload", "PAYLOAD"},
+    {0},
 };
 
 static const cli_column timed_columns[] = {
-    {"id", "ID"},      {"priority", "PRIORITY"}, {"attempt", "FAILED"},
-    {"due_at", "DUE"}, {"payload", "PAYLOAD"},   {0},
+    {"id", "ID"},
+    {"kind", "KIND"},
+    {"priority", "PRIORITY"},
+    {"attempt", "FAILED"},
+    {"due_at", "DUE"},
+    {"payload", "PAYLOAD"},
+    {0},
 };
 
 static const cli_column active_columns[] = {
     {"id", "ID"},
+    {"kind", "KIND"},
     {"priority", "PRIORITY"},
     {"attempt", "FAILED"},
     {"until", "LEASED TO"},
@@ -270,8 +282,13 @@ static const cli_column active_columns[] = {
 };
 
 static const cli_column dead_columns[] = {
-    {"id", "ID"},     {"attempt", "FAILED"},  {"since", "SINCE"},
-    {"error", "WHY"}, {"payload", "PAYLOAD"}, {0},
+    {"id", "ID"},
+    {"kind", "KIND"},
+    {"attempt", "FAILED"},
+    {"since", "SINCE"},
+    {"error", "WHY"},
+    {"payload", "PAYLOAD"},
+    {0},
 };
 
 static const cli_column *columns_of(tkl_job_state state)
@@ -301,25 +318,39 @@ static tkl_bytes last_line(tkl_bytes reason)
 static json_t *job_row(const tkl_job_info *job)
 {
     json_t *row =
-        json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "id", job->id, "priority", job->priority,
-                  "attempt", job->attempt, "pushed_at", cli_json_time(job->pushed_ms), "payload",
+        json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o}", "id", job->id, "kind",
+                  cli_json_present(job->kind), "priority", job->priority, "attempt", job->attempt,
+                  "pushed_at", cli_json_time(job->pushed_ms), "payload",
                   cli_queue_short(job->payload), "error", cli_queue_short(last_line(job->error)),
                   "progress", cli_queue_short(job->progress));
     put_time(row, job);
     return row;
 }
 
+/* Copies the columns without "kind". */
+static void leave_out_kind(const cli_column *columns, cli_column kept[COLUMNS_MAX])
+{
+    for (; columns->key != NULL; columns++)
+        if (strcmp(columns->key, "kind") != 0)
+            *kept++ = *columns;
+    *kept = (cli_column){0};
+}
+
 static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_listing *listing)
 {
     json_t *rows = json_array();
+    cli_column without_kind[COLUMNS_MAX];
+    bool some_kind = false; /* most queues have no kinds, and then no column for them */
     for (size_t i = 0; rows != NULL && i < listing->count; i++) {
         const tkl_job_info *job = &listing->items[i];
+        some_kind = some_kind || job->kind.len > 0;
         if (json_array_append_new(rows, cli->json ? job_json(job) : job_row(job)) != 0) {
             json_decref(rows);
             rows = NULL;
         }
     }
-    return cli_print_rows(cli, rows, columns_of(state));
+    leave_out_kind(columns_of(state), without_kind);
+    return cli_print_rows(cli, rows, some_kind ? columns_of(state) : without_kind);
 }
 
 int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state)
@@ -352,6 +383,7 @@ int cli_queue_peek(cli_session *cli)
 static const cli_column job_fields[] = {
     {"id", "id"},
     {"state", "state"},
+    {"kind", "kind"},
     {"priority", "priority"},
     {"attempt", "failed attempts"},
     {"retries", "retries"},

@@ -59,6 +59,7 @@ int cli_queue_job(const cli_session *cli, tkl_push *job)
         .meta = tkl_str(cli_text(cli, "meta", "")),
         .priority = (int)priority,
         .group = tkl_str(cli_text(cli, "group", "")),
+        .kind = tkl_str(cli_text(cli, "kind", "")),
         .time_limit_ms = cli_number(cli, "time-limit", 0),
         .result_ms = cli_number(cli, "result-for", 0),
     };
@@ -178,12 +179,21 @@ static bool is_single(const cli_session *cli)
     return cli->argc <= 2 && !cli_flag(cli, "lines") && !cli_flag(cli, "then");
 }
 
+/* Whether the payload is standard input. */
+static bool reads_input(const cli_session *cli)
+{
+    return cli->argc < 2 || (cli->argc == 2 && strcmp(cli->argv[1], "-") == 0);
+}
+
 static int push_all(cli_session *cli, pushing *p)
 {
     tkl_bytes payload;
     if (cli->argc > 2 || cli_flag(cli, "lines"))
         return cli_items(cli, 1, push_arguments, p);
     int failed = cli_payload(cli, 1, &payload);
+    if (!failed && reads_input(cli) && payload.len == 0 && !cli_flag(cli, "empty"))
+        failed = cli_usage(cli, "standard input is empty: nothing was pushed; --empty pushes a job "
+                                "with an empty payload");
     return failed ? failed : push_arguments(cli, &payload, 1, p);
 }
 
@@ -224,6 +234,8 @@ static int check_usage(const cli_session *cli)
         return cli_usage(cli, "either --delay or --at");
     if (cli_flag(cli, "then") && cli_flag(cli, "lines"))
         return cli_usage(cli, "--then is for payloads that are named, not for --lines");
+    if (cli_flag(cli, "empty") && (!reads_input(cli) || cli_flag(cli, "lines")))
+        return cli_usage(cli, "--empty is for a payload from standard input");
     if (cli_flag(cli, "then") && cli->argc - 1 > FLOW_MAX)
         return cli_usage(cli, "--then waits for %d jobs at most", FLOW_MAX);
     size_t request = strlen(cli_text(cli, "request", "-"));

@@ -57,20 +57,16 @@ static int remove_one(cli_session *cli, tkl_queue *queue)
 /* ---- schedules ---------------------------------------------------------------- */
 
 static const cli_column columns[] = {
-    {"id", "ID"},
-    {"when", "WHEN"},
-    {"when_missed", "MISSED"},
-    {"next_at", "NEXT"},
-    {"last_at", "LAST"},
-    {"payload", "PAYLOAD"},
-    {0},
+    {"id", "ID"},        {"when", "WHEN"}, {"when_missed", "MISSED"}, {"next_at", "NEXT"},
+    {"last_at", "LAST"}, {"kind", "KIND"}, {"payload", "PAYLOAD"},    {0},
 };
 
 static json_t *row_json(const tkl_schedule_info *s)
 {
-    return json_pack("{s:o, s:s?, s:s?, s:o, s:s, s:i, s:o, s:o, s:o}", "id", cli_json_bytes(s->id),
-                     "cron", s->every_ms == 0 ? s->cron : NULL, "zone",
-                     s->every_ms == 0 ? s->zone : NULL, "every_ms",
+    return json_pack("{s:o, s:o, s:s?, s:s?, s:o, s:s, s:i, s:o, s:o, s:o}", "id",
+                     cli_json_bytes(s->id), "kind", cli_json_present(s->kind), "cron",
+                     s->every_ms == 0 ? s->cron : NULL, "zone", s->every_ms == 0 ? s->zone : NULL,
+                     "every_ms",
                      s->every_ms != 0 ? json_integer((json_int_t)s->every_ms) : json_null(),
                      "when_missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "priority",
                      s->priority, "next_at", cli_json_time(s->next_ms), "last_at",
@@ -90,10 +86,11 @@ static json_t *when_text(const tkl_schedule_info *s)
 
 static json_t *row_text(const tkl_schedule_info *s)
 {
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "when",
-                     when_text(s), "when_missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once",
-                     "next_at", cli_json_time(s->next_ms), "last_at", cli_json_time(s->last_ms),
-                     "payload", cli_queue_short(s->payload));
+    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "kind",
+                     cli_json_present(s->kind), "when", when_text(s), "when_missed",
+                     s->missed == TKL_MISSED_SKIP ? "skip" : "once", "next_at",
+                     cli_json_time(s->next_ms), "last_at", cli_json_time(s->last_ms), "payload",
+                     cli_queue_short(s->payload));
 }
 
 static int list(cli_session *cli, tkl_queue *queue)

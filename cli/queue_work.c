@@ -21,7 +21,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <wordexp.h>
 
+#include "child.h"
 #include "clock.h"
 #include "queue_job.h"
 
@@ -208,6 +210,67 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
     return CLI_OK;
 }
 
+/* ---- The commands -------------------------------------------------------- */
+
+enum { ON_MAX = 100 };
+
+/* The commands of --on KIND=COMMAND. */
+typedef struct on_list {
+    size_t count;
+    tkl_kind_handler kinds[ON_MAX];
+    cli_crew_command commands[ON_MAX];
+    wordexp_t words[ON_MAX];
+} on_list;
+
+static void free_on(on_list *on)
+{
+    for (size_t i = 0; i < on->count; i++)
+        wordfree(&on->words[i]);
+}
+
+/* Splits COMMAND into words as a shell does, with quotes and variables, without running anything.
+ */
+static int read_on(const cli_session *cli, cli_crew *crew, const char *text, on_list *on)
+{
+    size_t n = on->count;
+    const char *command = strchr(text, '=');
+    if (n == ON_MAX)
+        return cli_usage(cli, "at most %d times --on", ON_MAX);
+    if (command == NULL || command == text)
+        return cli_usage(cli, "invalid --on '%s': KIND=COMMAND", text);
+    int wrong = wordexp(command + 1, &on->words[n], WRDE_NOCMD);
+    if (wrong == WRDE_NOSPACE)
+        return cli_end(cli, TKL_ENOMEM);
+    if (wrong != 0)
+        return cli_usage(cli,
+                         "invalid --on '%s': a program and its arguments, with quotes as in a "
+                         "shell; for more, name a script, or sh -c '...'",
+                         text);
+    on->commands[n] = (cli_crew_command){crew, (const char *const *)on->words[n].we_wordv};
+    on->kinds[n] = (tkl_kind_handler){.kind = {text, (size_t)(command - text)},
+                                      .handler = cli_crew_run_job,
+                                      .arg = &on->commands[n]};
+    on->count++;
+    if (on->words[n].we_wordc == 0)
+        return cli_usage(cli, "invalid --on '%s': no command", text);
+    return cli_child_check(cli, on->commands[n].argv[0]);
+}
+
+static int read_commands(const cli_session *cli, cli_crew *crew, on_list *on)
+{
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < cli->ngiven; i++)
+        if (strcmp(cli->given[i].option->name, "on") == 0)
+            failed = read_on(cli, crew, cli->given[i].text, on);
+    if (failed)
+        return failed;
+    if (cli->before_dashes >= 0)
+        return cli_child_check(cli, cli->argv[cli->before_dashes]);
+    return on->count > 0 ? CLI_OK
+                         : cli_usage(cli, "which command? write NAME... -- COMMAND [ARG...], with "
+                                          "the dashes, or --on KIND=COMMAND");
+}
+
 /* ---- The end ------------------------------------------------------------- */
 
 static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
@@ -290,8 +353,14 @@ static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *
 {
     pthread_t listener;
     tkl_worker_stats stats;
-    int failed = cli_end(cli, tkl_worker_start(crew->queues, crew->count, cli_crew_run_job, crew,
-                                               options, &crew->worker));
+    cli_crew_command command = {crew, NULL};
+    bool any = cli->before_dashes >= 0; /* a command for jobs of all other kinds */
+    if (any)
+        command.argv = &cli->argv[cli->before_dashes];
+    int failed =
+        cli_end(cli, tkl_worker_start(crew->queues, crew->count,
+                                      any ? cli_crew_run_job : cli_crew_refuse_job,
+                                      any ? (void *)&command : crew, options, &crew->worker));
     if (failed)
         return failed;
     catch_signals();
@@ -319,24 +388,38 @@ static int check_server(const cli_session *cli, cli_crew *crew)
     return failed;
 }
 
-int cli_queue_work(cli_session *cli)
+static int work(cli_session *cli, cli_crew *crew, const tkl_worker_options *options)
 {
-    cli_crew crew = {.cli = cli, .count = (size_t)cli->before_dashes};
-    tkl_worker_options options;
-    int failed = read_options(cli, &crew, &options);
-    if (failed)
-        return failed;
-    pthread_sigmask(SIG_SETMASK, NULL, &crew.mask);
+    pthread_sigmask(SIG_SETMASK, NULL, &crew->mask);
     if (pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot make a pipe: %s", strerror(errno));
     cli->on_event = on_event;
-    cli->event_arg = &crew;
-    failed = cli_queue_open_all(cli, crew.count, &crew.queues);
+    cli->event_arg = crew;
+    int failed = cli_queue_open_all(cli, crew->count, &crew->queues);
     if (!failed)
-        failed = check_server(cli, &crew);
-    atomic_store(&crew.working, !failed);
+        failed = check_server(cli, crew);
+    atomic_store(&crew->working, !failed);
     if (!failed)
-        failed = run_crew(cli, &crew, &options);
-    cli_queue_close_all(crew.queues, crew.count);
+        failed = run_crew(cli, crew, options);
+    cli_queue_close_all(crew->queues, crew->count);
+    return failed;
+}
+
+int cli_queue_work(cli_session *cli)
+{
+    cli_crew crew = {
+        .cli = cli,
+        .count = (size_t)(cli->before_dashes >= 0 ? cli->before_dashes : cli->argc),
+    };
+    tkl_worker_options options;
+    on_list on = {0};
+    int failed = read_options(cli, &crew, &options);
+    if (!failed)
+        failed = read_commands(cli, &crew, &on);
+    options.kinds = on.kinds;
+    options.kind_count = on.count;
+    if (!failed)
+        failed = work(cli, &crew, &options);
+    free_on(&on);
     return failed;
 }

@@ -57,6 +57,7 @@ static void a_record_reads_back_as_it_was_written(void **state)
                     .backoff_max_ms = INT64_C(315360000000),
                     .time_limit_ms = 9,
                     .group = {"g\0", 2},
+                    .kind = tkl_str("k"),
                     .result_ms = 8};
     encode(&out, &job);
     assert_true(tkl__queue_record_decode((tkl_bytes){out.data, out.len}, &r));
@@ -70,6 +71,7 @@ static void a_record_reads_back_as_it_was_written(void **state)
     assert_bytes(r.unique, "key", 3);
     assert_bytes(r.group, "g\0", 2);
     assert_bytes(r.meta, "\n\0", 2);
+    assert_bytes(r.kind, "k", 1);
     assert_bytes(r.payload, "a\0\nb", 4);
     tkl__buf_free(&out);
 }
@@ -170,7 +172,7 @@ static void options_out_of_their_limits_are_refused(void **state)
         {.unique = {large, 1}, .unique_mode = (tkl_unique_mode)9},
         {.unique_mode = TKL_UNIQUE_UNTIL_STARTED},
         {.unique_ms = 5},
-        {.reserved = {0, 0, 0, 1}},
+        {.reserved = {0, 1}},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_code(tkl__queue_check_job(&wrong[i]), TKL_EINVAL);

@@ -60,6 +60,7 @@ TKL_API void tkl_queue_close(tkl_queue *queue);
 /* Size of a job id as text, with its NUL: 13 hex digits, with "partition." before them when the
  * queue has several partitions. */
 #define TKL_JOB_ID_SIZE 20
+#define TKL_KIND_MAX    64 /* most bytes of a kind */
 
 /* How long a queue refuses another job with the same unique key. */
 typedef enum tkl_unique_mode {
@@ -99,7 +100,10 @@ typedef struct tkl_push {
      * that is in the queue already (TKL_EXISTS), at most 1000 of them: TKL_FULL. */
     const size_t *after;
     size_t after_count;
-    TKL_RESERVED(4);
+    tkl_bytes kind; /* what has to be done, "resize": a worker may have a handler for each kind
+                       (worker.h). At most TKL_KIND_MAX letters, digits, '_', '-' and '.';
+                       empty: none */
+    TKL_RESERVED(2);
 } tkl_push;
 
 typedef struct tkl_push_options {
@@ -169,7 +173,8 @@ typedef struct tkl_job {
     int retries; /* attempts that may follow the first */
     int64_t time_limit_ms;
     int64_t pushed_ms; /* Unix time of the server's clock */
-    TKL_RESERVED(4);
+    tkl_bytes kind;    /* as pushed; empty: none */
+    TKL_RESERVED(2);
 } tkl_job;
 
 typedef struct tkl_jobs {
@@ -330,7 +335,8 @@ typedef struct tkl_job_info {
     int64_t pushed_ms;
     int64_t due_ms; /* Unix time in ms. Delayed: when it becomes ready; active: when its lease ends;
                        dead: when it died */
-    TKL_RESERVED(4);
+    tkl_bytes kind; /* empty: none */
+    TKL_RESERVED(2);
 } tkl_job_info;
 
 typedef struct tkl_listing {

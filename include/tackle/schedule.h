@@ -62,7 +62,8 @@ typedef struct tkl_schedule_info {
     int priority;
     int64_t next_ms; /* Unix time */
     int64_t last_ms; /* when it fired last; 0: never */
-    TKL_RESERVED(4);
+    tkl_bytes kind;  /* of its jobs; empty: none */
+    TKL_RESERVED(2);
 } tkl_schedule_info;
 
 typedef struct tkl_schedules {

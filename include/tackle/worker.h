@@ -38,6 +38,8 @@ extern "C" {
 typedef struct tkl_worker tkl_worker;
 typedef struct tkl_task tkl_task; /* a job being run */
 
+#define TKL_KINDS_MAX 1000 /* most kinds of a worker */
+
 /* Runs a job, in one of the worker's threads. TKL_OK: the job is done. Any other value: it failed;
  * the reason is that of tkl_task_fail(), or else the text of the code. tkl_task_dead() and
  * tkl_task_release() override the return value. A job may run more than once (docs/queue.md), so a
@@ -88,6 +90,14 @@ typedef struct tkl_worker_stats {
     TKL_RESERVED(4);
 } tkl_worker_stats;
 
+/* The handler for the jobs of a kind. */
+typedef struct tkl_kind_handler {
+    tkl_bytes kind; /* as in tkl_push; empty: jobs that have no kind */
+    tkl_handler *handler;
+    void *arg; /* its argument */
+    TKL_RESERVED(2);
+} tkl_kind_handler;
+
 /* All zero means the defaults. */
 typedef struct tkl_worker_options {
     int64_t timeout_ms; /* time-out of one call to the server; 0: the client's */
@@ -106,15 +116,22 @@ typedef struct tkl_worker_options {
     /* Called in any of the worker's threads when a job is not run because its record is damaged.
      * The job went to the dead letters instead, and counts as failed and dead. May be NULL. */
     void (*on_damaged)(tkl_queue *queue, const char *id, void *arg);
+    /* A handler for each kind of jobs, at most TKL_KINDS_MAX; copied. Each kind once. Jobs of all
+     * other kinds go to the handler of tkl_worker_start(). Where that is NULL, they fail with the
+     * reason "no handler for the kind ...": they are retried, perhaps by a worker that knows the
+     * kind, and end in the dead letters. */
+    const tkl_kind_handler *kinds;
+    size_t kind_count;
     TKL_RESERVED(8);
 } tkl_worker_options;
 
 /* Starts the threads. The queues, all of one client, must stay open until tkl_worker_close(); jobs
- * of an earlier queue always come first. `options` may be NULL. TKL_EINVAL, TKL_ENOMEM. A server
- * that is down is not an error: the worker waits for it. */
+ * of an earlier queue always come first. `handler` runs the jobs for whose kind `options` has no
+ * handler; it may be NULL when there are kinds. `options` may be NULL. TKL_EINVAL, TKL_ENOMEM. A
+ * server that is down is not an error: the worker waits for it. */
 TKL_API int tkl_worker_start(tkl_queue *const *queues, size_t count, tkl_handler *handler,
                              void *arg, const tkl_worker_options *options, tkl_worker **worker)
-    TKL_NONNULL(3, 6) TKL_CHECK;
+    TKL_NONNULL(6) TKL_CHECK;
 
 /* Stops fetching, hands back jobs that were not started, and waits up to `grace_ms` (negative: for
  * ever) for running jobs and their reports. TKL_OK: all have ended. TKL_BUSY: some still run, and

@@ -123,25 +123,11 @@ static int check_options(const tkl_config_options *options)
     return rc;
 }
 
-static int check_kind(tkl_bytes kind)
-{
-    if (kind.len == 0 || kind.len > TKL_CONFIG_KIND_MAX)
-        return tkl__fail(TKL_EINVAL, "a kind has 1 to %d bytes", TKL_CONFIG_KIND_MAX);
-    for (size_t i = 0; i < kind.len; i++) {
-        char c = kind.data[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        bool other = (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-        if (!letter && !other)
-            return tkl__fail(TKL_EINVAL, "a kind has letters, digits, '_', '-' and '.' only");
-    }
-    return TKL_OK;
-}
-
 /* The key of "kind:component". */
 static int make_key(tkl_config *config, tkl_bytes kind, tkl_bytes component)
 {
     tkl__buf name;
-    int rc = check_kind(kind);
+    int rc = tkl__check_kind(kind, TKL_CONFIG_KIND_MAX);
     if (rc == TKL_OK && component.len == 0)
         rc = tkl__fail(TKL_EINVAL, "the component has no name");
     if (rc != TKL_OK)

@@ -23,6 +23,20 @@ int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t mo
                      value, least, most);
 }
 
+int tkl__check_kind(tkl_bytes kind, int most)
+{
+    if (kind.len == 0 || kind.len > (size_t)most)
+        return tkl__fail(TKL_EINVAL, "a kind has 1 to %d bytes", most);
+    for (size_t i = 0; i < kind.len; i++) {
+        char c = kind.data[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        bool other = (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+        if (!letter && !other)
+            return tkl__fail(TKL_EINVAL, "a kind has letters, digits, '_', '-' and '.' only");
+    }
+    return TKL_OK;
+}
+
 int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms)
 {
     return tkl__deadline_ms(timeout_ms > 0 ? timeout_ms : client->target.timeout_ms);

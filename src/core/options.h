@@ -20,6 +20,9 @@ int tkl__check_reserved(const uint64_t *words, size_t count);
 /* TKL_EINVAL, with `what` in the text, unless least <= value <= most. */
 int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most);
 
+/* TKL_EINVAL unless the kind is a word of 1 to `most` letters, digits, '_', '-' and '.'. */
+int tkl__check_kind(tkl_bytes kind, int most);
+
 /* The name of an enumerator at this place in the list of names; "unknown" beyond the list. */
 const char *tkl__enum_name(int place, const char *const *names, size_t count);
 #define TKL__ENUM_NAME(place, names) \

@@ -123,6 +123,7 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
                      .payload = r.payload,
                      .meta = r.meta,
                      .group = r.group,
+                     .kind = r.kind,
                      .priority = r.priority,
                      .retries = r.retries,
                      .time_limit_ms = r.time_limit_ms,

@@ -64,6 +64,7 @@ static void read_info(tkl_job_info *info, const found *f)
                            .payload = record.payload,
                            .meta = record.meta,
                            .group = record.group,
+                           .kind = record.kind,
                            .unique = record.unique,
                            .error = history.error,
                            .progress = part_of(f, 2),

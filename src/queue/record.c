@@ -69,6 +69,8 @@ int tkl__queue_check_job(const tkl_push *job)
     int rc = TKL__CHECK_RESERVED(job);
     if (rc == TKL_OK)
         rc = check_lengths(job);
+    if (rc == TKL_OK && job->kind.len > 0)
+        rc = tkl__check_kind(job->kind, TKL_KIND_MAX);
     if (rc == TKL_OK)
         rc = check_times(job);
     return rc == TKL_OK ? check_unique(job) : rc;
@@ -101,7 +103,7 @@ static bool is_plain(const tkl_push *job, bool flow)
 {
     return job->priority == 0 && job->retries == 0 && job->backoff_ms == 0 &&
            job->backoff_max_ms == 0 && job->time_limit_ms == 0 && job->result_ms == 0 && !flow &&
-           job->unique.len + job->group.len + job->meta.len == 0;
+           job->unique.len + job->group.len + job->meta.len + job->kind.len == 0;
 }
 
 static void add_line(tkl__buf *out, const tkl_push *job, bool flow)
@@ -123,6 +125,7 @@ static void add_line(tkl__buf *out, const tkl_push *job, bool flow)
     add_word(out, start, "unique", (int64_t)job->unique.len, 0);
     add_word(out, start, "group", (int64_t)job->group.len, 0);
     add_word(out, start, "meta", (int64_t)job->meta.len, 0);
+    add_word(out, start, "kind", (int64_t)job->kind.len, 0);
 }
 
 void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow)
@@ -133,6 +136,7 @@ void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow)
     tkl__buf_add(out, job->unique.data, job->unique.len);
     tkl__buf_add(out, job->group.data, job->group.len);
     tkl__buf_add(out, job->meta.data, job->meta.len);
+    tkl__buf_add(out, job->kind.data, job->kind.len);
     tkl__buf_add(out, job->payload.data, job->payload.len);
 }
 
@@ -152,6 +156,7 @@ typedef enum word {
     UNIQUE,
     GROUP,
     META,
+    KIND,
     WORDS,
 } word;
 
@@ -171,6 +176,7 @@ static const struct {
     [UNIQUE] = {"unique", 0, 0, KEY_MAX},
     [GROUP] = {"group", 0, 0, KEY_MAX},
     [META] = {"meta", 0, 0, META_MAX},
+    [KIND] = {"kind", 0, 0, TKL_KIND_MAX},
 };
 
 /* Reads "-12", and moves *at behind it. */
@@ -250,7 +256,8 @@ bool tkl__queue_record_decode(tkl_bytes bytes, tkl__queue_record *record)
     tkl_bytes rest = {newline + 1, (size_t)(bytes.data + bytes.len - newline - 1)};
     bool whole = take(&rest, values[UNIQUE], &record->unique) &&
                  take(&rest, values[GROUP], &record->group) &&
-                 take(&rest, values[META], &record->meta);
+                 take(&rest, values[META], &record->meta) &&
+                 take(&rest, values[KIND], &record->kind);
     record->payload = rest;
     return whole;
 }

@@ -3,7 +3,8 @@
  * The record of a job: a line of words, then bytes. The line has the options that differ from the
  * defaults; it is empty for a job without options.
  *
- *     priority=-5 retries=3 unique=7 group=4 meta=10\n unique key, group, meta data, payload
+ *     priority=-5 retries=3 unique=7 group=4 meta=10 kind=6\n unique key, group, meta data, kind,
+ *                                                             payload
  *
  *     priority          retries           time_limit        milliseconds
  *     backoff           backoff_max       milliseconds
@@ -11,7 +12,7 @@
  *     unique_ms         how long the unique key is held, whether the job ends or not
  *     until_started     1: the unique key is free when the job is started
  *     flow              1: part of a flow: others may wait for it
- *     unique, group, meta   lengths of these, which follow the line in this order
+ *     unique, group, meta, kind   lengths of these, which follow the line in this order
  *
  * record.c writes it; record.c and jobs.inc.lua read it.
  */
@@ -39,7 +40,7 @@ typedef struct tkl__queue_record {
     int64_t unique_ms;
     bool until_started;
     bool flow;
-    tkl_bytes unique, group, meta, payload;
+    tkl_bytes unique, group, meta, kind, payload;
 } tkl__queue_record;
 
 /* TKL_EINVAL when an option is out of range. */

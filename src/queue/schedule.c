@@ -273,6 +273,7 @@ static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
                                                       .every_ms = planned.every_ms,
                                                       .missed = planned.missed,
                                                       .priority = record.priority,
+                                                      .kind = record.kind,
                                                       .next_ms = planned.next_ms,
                                                       .last_ms = planned.last_ms};
 }

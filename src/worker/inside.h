@@ -49,8 +49,10 @@ typedef struct tkl__worker_chain {
 
 struct tkl_worker {
     tkl_consumer *consumer;
-    tkl_handler *handler;
+    tkl_handler *handler; /* of jobs whose kind is not among the kinds; NULL: they fail */
     void *arg;
+    tkl_kind_handler *kinds; /* sorted by kind; their bytes are in `kind_bytes` */
+    char *kind_bytes;
     tkl_worker_options options;
     size_t capacity;  /* jobs that may run or be fetched at once */
     size_t low_water; /* fetch more when at most this many are left */
@@ -90,6 +92,12 @@ struct tkl_worker {
 void tkl__worker_task_conclude(tkl_task *task, int rc);
 /* Whether the report moves the job to the dead letters: by its outcome, or as its last failure. */
 bool tkl__worker_task_is_dead(const tkl_task *task);
+
+/* ---- kind.c ---- Checks and copies the handlers of kinds. */
+int tkl__worker_kinds_keep(tkl_worker *w, const tkl_kind_handler *kinds, size_t count);
+void tkl__worker_kinds_free(tkl_worker *w);
+/* Runs the handler for the job's kind; returns what the handler returns. */
+int tkl__worker_handle(tkl_worker *w, tkl_task *task);
 
 /* ---- trip.c: call all with the mutex held; they release it during a trip ---- */
 

@@ -274,7 +274,7 @@ static void run(tkl_worker *w, int64_t now)
         forget(w, task);
         return;
     }
-    int rc = w->handler(task, w->arg);
+    int rc = tkl__worker_handle(w, task);
     now = tkl__now();
     pthread_mutex_lock(&w->mutex);
     conclude(w, task, rc, now);

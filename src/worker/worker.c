@@ -68,6 +68,8 @@ static int check(const tkl_worker_options *o)
         rc = tkl__check_number("prefetch", o->prefetch, 0, PREFETCH_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("max_jobs", o->max_jobs, 0, INT64_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("kind_count", (int64_t)o->kind_count, 0, TKL_KINDS_MAX);
     return rc;
 }
 
@@ -118,7 +120,9 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
     pthread_mutex_init(&w->mutex, NULL);
     tkl__cond_init(&w->work);
     tkl__cond_init(&w->news);
-    int rc = allocate(w);
+    int rc = tkl__worker_kinds_keep(w, w->options.kinds, w->options.kind_count);
+    if (rc == TKL_OK)
+        rc = allocate(w);
     if (rc == TKL_OK)
         rc = tkl_consumer_open(queues, count, &options, &w->consumer);
     return rc == TKL_OK ? start_threads(w) : rc;
@@ -132,6 +136,8 @@ int tkl_worker_start(tkl_queue *const *queues, size_t count, tkl_handler *handle
     if (!options)
         options = &defaults;
     int rc = check(options);
+    if (rc == TKL_OK && !handler && options->kind_count == 0)
+        rc = tkl__fail(TKL_EINVAL, "a worker needs a handler, or handlers of kinds");
     if (rc != TKL_OK)
         return rc;
     tkl_worker *w = calloc(1, sizeof *w);
@@ -222,6 +228,7 @@ void tkl_worker_close(tkl_worker *w)
     for (int i = 0; i < HELPERS; i++)
         free(w->sheet[i]);
     free(w->threads);
+    tkl__worker_kinds_free(w);
     free(w);
 }
 

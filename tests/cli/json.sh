@@ -81,7 +81,9 @@ t sem release s $token
 t queue push q a
 t queue push q b c --delay 1h
 printf '' | t queue push q --lines
-t queue push q d --unique k --meta m --group g
+t queue push q d --unique k --meta m --group g --kind resize
+t queue push q d --kind 'two words'
+t queue push q
 t queue push q d --unique k
 t queue limit q --max-jobs 5
 t queue push q e f
@@ -117,6 +119,9 @@ t queue work work --once --result -- cat
 t queue result work $id
 t queue push work x --retries 0
 t queue work work --drain -- false
+t queue push work x --retries 0 --kind shout
+t queue work work --drain --on whisper=cat
+t queue work work --drain --on shout
 t queue schedule q daily --cron @daily x
 t queue schedule q often --every 1h x
 t queue schedules q

@@ -33,7 +33,7 @@ is "first in, first out" "$(payloads mails)" '["alice","bob","carol","dave","eri
 
 # Payloads of any bytes, from standard input.
 printf 'a\0b\n\xff' | tackle queue push bytes >/dev/null
-printf '' | tackle queue push bytes - >/dev/null
+printf '' | tackle queue push bytes - --empty >/dev/null
 tackle queue push bytes "" >/dev/null
 printf 'grüße' | tackle queue push bytes >/dev/null
 is "any bytes" "$(payloads bytes)" '[{"base64":"YQBiCv8="},"","","grüße"]'
@@ -46,6 +46,19 @@ has "$out" " $(printf 'ü%.0s' {1..30})..."
 head -c 3000000 /dev/urandom >"$home/big"
 ends 0 bash -c 'tackle queue push big <"$HOME/../big"'
 is "a large one" "$(stat_of big '.bytes > 3000000')" true
+# A command before the pipe that printed hollow is most likely a mistake.
+for dash in "" -; do
+    ends 64 bash -c "tackle queue push hollow $dash </dev/null"
+    has "$err" "standard input is empty"
+    ends 64 bash -c "tackle queue push hollow $dash --then after </dev/null"
+done
+ends 1 tackle queue stats hollow
+ends 0 bash -c 'tackle queue push hollow --empty </dev/null'
+ends 0 bash -c 'echo something | tackle queue push hollow --empty'
+is "empty, or not" "$(payloads hollow)" '["","something\n"]'
+ends 64 tackle queue push hollow x --empty
+ends 64 tackle queue push hollow x y --empty
+ends 64 bash -c 'tackle queue push hollow --lines --empty </dev/null'
 ends 70 bash -c 'tackle queue push bytes <&-'
 has "$err" "cannot read standard input"
 
@@ -83,7 +96,7 @@ json push options soon --priority=-1000 --meta 'a "note"' --group customer --uni
 id=$(jq -r '.ids[0]' <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"
-yields 'keys_unsorted' '["id","state","payload","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","due_at","until","since"]'
+yields 'keys_unsorted' '["id","state","kind","payload","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","due_at","until","since"]'
 yields '[.state, .priority, .attempt, .retries, .due_at, .meta, .group, .unique, .error]' \
     '["ready",-1000,0,3,null,"a \"note\"","customer","key",null]'
 yields "(.pushed_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
@@ -311,7 +324,7 @@ yields . '{"id":"report","scheduled":true}'
 printf 'a\0b' | tackle queue schedule nightly bytes --every 1h >/dev/null || fail "from stdin"
 json schedules nightly
 yields '[.[].id]' '["bytes","report"]'
-yields '.[1] | keys_unsorted' '["id","cron","zone","every_ms","when_missed","priority","next_at","last_at","payload"]'
+yields '.[1] | keys_unsorted' '["id","kind","cron","zone","every_ms","when_missed","priority","next_at","last_at","payload"]'
 yields '.[1] | [.cron, .zone, .every_ms, .when_missed, .priority, .last_at, .payload]' \
     '["30 2 * * mon-fri","Europe/Berlin",null,"skip",3,null,"the report"]'
 yields ".[1].next_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate | . > $(date +%s) and . < $(date +%s) + 5 * 86400" true

@@ -18,7 +18,7 @@ pop() {
 pushed=$(tackle queue push mails alice --priority 5 --meta note --group g --time-limit 3s --retries 4)
 pop mails --lease 1h
 yields 'keys_unsorted' \
-    '["id","token","queue","payload","priority","attempt","retries","time_limit_ms","pushed_at","lease_ms","meta","group","error"]'
+    '["id","token","queue","kind","payload","priority","attempt","retries","time_limit_ms","pushed_at","lease_ms","meta","group","error"]'
 yields '[.queue, .payload, .priority, .attempt, .retries, .time_limit_ms, .lease_ms, .meta, .group]' \
     '["mails","alice",5,1,4,3000,3600000,"note","g"]'
 is "its id" "$id" "$pushed"

@@ -157,6 +157,24 @@ has "$err" "cannot run no-such-command"
 ends 126 tackle queue work unrunnable -- "$home"
 is "the job is as it was" "$(stat_of unrunnable '[.ready, .active, .failed]')" "[1,0,0]"
 
+# It is found out at the start, with nothing to do, and before the server is asked.
+for place in "-- no-such-command" "-- ./no-such-command" "--on a=true --on b=no-such-command" "--on a=true -- no-such-command"; do
+    ends 127 tackle --url redis://127.0.0.1:1 queue work idle --drain $place
+    has "$err" "no-such-command: No such file or directory"
+done
+touch "$home/plain"
+for place in "-- $home/plain" "--on a=$home/plain" "-- $home"; do
+    ends 126 tackle queue work idle --drain $place
+    has "$err" "Permission denied"
+done
+ends 127 tackle queue work idle --drain -- ""
+mkdir "$home/bin" "$home/secret"
+printf '#!/bin/sh\necho found\n' >"$home/bin/here"
+chmod +x "$home/bin/here"
+push path x
+ends 0 env PATH="$home/secret:$home/bin:$PATH" tackle queue work path --drain -- here
+is "found by PATH" "$out" found
+
 # A server that was never there ends it at once.
 ends 69 tackle --url redis://127.0.0.1:1 queue work unrunnable -- true
 lacks "$err" "trying again"
@@ -240,7 +258,7 @@ is "as it is" "$(tackle queue result results "$id" | od -An -c | tr -d ' ')" 'a\
 push json a b --retries 0
 ends 1 tackle queue work json --drain --json -- sh -c 'echo noise; test "$(cat)" = a || { echo oops >&2; exit 3; }'
 is "a line for each job" "$(wc -l <<<"$out")" 2
-is "its keys" "$(head -1 <<<"$out" | jq -c keys_unsorted)" '["id","queue","attempt","outcome","exit","took_ms","reason"]'
+is "its keys" "$(head -1 <<<"$out" | jq -c keys_unsorted)" '["id","queue","kind","attempt","outcome","exit","took_ms","reason"]'
 is "what became of them" "$(jq -c '[.queue, .attempt, .outcome, .exit, .reason]' <<<"$out")" \
     $'["json",1,"done",0,null]\n["json",1,"dead",3,"exit code 3: oops"]'
 has "$err" noise
