@@ -257,6 +257,27 @@ static void functions_are_loaded_and_removed_on_every_master(void **state)
     tkl_function_libraries_free(list);
 }
 
+/* A program that may not load works on a master that gets its first slot. */
+static void functions_are_loaded_on_masters_without_slots(void **state)
+{
+    clustered *f = *state;
+    server *joined = cluster_join(f->cluster);
+    tkl_function_libraries *list;
+    remove_all_functions(f->cluster);
+    assert_ok(tkl_functions_load(f->client, NULL));
+    assert_ok(tkl_functions_list(f->client, &list));
+    for (size_t i = 0; i < list->count; i++) {
+        assert_int_equal(list->items[i].servers, CLUSTER_MASTERS + 1);
+        char *own = server_ask(joined, "FUNCTION LIST LIBRARYNAME %s", list->items[i].name);
+        assert_contains(own, list->items[i].name);
+        free(own);
+    }
+    assert_true(list->count > 0);
+    tkl_function_libraries_free(list);
+    cluster_part(f->cluster, joined);
+    remove_all_functions(f->cluster);
+}
+
 /* ---- What CLUSTER SLOTS may say ------------------------------------------ */
 
 /* A cluster of one: answers CLUSTER SLOTS with `host` as RESP, anything else with 42. */
@@ -368,6 +389,7 @@ int main(void)
         CLUSTER_TEST(a_server_without_cluster_mode_is_told),
         CLUSTER_TEST(commands_without_a_key_are_answered_by_any_master),
         CLUSTER_TEST(functions_are_loaded_and_removed_on_every_master),
+        CLUSTER_TEST(functions_are_loaded_on_masters_without_slots),
         CLUSTER_TEST(commands_for_all_masters_are_put_together),
         CLUSTER_TEST(settings_and_scripts_go_to_all_masters),
         CLUSTER_TEST(keys_in_several_slots_are_refused_by_name),

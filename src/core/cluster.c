@@ -105,13 +105,13 @@ static void map_assign(slot_map *map, int first, int last, member *owner)
 
 /* ---- Reading CLUSTER SLOTS ----------------------------------------------- */
 
-/* The value of a name in a flat list of names and values; "" when it is missing. */
-static const char *metadata(const tkl_reply *list, const char *name)
+/* The value of a name in a flat list of names and values; NULL when it is missing. */
+static const tkl_reply *value_of(const tkl_reply *list, const char *name)
 {
     for (size_t i = 0; i + 1 < tkl_reply_count(list); i += 2)
         if (strcmp(tkl_reply_str(tkl_reply_at(list, i)), name) == 0)
-            return tkl_reply_str(tkl_reply_at(list, i + 1));
-    return "";
+            return tkl_reply_at(list, i + 1);
+    return NULL;
 }
 
 /* The host of a server. Nil or empty means the server that we asked. "?" means that the cluster
@@ -120,7 +120,7 @@ static const char *endpoint(const tkl_reply *server, const tkl__node *asked)
 {
     const char *host = tkl_reply_str(tkl_reply_at(server, 0));
     if (strcmp(host, "?") == 0)
-        host = metadata(tkl_reply_at(server, 3), "ip");
+        host = tkl_reply_str(value_of(tkl_reply_at(server, 3), "ip"));
     return *host ? host : tkl__node_addr(asked)->host;
 }
 
@@ -477,6 +477,69 @@ static int cluster_shards(tkl_client *client, int64_t deadline, int **slots, siz
     return rc;
 }
 
+/* ---- All masters --------------------------------------------------------- */
+
+/* The node of a server in CLUSTER SHARDS, if it is a master that has not failed; else NULL. */
+static tkl__node *master_of(tkl_client *client, const tkl__node *asked, const tkl_reply *server)
+{
+    const char *host = tkl_reply_str(value_of(server, "endpoint"));
+    int64_t port = tkl_reply_int(value_of(server, client->tls ? "tls-port" : "port"));
+    if (strcmp(tkl_reply_str(value_of(server, "role")), "master") != 0 ||
+        strcmp(tkl_reply_str(value_of(server, "health")), "fail") == 0 || port < 1 || port > 65535)
+        return NULL;
+    if (!*host || strcmp(host, "?") == 0)
+        host = tkl_reply_str(value_of(server, "ip"));
+    return tkl__node_get(client, *host ? host : tkl__node_addr(asked)->host, (int)port);
+}
+
+static int read_masters(tkl_client *client, const tkl__node *asked, const tkl_reply *shards,
+                        node_list *masters)
+{
+    size_t servers = 0;
+    for (size_t i = 0; i < tkl_reply_count(shards); i++)
+        servers += tkl_reply_count(value_of(tkl_reply_at(shards, i), "nodes"));
+    masters->nodes = calloc(servers + 1, sizeof *masters->nodes);
+    if (!masters->nodes)
+        return tkl__nomem();
+    for (size_t i = 0; i < tkl_reply_count(shards); i++) {
+        const tkl_reply *nodes = value_of(tkl_reply_at(shards, i), "nodes");
+        for (size_t j = 0; j < tkl_reply_count(nodes); j++) {
+            tkl__node *node = master_of(client, asked, tkl_reply_at(nodes, j));
+            if (node)
+                masters->nodes[masters->count++] = node;
+        }
+    }
+    return masters->count > 0 ? TKL_OK
+                              : tkl__fail(TKL_EPROTO, "a CLUSTER SHARDS reply without masters");
+}
+
+/* The slot map has only masters with slots, so this asks for all. */
+static int cluster_masters(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count)
+{
+    static const char wire[] = "*2\r\n$7\r\nCLUSTER\r\n$6\r\nSHARDS\r\n";
+    const tkl__request request = {.wire = {wire, sizeof wire - 1}, .slot = TKL__NO_SLOT};
+    tkl__node *asked;
+    tkl_reply *shards = NULL;
+    node_list masters = {0};
+    int rc = cluster_pick(client, TKL__NO_SLOT, deadline, &asked);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__exec_on(asked, &request, deadline, &shards);
+    if (rc == TKL_OK)
+        rc = tkl__check(&shards);
+    if (rc == TKL_OK)
+        rc = read_masters(client, asked, shards, &masters);
+    tkl_reply_free(shards);
+    tkl__node_unref(asked);
+    if (rc != TKL_OK) {
+        list_free(&masters);
+        return rc;
+    }
+    *nodes = masters.nodes;
+    *count = masters.count;
+    return TKL_OK;
+}
+
 static void cluster_close(tkl_client *client)
 {
     cluster *c = cluster_of(client);
@@ -491,6 +554,7 @@ const tkl__route tkl__route_cluster = {
     .serves = cluster_serves,
     .moved = cluster_moved,
     .shards = cluster_shards,
+    .masters = cluster_masters,
     .close = cluster_close,
     .cluster = true,
 };

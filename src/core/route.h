@@ -30,6 +30,10 @@ typedef struct tkl__route {
      * servers of these slots, even if they have moved by then. NULL where there is one master. */
     int (*shards)(tkl_client *client, int64_t deadline, int **slots, size_t *count);
 
+    /* Asks the servers for all masters, also those without slots, as a new array of references.
+     * NULL where there is one master. */
+    int (*masters)(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count);
+
     /* `lookout` returns a file that is readable when a server has announced a change, the same for
      * the life of the client; -1: none. Waiting threads call `heed` then, and every few seconds: it
      * finds out what changed, and takes a second at most. NULL where nothing is announced. */

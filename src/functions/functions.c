@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Libraries on the servers, for operators: list them, load them in advance, remove them. Programs
- * need none of this: core/library.c loads missing libraries. Every master is asked through one of
- * its slots.
+ * need none of this: core/library.c loads missing libraries. Every master is asked, also one that
+ * serves no slots yet: it may get some, and programs may lack the permission to load.
  */
 #include <tackle/functions.h>
 
@@ -26,18 +26,21 @@ typedef int visit_reply(const tkl_reply *reply, void *arg);
 static int ask_masters(tkl_client *client, const char *const *words, int count, const char *ignored,
                        visit_reply *visit, void *arg)
 {
-    int *slots = NULL;
-    size_t masters = 0;
+    tkl__node **masters = NULL; /* NULL: the route finds the only one */
+    size_t nmasters = 1;
     tkl__buf wire;
     int64_t deadline = tkl__deadline(client, 0);
     tkl__buf_init(&wire);
     tkl__resp_command(&wire, count, words, NULL);
-    int rc = wire.failed ? tkl__nomem() : tkl__shards(client, deadline, &slots, &masters);
-    for (size_t i = 0; rc == TKL_OK && i < masters; i++) {
+    int rc = wire.failed ? tkl__nomem() : TKL_OK;
+    if (rc == TKL_OK && client->route->masters)
+        rc = client->route->masters(client, deadline, &masters, &nmasters);
+    tkl__request request = {
+        .wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT, .retry_safe = true};
+    for (size_t i = 0; rc == TKL_OK && i < nmasters; i++) {
         tkl_reply *reply;
-        tkl__request request = {
-            .wire = {wire.data, wire.len}, .slot = slots[i], .retry_safe = true};
-        rc = tkl__exec(client, &request, deadline, &reply);
+        rc = masters ? tkl__exec_on(masters[i], &request, deadline, &reply)
+                     : tkl__exec(client, &request, deadline, &reply);
         bool is_error = rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_ERROR;
         if (is_error && ignored && strncmp(tkl_reply_str(reply), ignored, strlen(ignored)) == 0) {
             tkl_reply_free(reply);
@@ -49,7 +52,9 @@ static int ask_masters(tkl_client *client, const char *const *words, int count, 
             rc = visit(reply, arg);
         tkl_reply_free(reply);
     }
-    free(slots);
+    for (size_t i = 0; masters && i < nmasters; i++)
+        tkl__node_unref(masters[i]);
+    free(masters);
     tkl__buf_free(&wire);
     return rc;
 }

@@ -277,6 +277,32 @@ void cluster_end(cluster *c)
     free(c);
 }
 
+/* ---- Joining ------------------------------------------------------------- */
+
+server *cluster_join(cluster *c)
+{
+    server *joined = start_member(false);
+    char id[41];
+    cluster_id(joined, id);
+    server_do(joined, "CLUSTER MEET 127.0.0.1 %d", c->servers[0]->port);
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        for (bool known = false; !known; test_sleep_ms(5)) {
+            char *nodes = server_ask(c->servers[i], "CLUSTER NODES"), *line = strstr(nodes, id);
+            known = line && !strstr(line, "handshake");
+            free(nodes);
+        }
+    return joined;
+}
+
+void cluster_part(cluster *c, server *joined)
+{
+    char id[41];
+    cluster_id(joined, id);
+    server_end(joined);
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        server_do(c->servers[i], "CLUSTER FORGET %s", id);
+}
+
 /* ---- Failing over -------------------------------------------------------- */
 
 /* The servers give it up after five seconds when their link breaks on the way. */

@@ -32,6 +32,9 @@ server *cluster_owner(cluster *c, int slot);
 server *cluster_other(cluster *c, int slot);
 /* The replica of a master. */
 server *cluster_replica(cluster *c, server *master);
+/* A new master without slots, which all members know; cluster_part() ends it. */
+server *cluster_join(cluster *c);
+void cluster_part(cluster *c, server *joined);
 /* The 40 hex digits of a server. */
 void cluster_id(server *s, char id[41]);
 
