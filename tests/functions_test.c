@@ -6,8 +6,10 @@
 #include <tackle/functions.h>
 
 #include <ctype.h>
+#include <stdatomic.h>
 
 #include <tackle/limit.h>
+#include <tackle/log.h>
 #include <tackle/mail.h>
 #include <tackle/search.h>
 #include <tackle/session.h>
@@ -307,6 +309,98 @@ static void a_server_that_is_gone_is_told(void **state)
     tkl_close(client);
 }
 
+/* ---- Flushes ------------------------------------------------------------- */
+
+typedef struct flusher {
+    fixture *f;
+    atomic_bool over;
+} flusher;
+
+/* Removes all functions again and again, and loads some of them again by other work. */
+static void flush_and_reload(void *arg, int index)
+{
+    flusher *fl = arg;
+    char name[16];
+    snprintf(name, sizeof name, "other%d", index);
+    tkl_client *client = test_open(fl->f->server->url, NULL);
+    tkl_queue *queue = open_queue(client, name, 1);
+    tkl_log *log;
+    assert_ok(tkl_log_open(client, tkl_str(name), NULL, &log));
+    while (!atomic_load(&fl->over)) {
+        assert_ok(tkl_callz(client, NULL, "FUNCTION", "FLUSH", "SYNC", NULL));
+        push_words(queue, "x");
+        assert_ok(tkl_log_print(log, TKL_LOG_INFO, "x"));
+    }
+    tkl_log_close(log);
+    tkl_queue_close(queue);
+    tkl_close(client);
+}
+
+enum { ITEMS = 5000 };
+
+static void push_and_claim_in_order(fixture *f, char texts[ITEMS][8])
+{
+    static tkl_push jobs[ITEMS];
+    tkl_queue *queue = open_queue(f->client, "large", 1);
+    tkl_consumer *consumer = open_consumer(queue, 600000);
+    for (int i = 0; i < ITEMS; i++)
+        jobs[i] = (tkl_push){.payload = tkl_str(texts[i])};
+    assert_ok(tkl_queue_push(queue, jobs, ITEMS, NULL, NULL));
+    for (int done = 0; done < ITEMS;) {
+        tkl_jobs *some = claim_jobs(consumer, 1000, 0);
+        for (size_t i = 0; i < some->count; i++, done++)
+            assert_int_equal(atoi(some->items[i].payload.data), done);
+        finish_all(consumer, some);
+        tkl_jobs_free(some);
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void write_and_read_in_order(fixture *f, char texts[ITEMS][8])
+{
+    static tkl_log_message messages[ITEMS];
+    tkl_log *log;
+    tkl_log_entries *entries;
+    assert_ok(tkl_log_open(f->client, tkl_str("large"), &(tkl_log_options){.keep = ITEMS}, &log));
+    for (int i = 0; i < ITEMS; i++)
+        messages[i] = (tkl_log_message){.severity = TKL_LOG_INFO, .text = tkl_str(texts[i])};
+    assert_ok(tkl_log_write(log, messages, ITEMS));
+    assert_ok(tkl_log_recent(log, TKL_LOG_INFO, ITEMS, &entries));
+    assert_int_equal(entries->count, ITEMS);
+    for (size_t i = 0; i < ITEMS; i++)
+        assert_int_equal(atoi(entries->items[i].message.data), i);
+    tkl_log_entries_free(entries);
+    assert_ok(tkl_log_drop(log));
+    tkl_log_close(log);
+}
+
+static void large_batches_keep_their_order_while_functions_are_flushed(void **state)
+{
+    fixture *f = *state;
+    static char texts[ITEMS][8];
+    flusher fl = {.f = f};
+    for (int i = 0; i < ITEMS; i++)
+        snprintf(texts[i], sizeof texts[i], "%d", i);
+    crew *others = crew_start(2, flush_and_reload, &fl);
+    for (int i = 0; i < 3; i++) {
+        push_and_claim_in_order(f, texts);
+        write_and_read_in_order(f, texts);
+    }
+    atomic_store(&fl.over, true);
+    crew_join(others);
+}
+
+static void components_work_while_functions_are_flushed(void **state)
+{
+    fixture *f = *state;
+    flusher fl = {.f = f};
+    crew *others = crew_start(2, flush_and_reload, &fl);
+    use_components(f->client);
+    atomic_store(&fl.over, true);
+    crew_join(others);
+}
+
 /* ---- Nothing survives a call --------------------------------------------- */
 
 /* As many keys and arguments as any function takes, and more. */
@@ -516,6 +610,8 @@ int main(void)
         TEST(loading_twice_is_fine),
         TEST(who_may_not_load_works_once_all_are_loaded),
         TEST(a_server_that_is_gone_is_told),
+        TEST(large_batches_keep_their_order_while_functions_are_flushed),
+        TEST(components_work_while_functions_are_flushed),
         TEST(no_reply_depends_on_earlier_calls),
         TEST(components_work_after_calls_that_failed),
         TEST(no_function_sees_the_keys_of_an_earlier_call),

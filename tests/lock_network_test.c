@@ -198,6 +198,28 @@ static void a_release_that_was_refused_unseen_is_made_again(void **state)
     tkl_close(client);
 }
 
+/* The server lost its functions before the release, so that release and acquire were both refused
+ * at first. The release goes first. */
+static void a_handle_is_not_blocked_by_its_own_refused_release(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, NULL);
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
+    for (int i = 0; i < 10; i++) {
+        assert_ok(tkl_lock_acquire(lock, 0));
+        assert_ok(tkl_lock_release_nowait(lock));
+        assert_ok(tkl_lock_acquire(lock, 0));
+        server_do(f->server, "FUNCTION FLUSH SYNC");
+        assert_ok(tkl_lock_release_nowait(lock));
+        if (i % 2 == 1)
+            test_sleep_ms(5); /* the refusal has arrived already */
+        assert_ok(tkl_lock_acquire(lock, 0));
+        assert_ok(tkl_lock_release(lock));
+    }
+    tkl_lock_close(lock);
+    tkl_close(client);
+}
+
 static void released_without_waiting_wakes_the_next(void **state)
 {
     fixture *f = *state;
@@ -257,6 +279,7 @@ int main(int argc, char **argv)
         TEST(released_without_waiting_after_a_script_flush),
         TEST(a_lost_reply_is_not_called_unsent),
         TEST(a_release_that_was_refused_unseen_is_made_again),
+        TEST(a_handle_is_not_blocked_by_its_own_refused_release),
         TEST(released_without_waiting_wakes_the_next),
         TEST(an_acquisition_counts_once_replicas_have_it),
     };

@@ -30,10 +30,6 @@
  * route for the master: the server may hang, and another one may be the master by now. */
 #define LOOK_AROUND_US 1000000
 
-/* How often a library is loaded for one request. Other clients may remove it in between, but the
- * call does not retry for ever. */
-#define LOADS_MAX 5
-
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
 
 /* ---- The outcome of an attempt ------------------------------------------- */
@@ -138,6 +134,18 @@ int tkl__await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int s
     return tkl__conn_receive(conn, deadline, reply);
 }
 
+/* Reads the reply to a request, behind that to ASKING. */
+static int read_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int slot, bool asking,
+                      int64_t deadline, tkl_reply **reply)
+{
+    if (!asking)
+        return tkl__await_reply(client, node, conn, slot, deadline, reply);
+    int rc = tkl__conn_receive(conn, deadline, reply);
+    tkl_reply_free(*reply);
+    *reply = NULL;
+    return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+}
+
 static int exchange(tkl_client *client, tkl__node *node, tkl__conn *conn, tkl_bytes wire, int slot,
                     bool asking, int64_t deadline, tkl_reply **reply)
 {
@@ -146,44 +154,81 @@ static int exchange(tkl_client *client, tkl__node *node, tkl__conn *conn, tkl_by
         rc = tkl__conn_send(conn, tkl_str(ASKING), deadline, NULL);
     if (rc == TKL_OK)
         rc = tkl__conn_send(conn, wire, deadline, NULL);
-    if (rc != TKL_OK)
-        return rc;
-    if (!asking)
-        return tkl__await_reply(client, node, conn, slot, deadline, reply);
-    rc = tkl__conn_receive(conn, deadline, reply);
-    tkl_reply_free(*reply);
-    *reply = NULL;
-    return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+    return rc == TKL_OK ? read_reply(client, node, conn, slot, asking, deadline, reply) : rc;
+}
+
+/* Loads the library and runs the request. *refusal: why the server did not load it; NULL: it
+ * did. */
+static int load_and_exchange(tkl_client *client, tkl__node *node, tkl__conn *conn,
+                             const tkl__request *request, bool asking, int64_t deadline,
+                             tkl_reply **refusal, tkl_reply **reply)
+{
+    const tkl__library *library = request->script->library;
+    tkl__buf both;
+    tkl_reply *loaded = NULL;
+    tkl__buf_init(&both);
+    tkl__library_wire(&both, library);
+    if (asking)
+        tkl__buf_addz(&both, ASKING);
+    tkl__buf_add(&both, request->wire.data, request->wire.len);
+    int rc = both.failed ? tkl__nomem()
+                         : tkl__conn_send(conn, (tkl_bytes){both.data, both.len}, deadline, NULL);
+    tkl__buf_free(&both);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline, &loaded);
+    *refusal = loaded ? tkl__library_refusal(loaded, library) : NULL;
+    return rc == TKL_OK ? read_reply(client, node, conn, request->slot, asking, deadline, reply)
+                        : rc;
+}
+
+/* Runs the request with the text of its library, on a server that refused to load it. */
+static int exchange_with_source(tkl_client *client, tkl__node *node, tkl__conn *conn,
+                                const tkl__request *request, bool asking, int64_t deadline,
+                                tkl_reply **reply)
+{
+    tkl__buf whole;
+    tkl__buf_init(&whole);
+    tkl__wire_with_source(&whole, request->script, request->wire);
+    int rc = whole.failed ? tkl__nomem()
+                          : exchange(client, node, conn, (tkl_bytes){whole.data, whole.len},
+                                     request->slot, asking, deadline, reply);
+    tkl__buf_free(&whole);
+    return rc;
+}
+
+static bool lacks_function(const tkl__request *request, int rc, const tkl_reply *reply)
+{
+    return rc == TKL_OK && request->script && tkl__is_unknown_function(reply);
 }
 
 /* Runs the request. If the server does not have the function, loads the library on the same
- * connection: after a redirection no other way leads to the right server. */
+ * connection: after a redirection no other way leads to the right server. Another client may remove
+ * it again before the request runs, so this is repeated until the deadline.
+ *
+ * A request whose reply nobody awaited may have failed on this connection for the same reason. It
+ * goes first: then the function stays missing here, and the caller comes back. */
 static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
                     const tkl__request *request, bool asking, int64_t deadline, tkl_reply **reply)
 {
-    const tkl__script *script = request->script;
     int rc = exchange(client, node, conn, request->wire, request->slot, asking, deadline, reply);
-    for (int i = 0; i < LOADS_MAX && rc == TKL_OK && script && tkl__is_unknown_function(*reply);
-         i++) {
-        tkl_reply_free(*reply);
-        rc = tkl__library_load(conn, script->library, deadline, reply);
-        if (rc == TKL_EUNKNOWN) /* the load may have worked, but the request was not executed */
-            return TKL_ENOTSENT;
-        if (rc != TKL_OK || (*reply && !tkl__runs_when_full(script, *reply)))
+    for (int attempt = 0; lacks_function(request, rc, *reply) && !conn->failed; attempt++) {
+        if (attempt > 0 && !tkl__pause(attempt, true, deadline))
             return rc;
-        tkl__buf whole;
-        tkl__buf_init(&whole);
-        tkl_bytes wire = request->wire;
-        if (*reply) {
-            tkl__wire_with_source(&whole, script, wire);
-            wire = (tkl_bytes){whole.data, whole.len};
-            tkl_reply_free(*reply);
-            *reply = NULL;
+        tkl_reply *refusal;
+        tkl_reply_free(*reply);
+        *reply = NULL;
+        rc = load_and_exchange(client, node, conn, request, asking, deadline, &refusal, reply);
+        if (!refusal || !lacks_function(request, rc, *reply)) {
+            tkl_reply_free(refusal);
+            continue;
         }
-        rc = whole.failed
-                 ? tkl__nomem()
-                 : exchange(client, node, conn, wire, request->slot, asking, deadline, reply);
-        tkl__buf_free(&whole);
+        tkl_reply_free(*reply);
+        *reply = refusal;
+        if (!tkl__runs_when_full(request->script, refusal))
+            return TKL_OK;
+        tkl_reply_free(refusal);
+        *reply = NULL;
+        return exchange_with_source(client, node, conn, request, asking, deadline, reply);
     }
     return rc;
 }
@@ -191,14 +236,20 @@ static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
 static int try_on(tkl_client *client, tkl__node *node, const tkl__request *request, bool asking,
                   int64_t borrow_deadline, int64_t deadline, tkl_reply **reply)
 {
-    tkl__conn *conn;
-    int rc = tkl__node_borrow(node, borrow_deadline, &conn);
-    if (rc != TKL_OK)
-        return rc;
-    conn->stream.crowded |= request->crowded;
-    rc = converse(client, node, conn, request, asking, deadline, reply);
-    tkl__node_return(node, conn);
-    return rc;
+    for (;;) {
+        tkl__conn *conn;
+        int rc = tkl__node_borrow(node, borrow_deadline, &conn);
+        if (rc != TKL_OK)
+            return rc;
+        conn->stream.crowded |= request->crowded;
+        rc = converse(client, node, conn, request, asking, deadline, reply);
+        bool again = lacks_function(request, rc, *reply) && conn->failed;
+        tkl__node_return(node, conn); /* runs what failed before this request */
+        if (!again)
+            return rc;
+        tkl_reply_free(*reply);
+        *reply = NULL;
+    }
 }
 
 int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline, tkl_reply **reply)

@@ -15,9 +15,6 @@ struct tkl__embedded;
 struct tkl__hub;
 struct tkl__keeper;
 
-/* Number of function libraries that a client can remember. */
-#define TKL__LIBRARIES 8
-
 struct tkl_client {
     tkl__target target;
     struct ssl_ctx_st *tls; /* NULL: plain */
@@ -27,7 +24,6 @@ struct tkl_client {
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
 
     atomic_bool reached; /* a server has answered at least once */
-    const struct tkl__library *_Atomic libraries[TKL__LIBRARIES]; /* see tkl__run_in_order() */
     tkl__interrupt interrupt;
     int64_t heartbeat_us; /* heartbeat of subscriptions: see hub.h */
 

@@ -54,29 +54,22 @@ static void explain_refusal(tkl_reply *refusal, const tkl__library *library)
     tkl__buf_free(&said);
 }
 
-int tkl__library_load(tkl__conn *conn, const tkl__library *library, int64_t deadline,
-                      tkl_reply **refusal)
+void tkl__library_wire(tkl__buf *out, const tkl__library *library)
 {
-    tkl__buf wire;
-    tkl_reply *reply = NULL;
-    *refusal = NULL;
-    tkl__buf_init(&wire);
-    tkl__resp_head(&wire, 3);
-    tkl__resp_argz(&wire, "FUNCTION");
-    tkl__resp_argz(&wire, "LOAD");
-    tkl__resp_arg(&wire, library->source, library->len);
-    int rc = wire.failed ? tkl__nomem()
-                         : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
-    tkl__buf_free(&wire);
-    if (rc == TKL_OK)
-        rc = tkl__conn_receive(conn, deadline, &reply);
-    if (rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_ERROR && !is_there_already(reply)) {
+    tkl__resp_head(out, 3);
+    tkl__resp_argz(out, "FUNCTION");
+    tkl__resp_argz(out, "LOAD");
+    tkl__resp_arg(out, library->source, library->len);
+}
+
+tkl_reply *tkl__library_refusal(tkl_reply *reply, const tkl__library *library)
+{
+    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR && !is_there_already(reply)) {
         explain_refusal(reply, library);
-        *refusal = reply;
-        return TKL_OK;
+        return reply;
     }
     tkl_reply_free(reply);
-    return rc;
+    return NULL;
 }
 
 /* ---- Full servers -------------------------------------------------------- */

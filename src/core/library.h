@@ -12,8 +12,9 @@
 #ifndef TKL_CORE_LIBRARY_H
 #define TKL_CORE_LIBRARY_H
 
+#include <tackle/client.h>
+
 #include "core/buf.h"
-#include "core/conn.h"
 
 /* Maps lines of a library to lines of a file: library line `line` is line `file_line` of the file,
  * and so on until the next origin. */
@@ -49,10 +50,13 @@ bool tkl__is_library_name(const char *name);
 /* Whether a server answered that it does not have the function. */
 bool tkl__is_unknown_function(const tkl_reply *reply);
 
-/* Loads a library on the server of this connection. *refusal is the server's error reply; NULL: the
- * server has the library now. A failure of the connection comes back as its code. */
-int tkl__library_load(tkl__conn *conn, const tkl__library *library, int64_t deadline,
-                      tkl_reply **refusal);
+/* Writes the command that loads a library. A request that needs the library is sent right behind
+ * it, in one write: another client that removes the functions seldom comes in between. */
+void tkl__library_wire(tkl__buf *out, const tkl__library *library);
+
+/* Takes over the reply to that command. Returns it when the server refused; NULL: the server has
+ * the library. */
+tkl_reply *tkl__library_refusal(tkl_reply *reply, const tkl__library *library);
 
 /* Whether the function may still run on a server that refused to load the library: because it is
  * full, or, for a function that only reads, because it accepts no writes. */

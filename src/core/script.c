@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/script.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,33 +284,58 @@ int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count
     return rc;
 }
 
-/* Whether this client has used the library before; from now on it has. */
-static bool note_library(tkl_client *client, const tkl__library *library)
+/* Runs a call without its condition. NULL: out of memory. */
+static tkl_reply *run_unconditionally(tkl_client *client, const tkl__invocation *call,
+                                      size_t condition, int64_t deadline)
 {
-    for (size_t i = 0; i < TKL__LIBRARIES; i++) {
-        const tkl__library *none = NULL;
-        if (atomic_load(&client->libraries[i]) == library)
-            return true;
-        if (atomic_compare_exchange_strong(&client->libraries[i], &none, library))
-            return false;
-    }
-    return false;
+    tkl_reply *reply = NULL;
+    tkl_bytes *args = malloc((call->nargs + 1) * sizeof *args);
+    if (!args)
+        return NULL;
+    memcpy(args, call->args, call->nargs * sizeof *args);
+    args[condition] = (tkl_bytes){"", 0};
+    tkl__invocation free_call = *call;
+    free_call.args = args;
+    int rc = tkl__run(client, &free_call, deadline, &reply);
+    free(args);
+    return rc == TKL_OK ? reply : tkl__reply_new_error(rc, tkl_errmsg());
+}
+
+static bool are_together(const tkl__invocation *a, const tkl__invocation *b)
+{
+    return a->keys[0].len == b->keys[0].len &&
+           memcmp(a->keys[0].data, b->keys[0].data, a->keys[0].len) == 0;
+}
+
+/* The reply to the call before this one, of those with the same first key. NULL: it is the first. */
+static const tkl_reply *reply_before(const tkl__invocation *calls, size_t index,
+                                     const tkl_reply *replies)
+{
+    for (size_t i = index; i > 0; i--)
+        if (are_together(&calls[i - 1], &calls[index]))
+            return tkl_reply_at(replies, i - 1);
+    return NULL;
 }
 
 int tkl__run_in_order(tkl_client *client, const tkl__invocation *calls, size_t count,
-                      int64_t deadline, tkl_reply **replies)
+                      size_t condition, int64_t deadline, tkl_reply **replies)
 {
-    tkl_reply *parts[2];
-    if (count < 2 || note_library(client, calls[0].script->library))
-        return tkl__run_many(client, calls, count, deadline, replies);
-    tkl__first failure = {.code = TKL_OK};
-    tkl__first_note(&failure, tkl__run_many(client, calls, 1, deadline, &parts[0]));
-    tkl__first_note(&failure, tkl__run_many(client, calls + 1, count - 1, deadline, &parts[1]));
-    *replies = parts[0] && parts[1] ? tkl__reply_join(parts, 2) : NULL;
-    if (!*replies) {
-        tkl_reply_free(parts[0]);
-        tkl_reply_free(parts[1]);
-        tkl__first_note(&failure, tkl__nomem());
+    int rc = tkl__run_many(client, calls, count, deadline, replies);
+    for (size_t i = 0; *replies && i < count; i++) {
+        const tkl_reply *own = tkl_reply_at(*replies, i);
+        if (!own || tkl_reply_kind(own) != TKL_REPLY_NIL)
+            continue;
+        const tkl_reply *before = reply_before(calls, i, *replies);
+        tkl_reply *reply =
+            tkl_reply_code(before) == TKL_OK
+                ? run_unconditionally(client, &calls[i], condition, deadline)
+                : tkl__reply_new_error(tkl_reply_code(before), tkl_reply_str(before));
+        if (!reply) {
+            tkl_reply_free(*replies);
+            *replies = NULL;
+            return tkl__nomem();
+        }
+        tkl__reply_put(*replies, i, reply);
     }
-    return tkl__first_tell(&failure);
+    return rc;
 }

@@ -54,11 +54,14 @@ int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t dea
 int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                   tkl_reply **replies);
 
-/* The same, but no call overtakes another. If the first one met a server without the function,
- * another client could load it before the second one. So this client makes its first call to a
- * library alone. */
+/* The same, but no call overtakes another one with the same first key. A server may lose its
+ * functions in the middle of the batch, and get them back from another client: then calls behind
+ * the gap would run before those in it. So the argument number `condition`, from 0, tells a call
+ * which call must have run before; empty: none. The script answers nil when that one has not run,
+ * and does nothing. Such a call is run again, without the condition, once those before it are
+ * answered; after an error it is not run, and gets the same error. */
 int tkl__run_in_order(tkl_client *client, const tkl__invocation *calls, size_t count,
-                      int64_t deadline, tkl_reply **replies);
+                      size_t condition, int64_t deadline, tkl_reply **replies);
 
 /* Writes "FCALL function n key... arg..." as one command, for callers that make their own
  * request. */

@@ -41,28 +41,57 @@ static void free_pair(pair *p)
     *p = (pair){NULL, NULL};
 }
 
-static int send_pair(tkl__conn *conn, tkl_bytes wire, int64_t deadline, pair *p)
+static int send_wire(tkl__conn *conn, const tkl__buf *wire, int64_t deadline)
 {
-    int rc = tkl__conn_send(conn, wire, deadline, NULL);
-    if (rc == TKL_OK)
-        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->renewal);
+    return wire->failed ? tkl__nomem()
+                        : tkl__conn_send(conn, (tkl_bytes){wire->data, wire->len}, deadline, NULL);
+}
+
+static int receive_pair(tkl__conn *conn, int64_t deadline, pair *p)
+{
+    int rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->renewal);
     if (rc == TKL_OK)
         rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->wait);
     return rc;
 }
 
-static int converse(tkl__node *node, tkl_bytes wire, int64_t deadline, pair *p)
+/* Loads the library on a new master that does not have it, and sends both requests again. If it
+ * refuses to load, the refusal is the answer to the renewal. */
+static int load_and_send(tkl__conn *conn, const tkl__buf *wire, int64_t deadline, pair *p)
+{
+    tkl__buf all;
+    tkl_reply *loaded = NULL;
+    tkl__buf_init(&all);
+    tkl__library_wire(&all, &tkl__lua_hold);
+    tkl__buf_add(&all, wire->data, wire->len);
+    int rc = send_wire(conn, &all, deadline);
+    tkl__buf_free(&all);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline, &loaded);
+    tkl_reply *refusal = loaded ? tkl__library_refusal(loaded, &tkl__lua_hold) : NULL;
+    if (rc == TKL_OK)
+        rc = receive_pair(conn, deadline, p);
+    if (rc == TKL_OK && refusal && tkl__is_unknown_function(p->renewal)) {
+        tkl_reply_free(p->renewal);
+        p->renewal = refusal;
+        return TKL_OK;
+    }
+    tkl_reply_free(refusal);
+    return rc;
+}
+
+static int converse(tkl__node *node, const tkl__buf *wire, int64_t deadline, pair *p)
 {
     tkl__conn *conn;
     int rc = tkl__node_borrow(node, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    rc = send_pair(conn, wire, deadline, p);
-    if (rc == TKL_OK && tkl__is_unknown_function(p->renewal)) { /* new master without it */
+    rc = send_wire(conn, wire, deadline);
+    if (rc == TKL_OK)
+        rc = receive_pair(conn, deadline, p);
+    if (rc == TKL_OK && tkl__is_unknown_function(p->renewal)) {
         free_pair(p);
-        rc = tkl__library_load(conn, &tkl__lua_hold, deadline, &p->renewal);
-        if (rc == TKL_OK && !p->renewal)
-            rc = send_pair(conn, wire, deadline, p);
+        rc = load_and_send(conn, wire, deadline, p);
     }
     tkl__node_return(node, conn);
     return rc;
@@ -78,13 +107,13 @@ static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
     int slot = h->client->route->cluster ? tkl__slot_of(h->keys[0]) : TKL__NO_SLOT;
     int rc = wire.failed ? tkl__nomem() : h->client->route->pick(h->client, slot, deadline, &node);
     if (rc == TKL_OK)
-        rc = converse(node, (tkl_bytes){wire.data, wire.len}, deadline, p);
+        rc = converse(node, &wire, deadline, p);
     tkl__buf_free(&wire);
     const tkl_reply *bad = tkl_reply_kind(p->renewal) == TKL_REPLY_ERROR ? p->renewal : p->wait;
     tkl__outcome outcome = tkl__judge(h->client, node, rc, bad, true);
     tkl__node_unref(outcome.other);
     tkl__node_unref(node);
-    *again = outcome.again;
+    *again = outcome.again || (rc == TKL_OK && tkl__is_unknown_function(p->renewal));
     return rc;
 }
 

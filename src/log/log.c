@@ -30,6 +30,10 @@
  * count of the least frequent one (shared/frequent.inc.lua). So a message that becomes frequent
  * late in the hour gets in, and its count is too high by at most `bound`.
  *
+ * A batch of several steps also has a key of its own for a minute, ns:log:{name}:batch:<random>:
+ * the number of the last step that was written. Each step makes sure that the one before was
+ * written, so the messages keep their order even if the server loses its functions in between.
+ *
  * The last 60 minutes are this hour and the end of the last one. That end is known to the slice:
  * occurrences in the slice where the 60 minutes begin are counted, and are part of `excess`. Counts
  * per minute would take ten times the fields. A message that loses its place in the table loses its
@@ -37,11 +41,13 @@
  */
 #include "log/log.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/letters.h"
@@ -124,15 +130,16 @@ static int make_keys(tkl_log *log, tkl_bytes name)
 {
     static const char *const part_names[TKL__LOG_PARTS] = {"recent", "this", "hour", "last",
                                                            "last_hour"};
-    enum { COUNT = TKL__LOG_SEVERITIES * TKL__LOG_PARTS, SIZE = 32 };
-    char texts[COUNT][SIZE];
-    const char *parts[COUNT];
-    for (int i = 0; i < COUNT; i++) {
+    enum { SIZE = 32 };
+    char texts[TKL__LOG_BATCH][SIZE];
+    const char *parts[TKL__LOG_KEYS];
+    for (int i = 0; i < TKL__LOG_BATCH; i++) {
         snprintf(texts[i], SIZE, "%s:%s", part_names[i % TKL__LOG_PARTS],
                  severity_names[i / TKL__LOG_PARTS]);
         parts[i] = texts[i];
     }
-    return tkl__keys_make(log->client, COMPONENT, name, parts, COUNT, &log->keys);
+    parts[TKL__LOG_BATCH] = "batch:";
+    return tkl__keys_make(log->client, COMPONENT, name, parts, TKL__LOG_KEYS, &log->keys);
 }
 
 int tkl_log_open(tkl_client *client, tkl_bytes name, const tkl_log_options *options, tkl_log **out)
@@ -170,11 +177,15 @@ void tkl_log_close(tkl_log *log)
 
 /* ---- Writing ------------------------------------------------------------- */
 
-void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log)
+void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__log_step *step)
 {
-    batch->nkeys = batch->count = batch->bytes = 0;
+    batch->count = batch->bytes = 0;
     memset(batch->groups, 0, sizeof batch->groups);
+    batch->keys[0] = step ? step->key : log->keys.items[TKL__LOG_BATCH];
+    batch->nkeys = 1;
     tkl__args_init(&batch->args);
+    tkl__args_str(&batch->args, step ? step->number : "");
+    tkl__args_str(&batch->args, step ? step->after : "");
     tkl__args_int(&batch->args, log->keep);
     tkl__args_int(&batch->args, log->distinct);
     tkl__args_int(&batch->args, log->ttl_ms);
@@ -193,7 +204,7 @@ void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_sever
     if (batch->groups[severity] == 0) {
         for (int part = 0; part < TKL__LOG_PARTS; part++)
             batch->keys[batch->nkeys++] = tkl__log_key(log, (int)severity, part);
-        batch->groups[severity] = (int)(batch->nkeys / TKL__LOG_PARTS);
+        batch->groups[severity] = (int)((batch->nkeys - 1) / TKL__LOG_PARTS);
     }
     tkl__args_str(&batch->args, numbers[batch->groups[severity]]);
     tkl__args_bytes(&batch->args, text);
@@ -228,9 +239,13 @@ static int check_messages(const tkl_log_message *messages, size_t count)
 
 /* Scripts of one round trip. */
 #define STEPS_MAX 100
+/* Arguments of write.lua: the number of the step, and of the one that must be written before. */
+enum { STEP, AFTER };
 
 /* Batches that are being sent. */
 typedef struct trip {
+    tkl__buf key; /* of these batches: "...:batch:<random>" */
+    tkl__log_step steps[STEPS_MAX];
     tkl__log_batch batches[STEPS_MAX];
     tkl__invocation calls[STEPS_MAX];
     size_t count;
@@ -239,25 +254,43 @@ typedef struct trip {
 /* Fills as many batches as one round trip takes. Returns how many messages they contain. */
 static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages, size_t count)
 {
+    tkl_bytes prefix = log->keys.items[TKL__LOG_BATCH];
+    uint64_t random;
     size_t taken = 0;
+    tkl__random(&random, sizeof random);
+    tkl__buf_init(&t->key);
+    tkl__buf_add(&t->key, prefix.data, prefix.len);
+    tkl__buf_addf(&t->key, "%016" PRIx64, random);
     for (t->count = 0; t->count < STEPS_MAX && taken < count; t->count++) {
         tkl__log_batch *batch = &t->batches[t->count];
-        tkl__log_batch_init(batch, log);
+        tkl__log_step *step = &t->steps[t->count];
+        snprintf(step->number, sizeof step->number, "%zu", t->count + 1);
+        step->key = (tkl_bytes){t->key.data, t->key.len};
+        step->after = t->count > 0 ? step[-1].number : "";
+        tkl__log_batch_init(batch, log, step);
         while (taken < count && tkl__log_batch_has_room(batch, messages[taken].text.len)) {
             tkl__log_batch_add(batch, log, messages[taken].severity, messages[taken].text);
             taken++;
         }
         t->calls[t->count] = tkl__log_batch_call(batch);
     }
+    t->batches[t->count - 1].args.items[STEP] = tkl_str(""); /* no step comes after it */
     return taken;
+}
+
+static void unload(trip *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        tkl__log_batch_free(&t->batches[i]);
+    tkl__buf_free(&t->key);
 }
 
 static bool is_loaded(const trip *t)
 {
+    bool failed = t->key.failed;
     for (size_t i = 0; i < t->count; i++)
-        if (t->batches[i].args.failed)
-            return false;
-    return true;
+        failed |= t->batches[i].args.failed;
+    return !failed;
 }
 
 static int send_trip(trip *t, const tkl_log *log)
@@ -266,8 +299,9 @@ static int send_trip(trip *t, const tkl_log *log)
     int64_t deadline = tkl__deadline(log->client, log->timeout_ms);
     if (!is_loaded(t))
         return tkl__nomem();
-    int rc = t->count == 1 ? tkl__run(log->client, &t->calls[0], deadline, &replies)
-                           : tkl__run_in_order(log->client, t->calls, t->count, deadline, &replies);
+    int rc = t->count == 1
+                 ? tkl__run(log->client, &t->calls[0], deadline, &replies)
+                 : tkl__run_in_order(log->client, t->calls, t->count, AFTER, deadline, &replies);
     if (rc == TKL_OK && t->count > 1)
         rc = tkl__log_check_replies(replies);
     tkl_reply_free(replies);
@@ -285,8 +319,7 @@ int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     for (size_t done = 0; rc == TKL_OK && done < count;) {
         done += load(t, log, messages + done, count - done);
         rc = send_trip(t, log);
-        for (size_t i = 0; i < t->count; i++)
-            tkl__log_batch_free(&t->batches[i]);
+        unload(t);
     }
     free(t);
     return rc;
@@ -316,8 +349,8 @@ int tkl_log_names(tkl_client *client, tkl_names **names)
 
 int tkl_log_drop(tkl_log *log)
 {
-    const char *words[1 + TKL__LOG_SEVERITIES * TKL__LOG_PARTS] = {"UNLINK"};
-    size_t lens[1 + TKL__LOG_SEVERITIES * TKL__LOG_PARTS] = {6};
+    const char *words[1 + TKL__LOG_KEYS] = {"UNLINK"};
+    size_t lens[1 + TKL__LOG_KEYS] = {6};
     tkl_call_options how = {.timeout_ms = log->timeout_ms, .retry_safe = true};
     tkl_reply *reply = NULL;
     for (size_t i = 0; i < log->keys.count; i++) {

@@ -15,7 +15,8 @@
 #define TKL__LOG_AT_ONCE       100
 #define TKL__LOG_BYTES_AT_ONCE 524288
 
-/* The keys of a severity, in this order, from TKL__LOG_PARTS x severity on. */
+/* The keys of a severity, in this order, from TKL__LOG_PARTS x severity on. The key behind those of
+ * all severities begins the keys of batches. */
 enum {
     TKL__LOG_RECENT,
     TKL__LOG_THIS,
@@ -23,25 +24,35 @@ enum {
     TKL__LOG_LAST,
     TKL__LOG_LAST_HOUR,
     TKL__LOG_PARTS,
+    TKL__LOG_BATCH = TKL__LOG_SEVERITIES * TKL__LOG_PARTS,
+    TKL__LOG_KEYS,
 };
 
 struct tkl_log {
     tkl_client *client;
-    tkl__keys keys; /* all parts of all severities */
+    tkl__keys keys; /* TKL__LOG_KEYS: all parts of all severities, and TKL__LOG_BATCH */
     int64_t timeout_ms, ttl_ms, keep, distinct;
 };
 
 /* One log/write under construction. All zero and tkl__log_batch_init() make an empty one. */
 typedef struct tkl__log_batch {
     tkl__args args;
-    tkl_bytes keys[TKL__LOG_SEVERITIES * TKL__LOG_PARTS];
+    tkl_bytes keys[TKL__LOG_KEYS];
     size_t nkeys;
     int groups[TKL__LOG_SEVERITIES]; /* group number of each severity, from 1; 0: it does not occur
                                         */
     size_t count, bytes;             /* number of messages in it, and their bytes */
 } tkl__log_batch;
 
-void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log);
+/* The place of a batch among several that must be written in order. */
+typedef struct tkl__log_step {
+    tkl_bytes key;     /* the same for all of them */
+    char number[8];    /* from "1" on; not sent with the last one */
+    const char *after; /* number of the step before; "": this is the first */
+} tkl__log_step;
+
+/* `step`: borrowed until the batch is freed; NULL: the batch is written alone. */
+void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__log_step *step);
 /* Whether a message of this length still fits. */
 bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len);
 /* The text is borrowed until the batch is freed. */

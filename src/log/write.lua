@@ -1,23 +1,28 @@
 -- log/write: add messages of one log to the recent ones and to the tables of this hour.
--- KEYS[1...] five for each severity that occurs:
+-- KEYS[1] batch      string: the last step of this batch that was written
+-- KEYS[2...] five for each severity that occurs:
 --   recent     stream: m, the message
 --   this       sorted set: the messages of this hour by how often they occurred
 --   hour       hash: hour, bound, and how often each message occurred in each ten minutes
 --   last       sorted set: this of the hour before
 --   last_hour  hash: hour of the hour before
--- ARGV[1] keep      recent messages of each severity
--- ARGV[2] distinct  messages of a table
--- ARGV[3] ttl       ms until recent messages expire; 0: they stay
--- ARGV[4...] two for each message: which of the severities, from 1, and the message
--- returns 1
+-- ARGV[1] step      number of this step in its batch; '' for the last one: none comes after it
+-- ARGV[2] after     the step that must be written before; '' for none
+-- ARGV[3] keep      recent messages of each severity
+-- ARGV[4] distinct  messages of a table
+-- ARGV[5] ttl       ms until recent messages expire; 0: they stay
+-- ARGV[6...] two for each message: which of the severities, from 1, and the message
+-- returns 1; nil, and nothing is written, when the step before was not written
 -- include: tables
 -- include: shared/frequent
 -- include: shared/expiry
 
 local PLACES = 1000     -- positions in the id, for the entries of one microsecond
 local PARTS = 5         -- keys of a severity
-local FIRST_MESSAGE = 4 -- index of the first message in the arguments
-local keep, distinct, ttl = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local FIRST_MESSAGE = 6 -- index of the first message in the arguments
+local BATCH_MS = 60000  -- the last step of a batch is remembered for this long
+local batch, step, after = KEYS[1], ARGV[1], ARGV[2]
+local keep, distinct, ttl = ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
 local now = clock.us()
 local hour = hours.at(now)
@@ -86,10 +91,14 @@ local function count(severity)
   end
 end
 
+if after ~= '' and redis.call('GET', batch) ~= after then
+  return nil
+end
+
 -- Reads all keys first: a key of another type ends the script before anything is written. The
 -- stream of a single severity needs no check, because it is written first.
 local severities = {}
-for i = 1, #KEYS, PARTS do
+for i = 2, #KEYS, PARTS do
   local recent, this, hour_of, last, last_hour = unpack(KEYS, i, i + PARTS - 1)
   local severity = tables.read_hour(hour_of)
   severity.keys = {recent = recent, this = this, hour = hour_of, last = last, last_hour = last_hour}
@@ -99,7 +108,7 @@ for i = 1, #KEYS, PARTS do
     redis.call('ZCARD', severity.keys.last)
     redis.call('HLEN', severity.keys.last_hour)
   end
-  if #KEYS > PARTS then
+  if #KEYS > 1 + PARTS then
     redis.call('XLEN', severity.keys.recent)
   end
   severity.times = {}
@@ -115,5 +124,8 @@ for _, severity in ipairs(severities) do
   expiry.set(severity.keys.recent, ttl)
   turn(severity)
   count(severity)
+end
+if step ~= '' then
+  redis.call('SET', batch, step, 'PX', BATCH_MS)
 end
 return 1

@@ -53,7 +53,7 @@ struct tkl_log_writer {
 static int64_t gather(tkl_log_writer *w, tkl__log_batch *batch)
 {
     int64_t count = 0;
-    tkl__log_batch_init(batch, w->log);
+    tkl__log_batch_init(batch, w->log, NULL);
     for (pending *p = w->first; p && count < w->batch && tkl__log_batch_has_room(batch, p->len);
          p = p->next, count++)
         tkl__log_batch_add(batch, w->log, p->severity, (tkl_bytes){p->text, p->len});

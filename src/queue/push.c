@@ -95,6 +95,7 @@ typedef struct chunk {
     size_t bytes;
     size_t first; /* index of its first argument in those of the trip */
     size_t filled;
+    size_t before; /* the chunk of this partition that must be pushed before; SIZE_MAX: none */
     char lane[2 * REQUEST_MAX + 32];
 } chunk;
 
@@ -183,7 +184,7 @@ static chunk *new_chunk(trip *t, tkl__queue_shard *shard)
         t->chunks = more;
     }
     chunk *c = &t->chunks[t->nchunks];
-    *c = (chunk){.shard = shard};
+    *c = (chunk){.shard = shard, .before = t->open[shard->index]};
     t->open[shard->index] = t->nchunks++;
     return c;
 }
@@ -242,22 +243,27 @@ static void add_args(trip *t, const piece *p)
     args[c->filled++] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
 }
 
+/* Index of the argument of push.lua that says which chunk must be pushed before. */
+#define AFTER 2
+
 /* Makes the call of each chunk. `before`: chunks of earlier trips. The calls must run in order, so
  * that no chunk of a partition overtakes another. */
 static int prepare(trip *t, const char *lane, size_t before)
 {
-    t->args = malloc((2 * t->nchunks + 2 * t->count) * sizeof *t->args);
+    enum { FIRST_JOB = 3 };
+    t->args = malloc((FIRST_JOB * t->nchunks + 2 * t->count) * sizeof *t->args);
     t->calls = malloc(t->nchunks * sizeof *t->calls);
     if (!t->args || !t->calls)
         return tkl__nomem();
     for (size_t i = 0, first = 0; i < t->nchunks; i++) {
         chunk *c = &t->chunks[i];
         c->first = first;
-        first += 2 + 2 * c->count;
+        first += FIRST_JOB + 2 * c->count;
         snprintf(c->lane, sizeof c->lane, "%s.%zu", lane, before + i);
         t->args[c->first] = tkl_str(c->lane);
         t->args[c->first + 1] = tkl_str(t->number);
-        c->filled = 2;
+        t->args[c->first + AFTER] = tkl_str(c->before == SIZE_MAX ? "" : t->chunks[c->before].lane);
+        c->filled = FIRST_JOB;
     }
     for (size_t i = 0; i < t->count; i++)
         add_args(t, &t->pieces[i]);
@@ -382,7 +388,7 @@ static int run_trip(request *r, trip *t, tkl_pushed *pushed)
     if (rc != TKL_OK)
         return rc;
     r->chunks += t->nchunks;
-    rc = tkl__run_in_order(r->queue->client, t->calls, t->nchunks, r->deadline, &replies);
+    rc = tkl__run_in_order(r->queue->client, t->calls, t->nchunks, AFTER, r->deadline, &replies);
     rc = read_answers(t, replies, rc, pushed);
     tkl_reply_free(replies);
     return rc;

@@ -2,11 +2,12 @@
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] lane      of this request
 -- ARGV[2] number    of this request in its lane
--- ARGV[3...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms",
+-- ARGV[3] after     lane of the part of this request that must be in the queue before; '' for none
+-- ARGV[4...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms",
 --   "at=ms" and "after=1,2" (the places in this call of the jobs that it waits for); and its record
 -- returns what became of the jobs, in words with spaces in between: "id*n" for n new jobs, whose
 --   ids are one behind the other; "=id" of the job that has the unique key; or "-" when there is no
---   room
+--   room. Nil, and nothing is pushed, when the part before is not in the queue
 -- include: shared/clock
 -- include: pushing
 -- include: line
@@ -14,12 +15,15 @@
 now = clock.ms()
 local NONE = {}
 local PLAIN = {priority = 0, unique = 0} -- a job without options
-local FIRST_JOB = 3 -- index in ARGV
-local lane, number = ARGV[1], ARGV[2]
+local FIRST_JOB = 4 -- index in ARGV
+local lane, number, after_lane = ARGV[1], ARGV[2], ARGV[3]
 
 local before = pushing.answer_before(lane, number)
 if before then
   return before
+end
+if after_lane ~= '' and not pushing.answer_before(after_lane, number) then
+  return nil
 end
 local waiting, meta = line.read_waiting(), totals.read()
 local stock = pushing.open_stock(meta)
