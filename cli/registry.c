@@ -16,6 +16,7 @@
     X(cli_book)       \
     X(cli_suggest)    \
     X(cli_search)     \
+    X(cli_texts)      \
     X(cli_mail)       \
     X(cli_chat)       \
     X(cli_files)      \

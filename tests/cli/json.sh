@@ -52,6 +52,11 @@ t call LRANGE list 0 -1
 t call NONSENSE
 t cron '* * * * *' --zone Europe/Berlin
 t cron nonsense
+t text fold Straße AB
+t text words 'The cats were running' --stem en
+t text words a --stem klingon
+t text pinyin 张三
+t text score Mo
 t lock acquire door --label me
 t lock acquire door
 t lock show door
