@@ -65,7 +65,7 @@ static int await_at_two_places(tkl_client *client)
         int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         tkl__event event;
         do
-            event = tkl__await_any(places, 2, bell, in(LONG_MS), &which, &message);
+            event = tkl__await_any(client, places, 2, bell, in(LONG_MS), &which, &message);
         while (event == TKL__TIME_UP); /* rung for because it could read now */
         rc = event == TKL__INTERRUPTED ? tkl__interrupted() : TKL_EBUG;
         close(bell);

@@ -115,7 +115,8 @@ static void a_server_that_hangs_is_a_cut_at_several_places_too(void **state)
     listen_to(f->client, "here", "", &waiters[0]);
     listen_to(f->client, "there", "", &waiters[1]);
     server_freeze(f->server);
-    tkl__event event = tkl__await_any(places, 2, bell, ms_from_now(20000), &which, &message);
+    tkl__event event =
+        tkl__await_any(f->client, places, 2, bell, ms_from_now(20000), &which, &message);
     server_thaw(f->server);
     assert_event(event, TKL__CUT);
     tkl__unlisten(&waiters[0]);

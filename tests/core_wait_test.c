@@ -219,7 +219,8 @@ static void wait_here_and_there(void *arg, int index)
     }
     atomic_store(&w->settled, true);
     do /* it may be rung for because it could read now */
-        w->event = tkl__await_any(places, 3, w->bell, ms_from_now(20000), &w->which, &message);
+        w->event =
+            tkl__await_any(w->client, places, 3, w->bell, ms_from_now(20000), &w->which, &message);
     while (w->event == TKL__TIME_UP && !atomic_load(&w->called));
     snprintf(w->heard, sizeof w->heard, "%.*s", (int)message.len, message.data);
     for (int i = 0; i < 3; i++)

@@ -72,7 +72,7 @@ static tkl__chat_places take_known(tkl_inbox *inbox)
 static void bring_back(tkl_inbox *inbox, tkl__chat_places *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        tkl__unlisten(&all->items[i]->ear.waiter);
+        tkl__ear_close(&all->items[i]->ear);
     tkl__client_lock(inbox->client);
     tkl__chat_places old = inbox->known;
     inbox->known = *all;
@@ -160,11 +160,16 @@ static tkl__invocation list_call(const tkl_inbox *inbox)
         .script = &tkl__lua_chat_list, .keys = inbox->list.items, .nkeys = 1, .retry_safe = true};
 }
 
-int64_t tkl__chat_inbox_deadline(const tkl__chat_look *l)
+static int64_t deadline_of(const tkl__chat_look *l)
 {
-    tkl__post time = {.client = l->inbox->client, .timeout_ms = l->inbox->timeout_ms};
-    int64_t end = tkl__post_attempt(&time, l->until);
-    return l->waiting && l->patience_us < tkl__left(end) ? tkl__now() + l->patience_us : end;
+    return l->wait ? tkl__wait_deadline(l->wait)
+                   : tkl__deadline(l->inbox->client, l->inbox->timeout_ms);
+}
+
+/* Whether a server is left alone, because it did not answer during this wait. */
+static bool rests(const tkl__chat_look *l, const tkl__ear *ear)
+{
+    return l->wait && tkl__ear_rests(ear);
 }
 
 /* The calls of a look, in one trip. */
@@ -194,28 +199,27 @@ static int ask(const tkl__chat_look *l, size_t first, size_t count, bool with_li
         add_call(q, list_call(l->inbox), NULL);
     for (size_t i = first; i < first + count; i++) {
         tkl__chat_place *p = l->all->items[i];
-        if (!tkl__chat_rests(l, &p->ear))
+        if (!rests(l, &p->ear))
             add_call(q, fetch_call(&p->post, l->args), p);
     }
     if (q->count == 0)
         return TKL_OK;
-    tkl__let_finish(tkl__deadline(l->inbox->client, l->inbox->timeout_ms));
-    int rc = tkl__run_many(l->inbox->client, q->calls, q->count, tkl__chat_inbox_deadline(l),
-                           &q->replies);
-    tkl__let_finish(0);
+    int rc = tkl__run_many(l->inbox->client, q->calls, q->count, deadline_of(l), &q->replies);
     return q->replies ? TKL_OK : rc;
 }
 
-/* Notes whether a server answered; during a wait, a silent server rests. */
-static void note_answer(tkl__chat_look *l, tkl__chat_ear *ear, int code, int64_t began)
+/* Notes whether a server answered. */
+static void note_answer(tkl__chat_look *l, tkl__ear *ear, int code, int64_t began)
 {
-    if (!tkl__may_pass(code)) {
-        l->answered = true;
+    l->answered |= !tkl__may_pass(code);
+    if (!l->wait)
         return;
+    if (tkl__may_pass(code)) {
+        tkl__ear_close(ear);
+        tkl__ear_silent(l->wait, ear, code, began);
+    } else {
+        tkl__ear_answered(ear);
     }
-    l->silence = true;
-    if (l->waiting)
-        tkl__chat_rest(ear, began);
 }
 
 static int take_replies(tkl__chat_look *l, inquiry *q, found *f)
@@ -238,7 +242,7 @@ static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
                         tkl_reply **replies, const tkl_reply **list)
 {
     inquiry q;
-    bool with_list = list && !tkl__chat_rests(l, &l->all->list);
+    bool with_list = list && !rests(l, &l->all->list);
     int rc = ask(l, first, count, with_list, &q);
     *replies = q.replies;
     if (rc == TKL_OK)
@@ -264,7 +268,7 @@ static void forget_strangers(const tkl__chat_look *l)
         p->listed = false;
     }
     tkl__chat_forget(l->inbox->client, &l->inbox->list, member_of(l->inbox), entries, count,
-                     tkl__chat_inbox_deadline(l));
+                     deadline_of(l));
     free(entries);
 }
 
@@ -365,16 +369,13 @@ static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empt
     tkl__args args;
     tkl__post any = {.members = true};
     tkl__chat_places all = take_known(inbox);
-    tkl__chat_look l = {.inbox = inbox,
-                        .all = &all,
-                        .args = &args,
-                        .until = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER,
-                        .waiting = wait_ms != 0};
+    tkl__chat_look l = {.inbox = inbox, .all = &all, .args = &args};
+    int64_t deadline = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER;
     tkl__args_init(&args);
     tkl__post_fetch_args(&any, member_of(inbox), max, &args);
     int rc = args.failed    ? tkl__nomem()
              : wait_ms == 0 ? tkl__chat_inbox_look(&l, TKL__ALL_PLACES, empty_too, chats)
-                            : tkl__chat_inbox_await(&l, chats);
+                            : tkl__chat_inbox_await(&l, deadline, chats);
     bring_back(inbox, &all);
     tkl__args_free(&args);
     return rc;

@@ -6,23 +6,16 @@
 #define TKL_CHAT_INBOX_H
 
 #include "chat/chat.h"
-#include "core/wait.h"
+#include "core/waiting.h"
 
 /* ---- places.c: the chats on the list of a member ------------------------- */
-
-/* A channel that a wait listens to. */
-typedef struct tkl__chat_ear {
-    tkl__waiter waiter;
-    int64_t rests_until; /* its server did not answer; it is not asked before this time */
-    bool asked_ahead;    /* its subscription was sent along with another one */
-} tkl__chat_ear;
 
 /* One chat on the list. */
 typedef struct tkl__chat_place {
     char *id; /* owned */
     size_t id_len;
     tkl__post post;
-    tkl__chat_ear ear;
+    tkl__ear ear;
     int64_t listed_ms; /* when it was put into the list */
     bool listed;       /* it is on the latest list */
     bool stranger;     /* the chat does not know the member */
@@ -33,8 +26,8 @@ typedef struct tkl__chat_place {
 typedef struct tkl__chat_places {
     tkl__chat_place **items; /* pointers: the waiters must not move */
     size_t count;
-    tkl__chat_ear list; /* for the channel of the list itself */
-    int64_t now_ms;     /* the server's time of the latest list */
+    tkl__ear list;  /* for the channel of the list itself */
+    int64_t now_ms; /* the server's time of the latest list */
 } tkl__chat_places;
 
 tkl_bytes tkl__chat_place_id(const tkl__chat_place *place);
@@ -62,10 +55,7 @@ typedef struct tkl__chat_look {
     tkl_inbox *inbox;
     tkl__chat_places *all;
     const tkl__args *args; /* of post/fetch */
-    int64_t until;         /* the look ends not long after this */
-    bool waiting;          /* do not ask servers that rest */
-    int64_t patience_us;   /* in a wait: how long a look may take */
-    bool silence;          /* out: some server did not answer */
+    tkl__wait *wait;       /* the look is part of it, and does not ask servers that rest; or NULL */
     int list_code;         /* TKL_OK, or why the list could not be read */
     bool answered;         /* out: at least one server answered, even with an error */
 } tkl__chat_look;
@@ -81,16 +71,10 @@ int tkl__chat_inbox_notified(tkl__chat_look *look, size_t which, tkl_bytes note,
                              tkl_inbox_chats **chats);
 /* TKL_EMPTY, or why nothing could be read. */
 int tkl__chat_inbox_nothing(const tkl__chat_look *look);
-/* The deadline of a call that begins now. */
-int64_t tkl__chat_inbox_deadline(const tkl__chat_look *look);
 
 /* ---- await.c: waiting ---------------------------------------------------- */
 
-bool tkl__chat_rests(const tkl__chat_look *look, const tkl__chat_ear *ear);
-/* Lets the channel rest, because its server did not answer a call that began at `began`. */
-void tkl__chat_rest(tkl__chat_ear *ear, int64_t began);
-
-/* Looks until there are messages, or until the time of the look is over. */
-int tkl__chat_inbox_await(tkl__chat_look *look, tkl_inbox_chats **chats);
+/* Looks until there are messages, or until the deadline. */
+int tkl__chat_inbox_await(tkl__chat_look *look, int64_t deadline, tkl_inbox_chats **chats);
 
 #endif

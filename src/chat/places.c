@@ -27,7 +27,7 @@ char *tkl__chat_copy_of(tkl_bytes bytes)
 
 static void free_place(tkl__chat_place *p)
 {
-    tkl__unlisten(&p->ear.waiter);
+    tkl__ear_close(&p->ear);
     tkl__post_close(&p->post);
     free(p->id);
     free(p);
@@ -54,6 +54,7 @@ static int add_place(const tkl_inbox *inbox, tkl__chat_places *all, tkl_bytes id
     p->id = rc == TKL_OK ? tkl__chat_copy_of(id) : NULL;
     p->id_len = id.len;
     if (p->id) {
+        p->ear.channel = p->post.keys.items[0];
         items[all->count++] = p;
         return TKL_OK;
     }

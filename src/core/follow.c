@@ -90,7 +90,7 @@ static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t dead
     tkl__waiter *const waiters[] = {waiter};
     tkl_bytes message;
     size_t which;
-    return tkl__await_any(waiters, 1, f->bell, deadline, &which, &message);
+    return tkl__await_any(f->client, waiters, 1, f->bell, deadline, &which, &message);
 }
 
 /* Waits until there is something to load: a message arrives, the time `again` comes, or the copy is

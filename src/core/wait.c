@@ -250,7 +250,7 @@ typedef struct places {
     tkl__waiter *const *waiters;
     size_t count;
     struct pollfd *files; /* one per waiter, the bell, and the client's files */
-    tkl_client *client;   /* client of the waiters that listen; NULL: none listens */
+    tkl_client *client;
     int64_t deadline;
 } places;
 
@@ -336,25 +336,21 @@ static size_t wait_once(places *p, tkl__event *event, tkl_bytes *message)
 {
     int64_t until;
     struct pollfd *of_client = &p->files[p->count + 1];
-    for (int i = 0; i < TKL__HUB_FILES; i++)
-        of_client[i] = (struct pollfd){-1, POLLIN, 0};
-    if (p->client)
-        tkl__hub_side_files(p->client, of_client);
+    tkl__hub_side_files(p->client, of_client);
     size_t settled = settle_all(p, &until, event, message);
     if (settled == p->count) {
         int ready = poll(p->files, p->count + 1 + TKL__HUB_FILES, tkl__poll_ms(until));
-        if (p->client)
-            tkl__hub_side_read(p->client, of_client, ready);
+        tkl__hub_side_read(p->client, of_client, ready);
     }
     for_each(p->waiters, settled, get_up);
     for_each(p->waiters, settled, read_up);
     return settled;
 }
 
-tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, int64_t deadline,
-                          size_t *which, tkl_bytes *message)
+tkl__event tkl__await_any(tkl_client *client, tkl__waiter *const *waiters, size_t count, int bell,
+                          int64_t deadline, size_t *which, tkl_bytes *message)
 {
-    places p = {waiters, count, calloc(count + 1 + TKL__HUB_FILES, sizeof *p.files), NULL,
+    places p = {waiters, count, calloc(count + 1 + TKL__HUB_FILES, sizeof *p.files), client,
                 deadline};
     tkl__event event = TKL__TIME_UP;
     eventfd_t rung = 0;
@@ -364,14 +360,13 @@ tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, i
         return event;
     }
     p.files[count] = (struct pollfd){bell, POLLIN, 0};
-    for (size_t i = 0; i < count; i++)
-        if (waiters[i]->hub)
-            p.client = waiters[i]->hub->client;
     do {
         *which = wait_once(&p, &event, message);
         if (p.files[count].revents)
             eventfd_read(bell, &rung);
-    } while (*which == count && rung == 0 && tkl__left(deadline) > 0);
+        if (*which == count && tkl__is_interrupted(client)) /* even if no waiter listens */
+            event = TKL__INTERRUPTED;
+    } while (*which == count && rung == 0 && event == TKL__TIME_UP && tkl__left(deadline) > 0);
     for_each(waiters, count, let_others_read);
     free(p.files);
     return event;

@@ -86,8 +86,8 @@ tkl__event tkl__await(tkl__waiter *waiter, int64_t deadline, tkl_bytes *message)
 /* The same at several places at once, on any nodes: *which is the first waiter with an event.
  * Waiters that are not listening are skipped. `bell` is a non-blocking eventfd of this thread: when
  * another thread rings it, this returns TKL__TIME_UP. */
-tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, int64_t deadline,
-                          size_t *which, tkl_bytes *message);
+tkl__event tkl__await_any(tkl_client *client, tkl__waiter *const *waiters, size_t count, int bell,
+                          int64_t deadline, size_t *which, tkl_bytes *message);
 
 /* Asks for a TKL__LOOK at that moment, for one of the waiters of this waiter's channel; the
  * earliest moment counts. The waiter that gets TKL__LOOK calls this for the next one. If it leaves

@@ -97,10 +97,6 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
 int tkl__post_fetch_check(size_t max);
 /* Adds the arguments of post/fetch, for callers that run many. `max` 0 only counts. */
 void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
-/* The deadline of one call in a wait that lasts until `until`. */
-int64_t tkl__post_attempt(const tkl__post *post, int64_t until);
-/* Sleeps a little before the next attempt, not beyond the deadline. TKL_EINTR. */
-int tkl__post_pause(tkl_client *client, int64_t deadline);
 
 /* Default limits of messages. */
 #define TKL__POST_MESSAGES 10000

@@ -67,7 +67,11 @@ static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
         total += (size_t)queues[i]->partitions;
     c->sources = calloc(total, sizeof *c->sources);
     c->queues = calloc(count, sizeof *c->queues);
-    if (!c->sources || !c->queues)
+    c->wait = (tkl__wait){.client = c->client,
+                          .timeout_ms = c->timeout_ms,
+                          .is_spread = total > 1,
+                          .ears = calloc(total, sizeof *c->wait.ears)};
+    if (!c->sources || !c->queues || !c->wait.ears)
         return tkl__nomem();
     c->nqueues = count;
     for (size_t i = 0; i < count; i++) {
@@ -77,8 +81,12 @@ static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
             *source = (tkl__queue_source){
                 .consumer = c, .shard = &queues[i]->shards[p], .kept = tkl__queue_source_kept};
             tkl__random(&source->jitter, sizeof source->jitter);
+            source->ear = (tkl__ear){.channel = source->shard->channel,
+                                     .also = source->shard->keys[TKL__QUEUE_LINE]};
+            c->wait.ears[c->nsources - 1] = &source->ear;
         }
     }
+    c->wait.count = c->nsources;
     return TKL_OK;
 }
 
@@ -162,6 +170,7 @@ void tkl_consumer_close(tkl_consumer *c)
     tkl__queue_claims_free(c);
     free(c->sources);
     free(c->queues);
+    free(c->wait.ears);
     pthread_mutex_destroy(&c->turn);
     pthread_mutex_destroy(&c->mutex);
     free(c);

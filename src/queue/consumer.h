@@ -10,7 +10,7 @@
 
 #include "core/keeper.h"
 #include "core/number.h"
-#include "core/wait.h"
+#include "core/waiting.h"
 #include "queue/record.h"
 #include "queue/shard.h"
 
@@ -46,8 +46,7 @@ typedef struct tkl__queue_source {
     tkl__queue_shard *shard;
     char token[TKL_CLAIM_TOKEN_SIZE]; /* of the last claim */
     bool unsure;                      /* it had no answer, or may still be in line */
-    int failures;                     /* to reach its server, in a row */
-    int64_t away_until;               /* leave its server alone until then; tkl__now() */
+    tkl__ear ear;                     /* hears hand-overs, and what all waiters are told */
     unsigned char jitter; /* random: spreads waiters that look because another did not */
 
     tkl__queue_claim *first, *last; /* with the mutex */
@@ -72,6 +71,7 @@ struct tkl_consumer {
     tkl_client *client;
     tkl__queue_source *sources; /* in the order of the queues */
     size_t nsources;
+    tkl__wait wait; /* with the turn: its ears are those of the sources */
     tkl__queue_span *queues;
     size_t nqueues;
     size_t rotation; /* which partition comes first */
@@ -244,7 +244,7 @@ void tkl__queue_bury_damaged(tkl_consumer *consumer, tkl__queue_haul *haul);
 /* Releases all jobs of the haul but the first `most`: no worker has begun with them. */
 void tkl__queue_hand_back(tkl_consumer *consumer, tkl__queue_haul *haul, size_t most);
 
-/* ---- away.c: servers that cannot be reached ---- */
+/* ---- away.c: servers that cannot be reached; see waiting.h ---- */
 
 /* Whether to leave the source alone for now. Never when it is the only one. */
 bool tkl__queue_is_away(const tkl__queue_source *source);

@@ -3,8 +3,7 @@
  * Waiting in line: see "Waiting" and "Looking" in the essay of queue.c. One thread waits in one
  * line for each source of the consumer.
  */
-#include <inttypes.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -12,7 +11,6 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/interrupt.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 
@@ -24,17 +22,9 @@
 #define BACKUP_US 1000000
 /* A look planned less than this before a moment is meant for that moment. */
 #define CLOSE_US 100000
-/* A waiter looks at least this often, however long it waits. */
-#define LOOK_MAX_MS 300000
-/* How long a request may run past its deadline when the server is down. */
-#define OVERTIME_US 2000000
-
 /* A waiter at one source. */
 typedef struct stander {
     tkl__queue_source *source;
-    tkl__waiter own;    /* messages to this waiter. While it is not listening, the stander is
-                      * out and has to enter */
-    tkl__waiter shared; /* messages to all waiters of the queue */
     tkl__queue_ask ask; /* the last answered request: its clock dates hand-overs */
     bool in_line;       /* certainly or possibly */
     int code;           /* of the last request; TKL_EMPTY: no jobs */
@@ -44,13 +34,9 @@ typedef struct stander {
 typedef struct line {
     tkl_consumer *consumer;
     size_t max;
-    int64_t deadline;
     tkl__queue_haul *haul;
-    bool entered;     /* has tried to enter everywhere */
-    bool interrupted; /* by tkl_interrupt() */
     size_t count;
     stander *all;
-    tkl__waiter **waiters; /* two per stander: own, shared */
     /* Scratch space for one round trip: */
     stander **some;
     tkl__queue_source **sources;
@@ -94,45 +80,18 @@ static bool is_cancelled(const line *l)
     return atomic_load(&l->consumer->ends_at) != 0;
 }
 
-static bool is_over(const line *l)
+static bool is_over(void *arg)
 {
-    return is_cancelled(l) || l->interrupted || atomic_load(&l->consumer->woken);
-}
-
-/* When the first stander that is out tries to enter again. */
-static int64_t next_entry(const line *l)
-{
-    int64_t at = l->deadline;
-    for (size_t i = 0; i < l->count; i++)
-        if (!l->all[i].own.hub && l->all[i].source->away_until < at)
-            at = l->all[i].source->away_until;
-    return at;
-}
-
-/* Waits for an event, and returns its stander; *shared: a message to all waiters there. NULL: no
- * event, but it may be time to enter or to stop. */
-static stander *await(const line *l, tkl__event *event, bool *shared, tkl_bytes *message)
-{
-    size_t which = 0;
-    *event =
-        tkl__await_any(l->waiters, 2 * l->count, l->consumer->bell, next_entry(l), &which, message);
-    *shared = which % 2 == 1;
-    return which < 2 * l->count ? &l->all[which / 2] : NULL;
+    const line *l = arg;
+    return is_cancelled(l) || atomic_load(&l->consumer->woken);
 }
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* The deadline of a request that is part of waiting. */
-static int64_t until(const line *l)
-{
-    int64_t end = tkl__queue_ask_deadline(l->consumer), now = tkl__now();
-    int64_t wait = l->deadline > now ? l->deadline : now;
-    return wait < end - OVERTIME_US ? wait + OVERTIME_US : end;
-}
-
 static int64_t look_time(int64_t ms)
 {
-    return tkl__now() + (ms < 0 || ms > LOOK_MAX_MS ? LOOK_MAX_MS : ms) * 1000 + LOOK_SLACK_US;
+    bool soon = ms >= 0 && ms < TKL__WAIT_LOOK_US / 1000;
+    return tkl__now() + (soon ? ms * 1000 : TKL__WAIT_LOOK_US) + LOOK_SLACK_US;
 }
 
 /* How much later this waiter looks than the one that has promised to. */
@@ -143,7 +102,7 @@ static int64_t backup_us(const stander *s)
 
 static void plan_look(stander *s, int64_t ms, bool other_looks)
 {
-    tkl__look_at(&s->own, look_time(ms) + (other_looks ? backup_us(s) : 0));
+    tkl__look_at(&s->source->ear.waiter, look_time(ms) + (other_looks ? backup_us(s) : 0));
 }
 
 static void note_answer(stander *s, const tkl__queue_ask *ask, int64_t began)
@@ -167,9 +126,8 @@ static void ask(line *l, stander *const *some, size_t count)
             .source = some[i]->source, .max = l->max, .wait = true, .again = some[i]->in_line};
         some[i]->in_line = true;
     }
-    tkl__queue_heed(l->consumer);
-    tkl__queue_trip_run(l->consumer->client, &trip, until(l), l->haul);
-    tkl__queue_unheed();
+    tkl__queue_trip_run(l->consumer->client, &trip, tkl__wait_deadline(&l->consumer->wait),
+                        l->haul);
     for (size_t i = 0; i < count; i++)
         note_answer(some[i], &l->asks[i], began);
     tkl__queue_bury_damaged(l->consumer, l->haul);
@@ -185,67 +143,36 @@ static void tell(const line *l, const stander *s)
 
 /* ---- Entering ------------------------------------------------------------ */
 
-/* A single source is tried at once, even if its server is away. */
-static bool should_enter(const line *l, const stander *s)
+static stander *stander_of(const line *l, const tkl__ear *ear)
 {
-    return !s->own.hub && ((l->count == 1 && !l->entered) || tkl__now() >= s->source->away_until);
+    const tkl__queue_source *source =
+        (const tkl__queue_source *)(const void *)((const char *)ear -
+                                                  offsetof(tkl__queue_source, ear));
+    return &l->all[source - l->consumer->sources];
 }
 
-static void unlisten(stander *s)
+/* A server could not be listened at. */
+static void on_silence(void *arg, tkl__ear *ear)
 {
-    tkl__unlisten(&s->own);
-    tkl__unlisten(&s->shared);
+    const line *l = arg;
+    stander *s = stander_of(l, ear);
+    s->code = ear->code;
+    tell(l, s);
 }
 
-static int listen_at(const line *l, stander *s)
-{
-    int64_t began = tkl__now();
-    const tkl__queue_shard *shard = s->source->shard;
-    tkl_client *client = l->consumer->client;
-    if (!s->in_line)
-        tkl__queue_source_begin(s->source);
-    tkl__queue_heed(l->consumer);
-    int rc = tkl__listen(client, shard->keys[TKL__QUEUE_LINE], tkl_str(""), until(l), &s->shared);
-    if (rc == TKL_OK)
-        rc = tkl__listen(client, shard->channel, tkl_str(s->source->token), until(l), &s->own);
-    tkl__queue_unheed();
-    if (rc != TKL_OK) {
-        unlisten(s);
-        tkl__queue_note_reached(s->source, rc, began);
-    }
-    return rc;
-}
-
-/* Listens and asks at every source whose time to enter has come. */
+/* Asks at every source at which it has begun to listen. */
 static void enter(line *l)
 {
     size_t count = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        stander *s = &l->all[i];
-        if (!should_enter(l, s))
-            continue;
-        s->code = listen_at(l, s);
-        if (s->code == TKL_OK)
-            l->some[count++] = s;
-        else
-            tell(l, s);
-    }
-    if (count > 0)
-        ask(l, l->some, count);
+    for (size_t i = 0; i < l->count; i++)
+        if (l->all[i].source->ear.fresh)
+            l->some[count++] = &l->all[i];
+    ask(l, l->some, count);
     for (size_t i = 0; i < count; i++)
         if (l->some[i]->code != TKL_EMPTY) {
             tell(l, l->some[i]);
-            unlisten(l->some[i]);
+            tkl__ear_close(&l->some[i]->source->ear);
         }
-    l->entered = true;
-}
-
-/* Makes the stander enter again in a moment, because messages may be lost. */
-static void cut(stander *s)
-{
-    unlisten(s);
-    s->code = TKL_EUNKNOWN;
-    tkl__queue_note_reached(s->source, s->code, tkl__now());
 }
 
 /* ---- Messages ------------------------------------------------------------ */
@@ -317,7 +244,7 @@ static void look(line *l, stander *s)
     ask(l, &s, 1);
     tell(l, s);
     if (tkl_is_transient(s->code))
-        tkl__look_at(&s->own, s->source->away_until);
+        tkl__look_at(&s->source->ear.waiter, s->source->ear.rests_until);
 }
 
 /* " job ...", " look MS", or " come". */
@@ -328,7 +255,7 @@ static void on_message(line *l, stander *s, tkl_bytes message)
     if (is_word(word, "job")) {
         s->code = accept_job(l, s, message);
         if (s->code == TKL_EUNKNOWN)
-            cut(s);
+            tkl__ear_cut(&l->consumer->wait, &s->source->ear);
         else if (s->code == TKL_OK && tkl__queue_haul_count(l->haul) == 0)
             look(l, s); /* unreadable record: the waiter has lost its place */
     } else if (is_word(word, "look")) {
@@ -347,9 +274,9 @@ static void on_shared_message(line *l, stander *s, tkl_bytes message)
     if (is_word(word, "look") || is_word(word, "looked")) {
         int64_t at = look_time(read_number(next_word(&message))), backup = at + backup_us(s);
         bool other = is_word(word, "looked") && !is_word(message, s->source->token);
-        tkl__look_between(&s->own, other ? backup : at - CLOSE_US, backup);
+        tkl__look_between(&s->source->ear.waiter, other ? backup : at - CLOSE_US, backup);
     } else if (is_word(word, "rest")) {
-        tkl__look_between(&s->own, look_time(-1), look_time(-1));
+        tkl__look_between(&s->source->ear.waiter, look_time(-1), look_time(-1));
     } else if (is_word(word, "stand") && !is_word(message, s->source->token)) {
         look(l, s);
     }
@@ -357,25 +284,7 @@ static void on_shared_message(line *l, stander *s, tkl_bytes message)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static void step(line *l)
-{
-    tkl_bytes message;
-    tkl__event event;
-    bool shared;
-    stander *s = await(l, &event, &shared, &message);
-    if (event == TKL__INTERRUPTED)
-        l->interrupted = true;
-    else if (s && event == TKL__MESSAGE && shared)
-        on_shared_message(l, s, message);
-    else if (s && event == TKL__MESSAGE)
-        on_message(l, s, message);
-    else if (s && event == TKL__LOOK)
-        look(l, s);
-    else if (s && event == TKL__CUT)
-        cut(s);
-}
-
-/* TKL_EMPTY: go on. Transient failures, such as a server's restart, are retried. */
+/* Transient failures, such as a server's restart, are retried. */
 static int outcome(const line *l)
 {
     if (tkl__queue_haul_count(l->haul) > 0)
@@ -383,43 +292,70 @@ static int outcome(const line *l)
     for (size_t i = 0; i < l->count; i++)
         if (l->all[i].code < 0 && !tkl_is_transient(l->all[i].code))
             return l->all[i].code;
-    return TKL_EMPTY;
+    return TKL__NOT_YET;
+}
+
+/* Messages to this waiter begin with a space, behind its token; those to all waiters do not. */
+static int look_around(void *arg, tkl__wait *wait, const tkl__news *news)
+{
+    line *l = arg;
+    stander *s = news->ear ? stander_of(l, news->ear) : NULL;
+    wait->again = TKL__FOREVER; /* one waiter of this client looks for all: see plan_look() */
+    if (!s)
+        enter(l);
+    else if (news->kind == TKL__NEWS_LOOK)
+        look(l, s);
+    else if (news->message.len > 0 && *news->message.data == ' ')
+        on_message(l, s, news->message);
+    else
+        on_shared_message(l, s, news->message);
+    return outcome(l);
 }
 
 /* Gives up the remaining places. Skips servers that failed the last time when there are several
- * sources, or after a cancel or interrupt. A place that cannot be given up may still get a job. */
-static void leave(line *l)
+ * sources, or after a cancel or interrupt. A place that cannot be given up may still get a job:
+ * returns whether there is one. */
+static bool leave(line *l)
 {
     size_t count = 0;
-    bool hurries = is_cancelled(l) || tkl__is_interrupted(l->consumer->client);
-    int64_t end = until(l), soon = tkl__now() + TKL__QUEUE_PARTING_US;
+    bool hurries = is_cancelled(l) || tkl__is_interrupted(l->consumer->client), doubted = false;
+    int64_t end = tkl__wait_deadline(&l->consumer->wait), soon = tkl__now() + TKL__QUEUE_PARTING_US;
     for (size_t i = 0; i < l->count; i++) {
         stander *s = &l->all[i];
-        bool skips = s->source->failures > 0 && (hurries || l->count > 1);
-        if (s->in_line && skips)
+        bool skips = s->source->ear.failures > 0 && (hurries || l->count > 1);
+        if (s->in_line && skips) {
             s->source->unsure = true;
-        else if (s->in_line)
+            s->code = s->code == TKL_EMPTY ? s->source->ear.code : s->code;
+        } else if (s->in_line) {
             l->sources[count++] = s->source;
-        if (s->in_line && !skips)
             s->code = TKL_EMPTY;
+        }
     }
     int rc = tkl__queue_ask_leave(l->sources, count, hurries && soon < end ? soon : end, l->haul);
     for (size_t i = 0; i < l->count; i++) {
-        if (l->all[i].in_line && l->all[i].source->unsure && l->all[i].code == TKL_EMPTY)
-            l->all[i].code = tkl__in_doubt(rc);
-        unlisten(&l->all[i]);
+        stander *s = &l->all[i];
+        if (s->in_line && s->source->unsure && s->code == TKL_EMPTY)
+            s->code = tkl__in_doubt(rc);
+        doubted |= s->in_line && s->source->unsure;
     }
+    tkl__wait_end(&l->consumer->wait);
+    return doubted;
 }
 
-/* Jobs take precedence over errors. */
-static int conclude(const line *l)
+/* The result of the wait that ended with `rc`. Jobs take precedence over errors, and doubt over an
+ * interruption. */
+static int conclude(const line *l, int rc, bool doubted)
 {
+    if (tkl__queue_haul_count(l->haul) > 0)
+        return TKL_OK;
+    if (rc == TKL_EINTR)
+        return doubted ? tkl__in_doubt(TKL_ENOTSENT) : tkl__interrupted();
+    if (rc != TKL__NOT_YET && !tkl__may_pass(rc))
+        return rc;
     int first = TKL_EMPTY;
     for (size_t i = 0; i < l->count && first == TKL_EMPTY; i++)
         if (l->all[i].code < 0)
             first = l->all[i].code;
-    if (tkl__queue_haul_count(l->haul) > 0)
-        return TKL_OK;
     return first < 0 && l->count > 1 ? tkl__fail(first, "while waiting: %s", tkl_strerror(first))
                                      : first;
 }
@@ -427,18 +363,18 @@ static int conclude(const line *l)
 static int line_open(line *l)
 {
     l->all = calloc(l->count, sizeof *l->all);
-    l->waiters = calloc(2 * l->count, sizeof *l->waiters);
     l->some = calloc(l->count, sizeof *l->some);
     l->sources = calloc(l->count, sizeof *l->sources);
     l->asks = calloc(l->count, sizeof *l->asks);
-    if (!l->all || !l->waiters || !l->some || !l->sources || !l->asks)
+    if (!l->all || !l->some || !l->sources || !l->asks)
         return tkl__nomem();
     for (size_t i = 0; i < l->count; i++) {
         tkl__queue_source *source = &l->consumer->sources[i];
         /* An unsure token is asked for again: it may have got jobs. */
         l->all[i] = (stander){.source = source, .in_line = source->unsure, .code = TKL_ENOTSENT};
-        l->waiters[2 * i] = &l->all[i].own;
-        l->waiters[2 * i + 1] = &l->all[i].shared;
+        if (!source->unsure)
+            tkl__queue_source_begin(source);
+        source->ear.id = tkl_str(source->token);
     }
     return open_bell(l->consumer);
 }
@@ -446,7 +382,6 @@ static int line_open(line *l)
 static void line_close(line *l)
 {
     free(l->all);
-    free(l->waiters);
     free(l->some);
     free(l->sources);
     free(l->asks);
@@ -454,18 +389,18 @@ static void line_close(line *l)
 
 int tkl__queue_line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__queue_haul *haul)
 {
-    line l = {.consumer = c, .max = max, .deadline = deadline, .haul = haul, .count = c->nsources};
+    line l = {.consumer = c, .max = max, .haul = haul, .count = c->nsources};
     int rc = is_cancelled(&l) ? TKL_EMPTY : line_open(&l);
     if (rc == TKL_OK) {
-        enter(&l);
-        while (outcome(&l) == TKL_EMPTY && !is_over(&l) && tkl__left(deadline) > 0) {
-            step(&l);
-            enter(&l);
-        }
-        leave(&l);
-        rc = conclude(&l);
-        if (l.interrupted && rc == TKL_EMPTY)
-            rc = tkl__interrupted();
+        c->wait.deadline = deadline;
+        c->wait.bell = &c->bell;
+        c->wait.end = c->heeds_cancel ? &c->ends_at : NULL;
+        c->wait.is_over = is_over;
+        c->wait.on_silence = on_silence;
+        c->wait.arg = &l;
+        rc = tkl__wait_until(&c->wait, look_around, &l);
+        bool doubted = leave(&l);
+        rc = conclude(&l, rc, doubted);
     }
     line_close(&l);
     atomic_store(&c->woken, false);

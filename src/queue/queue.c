@@ -90,7 +90,8 @@
  * another waiter has promised already. A script that brings up an earlier moment asks one waiter to
  * look, and announces the moment to all on the channel :line. The others look a second or two
  * later, unless they hear of a later moment before: so one waiter that hangs costs seconds, and one
- * waiter looks for all. While nothing is delayed or leased, no waiter looks.
+ * waiter looks for all. While nothing is delayed or leased, a waiter of each client looks once in
+ * TKL__WAIT_LOOK_US.
  *
  * Lost answers. A push has a lane and a number (or the user's request id), and the last number and
  * its answer are remembered: a repetition finds them. A lane is used by one push at a time, so a

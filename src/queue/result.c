@@ -8,22 +8,14 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/interrupt.h"
 #include "core/reply.h"
-#include "core/wait.h"
+#include "core/waiting.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
-
-/* How often a waiter asks, however long it waits: the server may have been replaced by an older
- * copy of itself. */
-#define LOOK_US   INT64_C(30000000)
-#define REPEAT_US 100000
 
 typedef struct inquiry {
     const tkl__queue_shard *shard;
     const char *digits;
-    tkl_bytes key; /* owned */
-    int64_t deadline;
     tkl_job_result **result;
 } inquiry;
 
@@ -53,7 +45,7 @@ static int ended_badly(const inquiry *q, tkl_bytes why)
     return rc == TKL_DEAD ? tkl__fail(rc, "the job is in the dead letters") : rc;
 }
 
-static int ask(const inquiry *q)
+static int ask(const inquiry *q, int64_t deadline)
 {
     tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[] = {tkl_str(q->digits)};
     tkl__invocation call = tkl__queue_call(q->shard, &tkl__lua_queue_result, args, 1);
@@ -61,7 +53,7 @@ static int ask(const inquiry *q)
     call.retry_safe = true;
     int rc = tkl__queue_add_result_key(q->shard, q->digits, keys, &call);
     if (rc == TKL_OK)
-        rc = tkl__run(q->shard->queue->client, &call, tkl__queue_deadline(q->shard->queue), &reply);
+        rc = tkl__run(q->shard->queue->client, &call, deadline, &reply);
     free((char *)keys[TKL__QUEUE_KEYS].data);
     if (rc == TKL_OK) {
         rc = tkl__no_or_ok((int)tkl_reply_int(tkl_reply_at(reply, 0)));
@@ -75,15 +67,8 @@ static int ask(const inquiry *q)
     return rc;
 }
 
-/* One request of a wait; an interrupt ends it. */
-static int ask_in_wait(const inquiry *q)
-{
-    tkl_client *client = q->shard->queue->client;
-    tkl__begin_request(client);
-    return tkl__end_request(client, ask(q));
-}
-
-/* "done RESULT", "dead WHY", "gone", or "fetch" when the result is large. */
+/* Reads the message about the end of the job: "done RESULT", "dead WHY", or "gone". TKL__NOT_YET:
+ * "fetch", because the result is large. */
 static int heard(const inquiry *q, tkl_bytes message)
 {
     const char *space = message.len > 0 ? memchr(message.data, ' ', message.len) : NULL;
@@ -95,73 +80,38 @@ static int heard(const inquiry *q, tkl_bytes message)
         return ended_badly(q, text);
     if (word == 4 && memcmp(message.data, "gone", 4) == 0)
         return tkl__no(TKL_NOTFOUND);
-    return ask_in_wait(q);
+    return TKL__NOT_YET;
 }
 
-/* Listens, and asks. */
-static int enter(const inquiry *q, tkl__waiter *w)
+static int look(void *arg, tkl__wait *wait, const tkl__news *news)
 {
-    tkl_client *client = q->shard->queue->client;
-    int64_t deadline = tkl__queue_deadline(q->shard->queue);
-    tkl__unlisten(w);
-    int rc = tkl__listen(client, q->key, tkl_str(""),
-                         q->deadline < deadline ? q->deadline : deadline, w);
-    return rc == TKL_OK ? ask_in_wait(q) : rc;
-}
-
-/* One step of waiting. TKL_EMPTY: go on. */
-static int wait_step(const inquiry *q, tkl__waiter *w)
-{
-    tkl_bytes message;
-    tkl__look_at(w, tkl__now() + LOOK_US);
-    switch (tkl__await(w, q->deadline, &message)) {
-    case TKL__MESSAGE:
-        return heard(q, message);
-    case TKL__LOOK:
-        return ask_in_wait(q);
-    case TKL__CUT:
-        return TKL_EUNKNOWN;
-    case TKL__INTERRUPTED:
-        return tkl__interrupted();
-    case TKL__TIME_UP:
-        break;
-    }
-    return TKL_EMPTY;
-}
-
-static int wait_for_end(const inquiry *q)
-{
-    tkl__waiter w = {.hub = NULL};
-    int rc = enter(q, &w);
-    while (tkl__left(q->deadline) > 0) {
-        if (rc == TKL_EMPTY)
-            rc = wait_step(q, &w);
-        else if (tkl_is_transient(rc)) {
-            int64_t again = tkl__now() + tkl__backoff(6, REPEAT_US);
-            rc = tkl__sleep(q->shard->queue->client, again < q->deadline ? again : q->deadline);
-            if (rc == TKL_OK)
-                rc = enter(q, &w);
-        } else
-            break;
-    }
-    tkl__unlisten(&w);
-    return rc;
+    const inquiry *q = arg;
+    int rc = news->kind == TKL__NEWS_MESSAGE ? heard(q, news->message) : TKL__NOT_YET;
+    if (rc == TKL__NOT_YET)
+        rc = ask(q, tkl__wait_deadline(wait));
+    return rc == TKL_EMPTY ? TKL__NOT_YET : rc;
 }
 
 int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_job_result **result)
 {
-    inquiry q = {.deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms),
-                 .result = result};
+    inquiry q = {.result = result};
+    tkl__ear ear = {.channel = {NULL, 0}};
+    tkl__wait wait = {.client = queue->client,
+                      .timeout_ms = queue->timeout_ms,
+                      .deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms),
+                      .ears = TKL__EARS(&ear),
+                      .count = 1,
+                      .looks_first = true};
     *result = NULL;
     q.shard = tkl__queue_find_id(queue, id, &q.digits);
     if (!q.shard)
         return tkl__no(TKL_NOTFOUND);
-    int rc = tkl__queue_result_key(q.shard, q.digits, &q.key);
-    if (rc != TKL_OK)
-        return rc;
-    rc = wait_ms == 0 ? ask(&q) : ask_in_wait(&q);
-    if (rc == TKL_EMPTY && wait_ms != 0)
-        rc = wait_for_end(&q);
-    free((char *)q.key.data);
-    return rc == TKL_EMPTY ? tkl__no(rc) : rc;
+    if (wait_ms == 0)
+        return ask(&q, tkl__queue_deadline(queue));
+    int rc = tkl__queue_result_key(q.shard, q.digits, &ear.channel);
+    if (rc == TKL_OK)
+        rc = tkl__wait_until(&wait, look, &q);
+    tkl__wait_end(&wait);
+    free((char *)ear.channel.data);
+    return rc == TKL__NOT_YET ? tkl__no(TKL_EMPTY) : rc;
 }
