@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "core/script.h"
-#include "core/wait.h"
+#include "core/waiting.h"
 
 /* ---- Channels ------------------------------------------------------------ */
 

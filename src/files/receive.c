@@ -15,8 +15,6 @@
 #include "files/receive.h"
 #include "files/scripts.h"
 
-/* A receiver checks for files at least this often, in case a notification was lost. */
-#define LOOK_US INT64_C(30000000)
 /* While a receiver works on files, it checks for new ones this often. */
 #define REFRESH_US       50000
 #define RENEWALS_A_LEASE 3
@@ -261,21 +259,6 @@ static int work_a_while(tkl__files_receiving *r, bool *any)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-/* Starts to listen. After a lost connection the server may be one restored with older data: it
- * gives numbers of changes again, and has files again that this receiver was done with. So the
- * receiver then looks at all files again. */
-static int listen(tkl__files_receiving *r)
-{
-    tkl_files *files = r->files;
-    tkl__unlisten(&r->ear);
-    r->cursor = (tkl__files_cursor){.number = 0};
-    int rc = tkl__listen(files->client, files->keys.items[TKL__FILES_STATE], tkl_str(""),
-                         tkl__deadline(files->client, files->rules.timeout_ms), &r->ear);
-    if (tkl__may_pass(rc) && files->client->reached) /* the next request waits for the server */
-        return tkl__sleep(files->client, tkl__now() + tkl__backoff(8, 250000));
-    return rc;
-}
-
 /* Handles a message. A message names a file and how many chunks it has, so a known file needs no
  * look. An empty message, or one about a new file, makes the receiver look at all files. */
 static void heed(tkl__files_receiving *r, tkl_bytes message)
@@ -298,40 +281,43 @@ static void heed(tkl__files_receiving *r, tkl_bytes message)
         r->look = true; /* it is complete, or it was sent again */
 }
 
-/* Waits until a message arrives, and handles all messages that have arrived. */
-static int hear(tkl__files_receiving *r, int64_t until)
+static bool is_listening(const tkl__files_receiving *r)
 {
-    tkl_bytes message;
-    for (;;) {
-        switch (tkl__await(&r->ear, until, &message)) {
-        case TKL__MESSAGE:
-            heed(r, message);
-            until = 0; /* then only the messages that are already here */
-            break;
-        case TKL__CUT:
-            r->look = true;
-            return listen(r);
-        case TKL__INTERRUPTED:
-            return tkl__interrupted();
-        default:
-            r->look |= until != 0;
-            return TKL_OK;
-        }
-    }
+    return r->ear.waiter.hub != NULL;
 }
 
-/* Sleeps until there may be news; wakes up in time to notice a lost lease, too. */
+/* Handles all messages that have arrived. */
+static void heed_arrived(tkl__files_receiving *r)
+{
+    tkl_bytes message;
+    while (is_listening(r) && tkl__await(&r->ear.waiter, 0, &message) == TKL__MESSAGE)
+        heed(r, message);
+}
+
+/* Sleeps until there may be news; wakes up in time to notice a lost lease, too. When it begins to
+ * listen, the server may be one restored with older data: it gives numbers of changes again, and
+ * has files again that this receiver was done with. So the receiver then looks at all files. */
 static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_end_ms)
 {
-    int64_t look = tkl__now() + LOOK_US, lease = tkl__deadline_ms(r->files->rules.lease_ms);
-    int64_t until = deadline < look ? deadline : look;
-    until = lease < until ? lease : until;
-    if (next_end_ms >= 0 && tkl__deadline_ms(next_end_ms + 1) < until)
-        until = tkl__deadline_ms(next_end_ms + 1);
-    if (r->ear.hub)
-        return hear(r, until);
+    tkl__news news = {.kind = TKL__NEWS_LOOK};
+    int rc = TKL__NOT_YET;
+    int64_t lease = tkl__deadline_ms(r->files->rules.lease_ms);
+    int64_t look = tkl__now() + TKL__WAIT_LOOK_US, next_end = tkl__deadline_ms(next_end_ms + 1);
+    r->wait.deadline = deadline;
+    r->wait.again = lease < look ? lease : look;
+    if (next_end_ms >= 0 && next_end < r->wait.again)
+        r->wait.again = next_end;
+    if (!tkl__wait_goes_on(&r->wait, &rc, &news) && rc != TKL__NOT_YET && !tkl__may_pass(rc))
+        return rc;
+    if (news.kind == TKL__NEWS_MESSAGE) {
+        heed(r, news.message);
+        heed_arrived(r);
+        return TKL_OK;
+    }
+    if (news.kind == TKL__NEWS_BEGUN)
+        r->cursor = (tkl__files_cursor){.number = 0};
     r->look = true;
-    return listen(r);
+    return TKL_OK;
 }
 
 /* ---- The call ------------------------------------------------------------ */
@@ -366,26 +352,26 @@ static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end
 static int loop(tkl__files_receiving *r, int64_t wait_ms)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms), next_end_ms = -1;
-    for (;;) {
+    int rc = wait_ms == 0 ? TKL_OK : sleep_once(r, deadline, -1); /* begins to listen */
+    while (rc == TKL_OK) {
         bool worked = false, more;
-        int rc = look_if_needed(r, &more, &next_end_ms);
+        rc = look_if_needed(r, &more, &next_end_ms);
         if (rc == TKL_OK)
             rc = work_a_while(r, &worked);
-        if (rc == TKL_OK && worked && !more && r->ear.hub)
-            rc = hear(r, 0);
         if (rc != TKL_OK)
             return rc;
+        if (worked && !more)
+            heed_arrived(r);
         if (worked || more) {
             deadline = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : deadline;
-            r->look |= !r->ear.hub || r->count == 0;
+            r->look |= !is_listening(r) || r->count == 0;
             continue;
         }
         if (is_done(r) || tkl__left(deadline) == 0)
             return TKL_OK;
         rc = sleep_once(r, deadline, next_end_ms);
-        if (rc != TKL_OK)
-            return rc;
     }
+    return rc;
 }
 
 /* Ends the call. Reports the small files that are done, whatever ended the call, so that they are
@@ -403,6 +389,12 @@ static void leave(tkl__files_receiving *r, int rc)
 
 static int run(tkl__files_receiving *r, int64_t wait_ms)
 {
+    r->ear = (tkl__ear){.channel = r->files->keys.items[TKL__FILES_STATE]};
+    r->ears[0] = &r->ear;
+    r->wait = (tkl__wait){.client = r->files->client,
+                          .timeout_ms = r->files->rules.timeout_ms,
+                          .ears = r->ears,
+                          .count = 1};
     int rc = tkl__files_new_holder(r->files, &r->holder);
     if (rc == TKL_OK)
         rc = join(r, r->files->rules.lease_ms, false);
@@ -411,11 +403,9 @@ static int run(tkl__files_receiving *r, int64_t wait_ms)
     if (rc != TKL_OK)
         return rc;
     rc = start_renewing(r);
-    if (rc == TKL_OK && wait_ms != 0)
-        rc = listen(r);
     if (rc == TKL_OK)
         rc = loop(r, wait_ms);
-    tkl__unlisten(&r->ear);
+    tkl__wait_end(&r->wait);
     stop_renewing(r);
     leave(r, rc);
     if (rc != TKL_OK)

@@ -53,7 +53,8 @@ typedef struct tkl__files_receiving {
     tkl__files_memory *memory; /* delivered files; NULL: none yet */
     tkl__files_trip trip;
 
-    tkl__waiter ear;
+    tkl__wait wait; /* for news */
+    tkl__ear ear, *ears[1];
     tkl__kept kept; /* renews the lease of this receiver */
     tkl__files_ask renewal;
     atomic_bool lost; /* another process receives under this name */

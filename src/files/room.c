@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting of a sender: for room on the channel, or for its receivers. It starts to listen before it
- * asks again, so that it misses no message in between.
+ * Waiting of a sender: for room on the channel, or for its receivers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,6 @@
 #include "core/plain.h"
 #include "files/send.h"
 
-/* A waiting sender checks at least this often, in case a notification was lost. */
-#define LOOK_US INT64_C(30000000)
 /* Time until a wait is reported first, and between later reports. */
 #define REPORT_FIRST_US 1000000
 #define REPORT_THEN_US  5000000
@@ -152,48 +149,36 @@ static int look_at_receivers(tkl__files_sending *s)
 
 /* ---- Sleeping ------------------------------------------------------------ */
 
-static int listen(tkl__files_sending *s)
+static void begin_wait(tkl__files_sending *s)
 {
-    tkl_files *files = s->files;
-    tkl__unlisten(&s->ear);
-    int rc = tkl__listen(files->client, files->keys.items[TKL__FILES_ROOM], tkl_str(""),
-                         tkl__deadline(files->client, files->rules.timeout_ms), &s->ear);
-    if (tkl__may_pass(rc)) /* the next request waits for the server */
-        return tkl__sleep(files->client, tkl__now() + tkl__backoff(8, 250000));
-    return rc;
+    s->ear = (tkl__ear){.channel = s->files->keys.items[TKL__FILES_ROOM]};
+    s->ears[0] = &s->ear;
+    s->wait = (tkl__wait){.client = s->files->client,
+                          .timeout_ms = s->files->rules.timeout_ms,
+                          .ears = s->ears,
+                          .count = 1};
+    s->wait_began = tkl__now();
+    s->wait_next = s->report_next = s->wait_began + REPORT_FIRST_US;
+    tkl__files_room_forget(s);
 }
 
-/* Sleeps until there may be news, at the latest until `until`. */
-static int sleep_once(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
-{
-    tkl_bytes message;
-    until = earlier(until, earlier(s->wait_next, tkl__now() + LOOK_US));
-    until = earlier(until, tkl__files_sent_due(s));
-    if (next_end_ms >= 0)
-        until = earlier(until, tkl__deadline_ms(next_end_ms + 1));
-    switch (tkl__await(&s->ear, until, &message)) {
-    case TKL__CUT:
-        return listen(s);
-    case TKL__INTERRUPTED:
-        return tkl__interrupted();
-    default:
-        return TKL_OK;
-    }
-}
-
+/* Waits until asking again may succeed, at the latest until `until`: for news, for the end of a
+ * file, and for what the sender itself has to do. The first time it listens, and returns. */
 static int wait_until(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
 {
-    if (!s->ear.hub) { /* the first time: listen, and ask again */
-        s->wait_began = tkl__now();
-        s->wait_next = s->report_next = s->wait_began + REPORT_FIRST_US;
-        tkl__files_room_forget(s);
-        return listen(s);
-    }
+    tkl__news news;
+    int rc = TKL__NOT_YET;
+    if (!s->wait.begun)
+        begin_wait(s);
     tkl__files_sent_keep(s);
-    int rc = sleep_once(s, until, next_end_ms);
-    if (rc == TKL_OK && tkl__now() >= s->wait_next)
-        rc = look_at_receivers(s);
-    return rc;
+    s->wait.deadline = until;
+    s->wait.again = earlier(s->wait_next, tkl__files_sent_due(s));
+    s->wait.again = earlier(s->wait.again, tkl__now() + TKL__WAIT_LOOK_US);
+    if (next_end_ms >= 0)
+        s->wait.again = earlier(s->wait.again, tkl__deadline_ms(next_end_ms + 1));
+    if (!tkl__wait_goes_on(&s->wait, &rc, &news) && rc != TKL__NOT_YET && !tkl__may_pass(rc))
+        return rc;
+    return tkl__now() >= s->wait_next ? look_at_receivers(s) : TKL_OK;
 }
 
 int tkl__files_room_wait(tkl__files_sending *s, int64_t next_end_ms)
@@ -203,7 +188,7 @@ int tkl__files_room_wait(tkl__files_sending *s, int64_t next_end_ms)
 
 void tkl__files_room_had(tkl__files_sending *s)
 {
-    tkl__unlisten(&s->ear);
+    tkl__wait_end(&s->wait);
 }
 
 /* ---- Receivers ----------------------------------------------------------- */

@@ -33,7 +33,8 @@ typedef struct tkl__files_sending {
     int failure; /* error of the first source that failed */
     char message[256];
 
-    tkl__waiter ear;               /* listens for room while it waits */
+    tkl__wait wait; /* for room or receivers */
+    tkl__ear ear, *ears[1];
     int64_t wait_began, wait_next; /* when the wait began, and when to look at receivers next */
     int64_t report_next;           /* when to report the wait next */
     bool for_all;                  /* waits for receivers, not for room */
