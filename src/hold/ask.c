@@ -9,11 +9,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/waiting.h"
 #include "hold/inside.h"
 #include "hold/scripts.h"
-
-/* How long a waiter's request may run past its deadline when the server is down. */
-#define OVERTIME_US 500000
 
 /* All scripts take the same keys. Scripts that get a token are safe to repeat. The common cases of
  * a lock need only the state key. */
@@ -41,15 +39,6 @@ int64_t tkl__hold_deadline(const tkl__hold *h)
     return tkl__deadline(h->client, h->rules.timeout_ms);
 }
 
-/* Runs a script within the time of a call, and not long after `deadline`. */
-static int run_until(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
-{
-    int64_t call_deadline = tkl__hold_deadline(h);
-    if (deadline < call_deadline - OVERTIME_US)
-        call_deadline = deadline + OVERTIME_US;
-    return tkl__run(h->client, &call, call_deadline, reply);
-}
-
 int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
                   tkl_reply **reply)
 {
@@ -59,7 +48,7 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
         return rc;
     tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
     call.retry_safe = script != &tkl__lua_hold_break;
-    return run_until(h, TKL__FOREVER, call, reply);
+    return tkl__run(h->client, &call, tkl__hold_deadline(h), reply);
 }
 
 /* Limits a duration from the server to the range 0 to TKL__HOLD_US_MAX. */
@@ -113,7 +102,7 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
     call.crowded = wait;
     h->in_line |= wait;
     int64_t started = tkl__lease_now();
-    int rc = run_until(h, deadline, call, &reply);
+    int rc = tkl__run(h->client, &call, deadline, &reply);
     if (rc == TKL_OK) {
         rc = tkl__hold_read_grant(reply, started, g);
         *b = read_busy(reply, started);
@@ -145,7 +134,9 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
                         tkl_str(h->who),   tkl_str(h->id), h->channel};
     tkl_reply *reply;
     int64_t started = tkl__lease_now();
-    int rc = run_until(h, tkl__now(), tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6), &reply);
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6);
+    int64_t deadline = tkl__wait_overtime(tkl__hold_deadline(h), 0); /* the wait is over */
+    int rc = tkl__run(h->client, &call, deadline, &reply);
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, started, g);
     tkl_reply_free(reply);

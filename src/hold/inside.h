@@ -163,8 +163,7 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
 /* Reads the answer {code, fence, lease, ...} to a request sent at local time `started`. */
 int tkl__hold_read_grant(const tkl_reply *reply, int64_t started, tkl__hold_grant *g);
 
-/* Asks for the lock. `wait`: with a place in the line. Ends not long after the deadline
- * (TKL__FOREVER: within the time of a call). TKL_OK, TKL_BUSY, or an error. */
+/* Asks for the lock. `wait`: with a place in the line. TKL_OK, TKL_BUSY, or an error. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b);
 /* Starts the lease again from now; `downgrade`: a writer also becomes a reader. */
 int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g);

@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/interrupt.h"
+#include "core/waiting.h"
 #include "hold/inside.h"
 
 /* Waiters of clients other than the looker's look within this time after the looker. */
@@ -18,15 +18,14 @@
  * may have lost the line, or the looker may hang. */
 #define LOOK_BEATS 2
 
-/* Internal, never returned to callers: the waiter has to listen and ask for its place again. */
-#define ENTER_AGAIN 1000
-
-/* The channels a thread listens to while it waits. */
-typedef struct ears {
-    tkl__waiter own; /* hand-overs to waiters of this client */
-    tkl__waiter all; /* calls to all waiters of the name */
-    bool doubted;    /* a request of this wait had no answer and may have been executed */
-} ears;
+/* A thread in the line. */
+typedef struct stander {
+    tkl__hold *hold;
+    tkl__hold_grant *grant;
+    tkl__hold_busy busy; /* the last answer: its clock dates grants */
+    bool in_line;        /* certainly or possibly */
+    bool doubted;        /* a request of this wait had no answer and may have been executed */
+} stander;
 
 /* ---- Messages ------------------------------------------------------------ */
 
@@ -75,151 +74,120 @@ static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looke
     tkl__look_at(w, tkl__now() + delay);
 }
 
-static void stop_listening(ears *e)
+/* Asks for the lock, with a place in the line. */
+static int ask(stander *s, tkl__wait *wait, tkl__waiter *own)
 {
-    tkl__unlisten(&e->all);
-    tkl__unlisten(&e->own);
+    s->in_line = true;
+    int rc = tkl__hold_ask(s->hold, true, tkl__wait_deadline(wait), s->grant, &s->busy);
+    s->doubted |= tkl_is_unknown(rc);
+    if (rc != TKL_BUSY)
+        return rc;
+    plan_look(s->hold, own, s->busy.left_us, s->busy.looker);
+    return TKL__NOT_YET;
 }
 
-/* One request of a wait. An interrupt ends it; give_up_place() then gives back what the request may
- * have left. */
-static int ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
+/* Asks again: the time to look has come, or the server lost the line. A failure that may pass makes
+ * this waiter look again soon; it goes on listening. */
+static int ask_again(stander *s, tkl__wait *wait, tkl__waiter *own)
 {
-    tkl__begin_request(h->client);
-    return tkl__end_request(h->client, tkl__hold_ask(h, wait, deadline, g, b));
+    int rc = ask(s, wait, own);
+    if (!tkl__may_pass(rc) || tkl__is_interrupted(s->hold->client))
+        return rc;
+    tkl__look_at(own, tkl__now() + REPEAT_US);
+    return TKL__NOT_YET;
 }
 
-/* Listens, and asks with a place in the line. */
-static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
+/* Renews a grant that is older than half its lease before the caller relies on it. When the lease
+ * was missed, goes back to the line. */
+static int accept_grant(stander *s, tkl__wait *wait, tkl__ear *ear)
 {
-    int64_t call_deadline = tkl__hold_deadline(h);
-    if (deadline < call_deadline)
-        call_deadline = deadline;
-    stop_listening(e);
-    int rc = tkl__listen(h->client, h->channel, tkl_str(h->token), call_deadline, &e->own);
-    if (rc == TKL_OK)
-        rc = tkl__overhear(&e->own, h->everyone, call_deadline, &e->all);
-    if (rc == TKL_OK)
-        rc = ask(h, true, deadline, g, b);
-    if (rc == TKL_BUSY)
-        plan_look(h, &e->own, b->left_us, b->looker);
-    return rc;
-}
-
-/* Asks again: the time to look has come, or the server lost the line. */
-static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
-{
-    int rc = ask(h, true, deadline, g, b);
-    e->doubted |= tkl_is_unknown(rc);
-    if (rc == TKL_BUSY)
-        plan_look(h, &e->own, b->left_us, b->looker);
-    else if (tkl__may_pass(rc))
-        tkl__look_at(&e->own, tkl__now() + REPEAT_US);
-    return tkl__may_pass(rc) ? TKL_BUSY : rc;
-}
-
-/* Renews a grant that is older than half its lease before the caller relies on it. */
-static int accept_grant(tkl__hold *h, tkl__hold_grant *g)
-{
+    tkl__hold_grant *g = s->grant;
     if (tkl__lease_now() - g->started < g->lease_us / 2)
         return TKL_OK;
-    tkl__begin_request(h->client);
-    int rc = tkl__hold_ask_renewal(h, h->rules.lease_ms, false, g);
-    rc = tkl__end_request(h->client, rc);
-    return rc == TKL_NOTOWNER ? ENTER_AGAIN : rc; /* the lease was missed: back to the line */
+    int rc = tkl__hold_ask_renewal(s->hold, s->hold->rules.lease_ms, false, g);
+    s->doubted |= tkl_is_unknown(rc);
+    if (rc != TKL_NOTOWNER)
+        return rc;
+    tkl__ear_cut(wait, ear);
+    return TKL__NOT_YET;
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-/* One step of waiting. TKL_BUSY: go on. */
-static int wait_step(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
+static int heed(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
 {
-    tkl_bytes message;
     char buffer[96];
     int64_t us;
-    switch (tkl__await(&e->own, deadline, &message)) {
-    case TKL__MESSAGE: {
-        const char *text = as_text(message, buffer);
-        if (parse_grant(text, b, g))
-            return accept_grant(h, g);
-        if (strcmp(text, " recall") == 0)
-            return look(h, e, deadline, g, b);
-        if (parse_look(text, &us))
-            plan_look(h, &e->own, us, true);
-        return TKL_BUSY;
+    const char *text = as_text(message, buffer);
+    if (parse_grant(text, &s->busy, s->grant))
+        return accept_grant(s, wait, ear);
+    if (strcmp(text, " recall") == 0)
+        return ask_again(s, wait, &ear->waiter);
+    if (parse_look(text, &us))
+        plan_look(s->hold, &ear->waiter, us, true);
+    return TKL__NOT_YET;
+}
+
+static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+{
+    stander *s = arg;
+    tkl__ear *ear = wait->ears[0];
+    wait->again = TKL__FOREVER; /* one waiter of this client looks for all: see plan_look() */
+    switch (news->kind) {
+    case TKL__NEWS_FIRST: {
+        int rc = tkl__hold_ask(s->hold, false, tkl__hold_deadline(s->hold), s->grant, &s->busy);
+        s->doubted |= tkl_is_unknown(rc);
+        return rc == TKL_BUSY ? TKL__NOT_YET : rc;
     }
-    case TKL__LOOK:
-        return look(h, e, deadline, g, b);
-    case TKL__CUT:
-        return ENTER_AGAIN;
-    case TKL__INTERRUPTED:
-        return tkl__interrupted();
-    case TKL__TIME_UP:
+    case TKL__NEWS_BEGUN:
+        return ask(s, wait, &ear->waiter);
+    case TKL__NEWS_MESSAGE:
+        return heed(s, wait, ear, news->message);
+    case TKL__NEWS_LOOK:
         break;
     }
-    return TKL_BUSY;
+    return ask_again(s, wait, &ear->waiter);
 }
 
-static int enter_later(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g,
-                       tkl__hold_busy *b)
+/* Gives up the place in the line when the wait ends without the lock. `why` is the reason. */
+static int give_up_place(const stander *s, int why)
 {
-    int64_t at = tkl__now() + tkl__backoff(6, REPEAT_US);
-    int rc = tkl__sleep(h->client, at < deadline ? at : deadline);
-    return rc == TKL_OK ? enter(h, e, deadline, g, b) : rc;
-}
-
-/* Gives up the place in the line when the wait ends without the lock. `why` is the reason;
- * `doubted`: a request had no answer and may have been executed. */
-static int give_up_place(tkl__hold *h, int why, bool doubted, tkl__hold_grant *g)
-{
-    int left = tkl__hold_ask_leave(h, g);
+    int left = tkl__hold_ask_leave(s->hold, s->grant);
     if (left == TKL_OK)
         return TKL_OK; /* granted just before */
     if (left == TKL_BUSY)
         return why == TKL_EINTR ? tkl__interrupted() : tkl__no(TKL_BUSY);
-    if (why == TKL_BUSY || why == ENTER_AGAIN || why == TKL_EINTR)
+    if (why == TKL__NOT_YET || why == TKL_EINTR)
         why = left;
-    return doubted ? tkl__in_doubt(why) : why;
+    return s->doubted ? tkl__in_doubt(why) : why;
 }
 
-/* Waits in line until the deadline. Passing failures, such as a server's restart, are retried. */
+/* Tries, then waits in line until the deadline. */
 static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
-    ears e = {.own = {.hub = NULL}, .all = {.hub = NULL}};
-    tkl__hold_busy b = {0};
-    int rc = enter(h, &e, deadline, g, &b);
-    while (tkl__left(deadline) > 0) {
-        e.doubted |= tkl_is_unknown(rc);
-        if (rc == TKL_BUSY)
-            rc = wait_step(h, &e, deadline, g, &b);
-        else if (rc == ENTER_AGAIN || tkl__may_pass(rc))
-            rc = enter_later(h, &e, deadline, g, &b);
-        else
-            break;
-    }
-    e.doubted |= tkl_is_unknown(rc);
-    if (rc == TKL_BUSY || rc == ENTER_AGAIN || rc == TKL_EINTR || tkl__may_pass(rc))
-        rc = give_up_place(h, rc, e.doubted, g);
-    else if (e.doubted)
+    stander s = {.hold = h, .grant = g};
+    tkl__ear ear = {.channel = h->channel, .id = tkl_str(h->token), .also = h->everyone};
+    tkl__wait wait = {.client = h->client,
+                      .timeout_ms = h->rules.timeout_ms,
+                      .deadline = deadline,
+                      .ears = TKL__EARS(&ear),
+                      .count = 1,
+                      .looks_first = true};
+    int rc = tkl__wait_until(&wait, look, &s);
+    if (rc == TKL__NOT_YET || rc == TKL_EINTR || (s.in_line && tkl__may_pass(rc)))
+        rc = give_up_place(&s, rc);
+    else if (s.in_line && s.doubted)
         rc = tkl__in_doubt(rc);
-    if (rc == TKL_OK && e.own.hub) /* other waiters of this client look when this lease ends */
-        tkl__look_at(&e.own, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);
-    stop_listening(&e);
+    if (rc == TKL_OK && ear.waiter.hub) /* other waiters of this client look when this lease ends */
+        tkl__look_at(&ear.waiter, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);
+    tkl__wait_end(&wait);
     return rc;
 }
 
 int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
     tkl__hold_busy b;
-    bool wait = deadline != TKL__HOLD_TRY;
-    if (!wait || tkl__is_interrupted(h->client) || !tkl__hears(h->client, h->channel)) {
-        if (!wait)
-            return tkl__hold_ask(h, false, TKL__FOREVER, g, &b);
-        int rc = ask(h, false, TKL__FOREVER, g, &b);
-        if (rc == TKL_EINTR)
-            return give_up_place(h, rc, true, g);
-        if (rc != TKL_BUSY)
-            return rc;
-    }
+    if (deadline == TKL__HOLD_TRY)
+        return tkl__hold_ask(h, false, tkl__hold_deadline(h), g, &b);
     return wait_in_line(h, deadline, g);
 }
