@@ -12,7 +12,7 @@
 
 const cli_option cli_globals[] = {
     {"url", CLI_TEXT, "URL",
-     "server to use (default $TACKLE_URL, $REDIS_URL, your private server)"},
+     "server to use (default $TACKLE_URL, $REDIS_URL, a file, your private server)"},
     {"namespace", CLI_TEXT, "NAME",
      "first part of all keys (default $TACKLE_NAMESPACE, else tackle)"},
     {"json", CLI_FLAG, NULL, "print results as JSON, one value each"},
@@ -452,6 +452,7 @@ void cli_args_free(cli_session *cli)
     free(cli->given);
     free(cli->argv);
     free(cli->url);
+    free(cli->url_source);
     free(cli->input);
     free(cli->token);
 }

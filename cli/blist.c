@@ -230,5 +230,6 @@ const cli_component cli_blist = {
     .name = "blist",
     .summary = "plain blocking queues: what is popped is gone",
     .verbs = verbs,
+    .shared = "lists",
     .demo = demo,
 };

@@ -558,5 +558,6 @@ const cli_component cli_chat = {
     .name = "chat",
     .summary = "chats: messages that stay until all members have acknowledged them",
     .verbs = verbs,
+    .shared = "chats",
     .demo = demo,
 };

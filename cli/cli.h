@@ -84,8 +84,8 @@ typedef struct cli_component {
     const char *summary;
     const cli_verb *verbs; /* ended by a zero entry */
     const cli_step *demo;  /* ended by a zero entry; NULL: none */
-    const char *shared;    /* what users of this component share with others, "locks": a note on a
-                              terminal says that a private server shares nothing; NULL: no note */
+    const char *shared;    /* what users of this component share with others, "locks": a warning
+                              says when a private server shares nothing; NULL: no warning */
 } cli_component;
 
 /* All components, ended by NULL, in the order of help. */
@@ -114,7 +114,8 @@ struct cli_session {
     cli_given *given;
     size_t ngiven;
     char *url;          /* NULL until cli_url() */
-    bool is_default;    /* the URL is the user's own private server */
+    char *url_source;   /* variable or file that names it; "": --url, or nothing does */
+    bool is_default;    /* nothing names a server: the URL is the user's own private one */
     tkl_client *client; /* NULL until cli_connect() */
     void (*on_event)(const tkl_client_event *event, void *arg); /* on_event of the client; NULL:
                                                                    none */
@@ -133,7 +134,7 @@ int cli_connect(cli_session *cli, tkl_client **client);
  */
 int cli_open(const cli_session *cli, const char *url, tkl_client **client);
 
-/* The URL in use: --url, TACKLE_URL, REDIS_URL, or the user's own private server. */
+/* The URL in use: --url, else the one of tkl_default_server_read(). */
 int cli_url(cli_session *cli, const char **url);
 
 /* Options of the verb or global ones. A name that is in neither table aborts. The last one

@@ -381,5 +381,6 @@ const cli_component cli_config = {
     .name = "config",
     .summary = "configuration in JSON that programs follow",
     .verbs = verbs,
+    .shared = "configurations",
     .demo = demo,
 };

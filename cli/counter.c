@@ -474,5 +474,6 @@ const cli_component cli_counter = {
     .name = "counter",
     .summary = "counts over time: each second, minute, hour, day",
     .verbs = verbs,
+    .shared = "counters",
     .demo = demo,
 };

@@ -614,5 +614,6 @@ const cli_component cli_limit = {
     .name = "limit",
     .summary = "rate limits: funnel, bucket, windows, concurrency",
     .verbs = verbs,
+    .shared = "limits",
     .demo = demo,
 };

@@ -500,5 +500,6 @@ const cli_component cli_log = {
     .name = "log",
     .summary = "recent messages, and how often each occurred in an hour",
     .verbs = verbs,
+    .shared = "logs",
     .demo = demo,
 };

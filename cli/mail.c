@@ -351,5 +351,6 @@ const cli_component cli_mail = {
     .name = "mail",
     .summary = "mailboxes: messages that stay until they are acknowledged",
     .verbs = verbs,
+    .shared = "mailboxes",
     .demo = demo,
 };

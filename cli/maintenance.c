@@ -115,5 +115,6 @@ const cli_component cli_maintain = {
     .name = "maintenance",
     .summary = "a flag for programs to pause",
     .verbs = verbs,
+    .shared = "flags",
     .demo = demo,
 };

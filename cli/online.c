@@ -515,5 +515,6 @@ const cli_component cli_online = {
     .name = "online",
     .summary = "who was here today, on all of seven days, or is here now",
     .verbs = verbs,
+    .shared = "users",
     .demo = demo,
 };

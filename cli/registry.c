@@ -37,6 +37,7 @@
     X(cli_service)    \
     X(cli_scan)       \
     X(cli_server)     \
+    X(cli_doctor)     \
     X(cli_ping)       \
     X(cli_call)       \
     X(cli_demo)       \

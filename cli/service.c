@@ -372,5 +372,6 @@ const cli_component cli_service = {
     .name = "service",
     .summary = "programs register where they can be reached",
     .verbs = verbs,
+    .shared = "services",
     .demo = demo,
 };

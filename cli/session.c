@@ -3,98 +3,27 @@
  * Finds the server of a verb, opens the client, and reads the payload.
  */
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
 
-/* ---- The user's own private server --------------------------------------- */
-
-static char *home_directory(void)
-{
-    const char *home = getenv("HOME");
-    const struct passwd *user = home == NULL || *home != '/' ? getpwuid(getuid()) : NULL;
-    return strdup(user != NULL ? user->pw_dir : home != NULL ? home : "/");
-}
-
-/* A relative XDG_DATA_HOME does not count: its standard says so. */
-static char *data_directory(void)
-{
-    const char *data = getenv("XDG_DATA_HOME");
-    char *home = data == NULL || *data != '/' ? home_directory() : NULL;
-    char *path = NULL;
-    int n = home != NULL ? asprintf(&path, "%s/.local/share/tackle", home)
-                         : asprintf(&path, "%s/tackle", data != NULL ? data : "");
-    free(home);
-    return n >= 0 ? path : NULL;
-}
-
-/* Makes the parent directories. The library makes the last one, and reports it if a directory
- * cannot be made. */
-static void make_parents(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-}
-
-/* "embedded:" and the path with what an URL reserves escaped. */
-static char *embedded_url(const char *path)
-{
-    char *url = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&url, &size);
-    if (to == NULL)
-        return NULL;
-    fputs("embedded:", to);
-    for (; *path != '\0'; path++)
-        if (strchr("%?#", *path) != NULL || (unsigned char)*path <= ' ')
-            fprintf(to, "%%%02X", (unsigned char)*path);
-        else
-            putc(*path, to);
-    if (fclose(to) == 0)
-        return url;
-    free(url);
-    return NULL;
-}
-
-static char *default_url(void)
-{
-    char *path = data_directory();
-    if (path == NULL)
-        return NULL;
-    make_parents(path);
-    char *url = embedded_url(path);
-    free(path);
-    return url;
-}
-
-/* The value of the first of the two variables that is set and not empty; NULL: none is. */
-static const char *either(const char *first, const char *second)
-{
-    const char *value = getenv(first);
-    if (value == NULL || *value == '\0')
-        value = getenv(second);
-    return value != NULL && *value != '\0' ? value : NULL;
-}
-
 int cli_url(cli_session *cli, const char **url)
 {
-    const char *named = either("TACKLE_URL", "REDIS_URL");
-    if (cli->url == NULL && named != NULL)
-        cli->url = strdup(named);
-    else if (cli->url == NULL) {
-        cli->url = default_url();
-        cli->is_default = true;
-    }
+    tkl_default_server *server = NULL;
     *url = cli->url;
-    return cli->url != NULL ? CLI_OK : cli_fail(cli, CLI_FAILURE, "out of memory");
+    if (cli->url != NULL)
+        return CLI_OK;
+    int code = tkl_default_server_read(&server);
+    if (code != TKL_OK)
+        return cli_end(cli, code);
+    cli->url = strdup(server->url);
+    cli->url_source = strdup(server->source);
+    cli->is_default = server->is_fallback;
+    tkl_default_server_free(server);
+    *url = cli->url;
+    return cli->url != NULL && cli->url_source != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
 }
 
 /* ---- The client ---------------------------------------------------------- */
@@ -129,15 +58,16 @@ int cli_open(const cli_session *cli, const char *url, tkl_client **client)
     return cli_end(cli, tkl_open(url, &options, client));
 }
 
-/* Without a URL nothing is shared beyond this user and machine. */
+/* Without a URL nothing is shared beyond this user and machine. A job of cron, whose machine alone
+ * would hold "the" lock, has no terminal; so the warning does not depend on one. */
 static void warn_alone(const cli_session *cli)
 {
     const char *what = cli->component->shared;
-    if (what != NULL && cli->is_default && isatty(STDERR_FILENO))
-        fprintf(stderr,
-                "tackle: on your private server: other users and machines do not see these %s "
-                "(--url or TACKLE_URL names a shared one)\n",
-                what);
+    if (what != NULL && cli->is_default)
+        cli_fail(cli, CLI_OK,
+                 "nothing names a server, so this is your private one: other users and machines do "
+                 "not see these %s ('tackle doctor' tells more)",
+                 what);
 }
 
 int cli_connect(cli_session *cli, tkl_client **client)

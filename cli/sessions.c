@@ -491,5 +491,6 @@ const cli_component cli_sessions = {
     .name = "session",
     .summary = "tokens of logged-in users, what they viewed, what is viewed most",
     .verbs = verbs,
+    .shared = "sessions",
     .demo = demo,
 };

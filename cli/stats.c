@@ -367,5 +367,6 @@ const cli_component cli_stats = {
     .name = "stats",
     .summary = "means, deviations, quantiles of an hour; timers",
     .verbs = verbs,
+    .shared = "statistics",
     .demo = demo,
 };

@@ -21,6 +21,8 @@ pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 function(tackle_test_marks test source)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   set_tests_properties(${test} PROPERTIES TIMEOUT 900)
+  # No test reads a configuration file of the developer or the machine.
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT TACKLE_CONFIG=/dev/null)
   file(STRINGS ${source} marks REGEX "ctest: (label|cost) ")
   foreach(mark ${marks})
     if(mark MATCHES "ctest: label ([a-z_]+)")

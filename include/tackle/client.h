@@ -105,17 +105,42 @@ typedef struct tkl_options {
  *                          user that name the directory; stays until tkl_server_stop()
  *
  * Query parameters: embedded: durability=none|snapshot|lazy|everysec|always; TLS: ca, cadir,
- * cert, key, servername, verify=no; all: timeout=DURATION, password-file. Percent-escapes
- * are decoded. An option set in `options` wins over the URL.
+ * cert, key, servername, verify=no; all: timeout=DURATION, user, password-file, namespace.
+ * Percent-escapes are decoded. An option set in `options` wins over the URL.
+ *
+ * NULL: the server of tkl_default_server_read(), in the namespace $TACKLE_NAMESPACE if that is set;
+ * TKL_EINVAL when nothing names one.
  *
  * Starts the private server where one is named; otherwise does no I/O: the first call
  * connects. `options` may be NULL. On failure *client is NULL and tkl_errmsg() says why. */
 TKL_API int tkl_open(const char *url, const tkl_options *options, tkl_client **client)
-    TKL_NONNULL(1, 3) TKL_CHECK;
+    TKL_NONNULL(3) TKL_CHECK;
 
 /* Closes all connections and ends an in-memory private server. No other thread may be
  * inside a call, and every component handle must be closed before. NULL is fine. */
 TKL_API void tkl_close(tkl_client *client);
+
+/* ---- The server when none is named --------------------------------------- */
+
+typedef struct tkl_default_server {
+    const char *url;    /* for tkl_open(); it may hold a password */
+    const char *source; /* "TACKLE_URL", "REDIS_URL" or the path of a file; "" for the fallback */
+    bool is_fallback;   /* nothing names a server: url is the user's own private server, which other
+                           users and machines do not see */
+    TKL_RESERVED(4);
+} tkl_default_server;
+
+/* Finds the server: $TACKLE_URL, $REDIS_URL, else the first of these files that exists:
+ * $XDG_CONFIG_HOME/tackle/config (by default ~/.config/tackle/config), /etc/tackle/config.
+ * $TACKLE_CONFIG names another file in their place; /dev/null: none. Lines of a file are
+ * "NAME = VALUE", and "#" begins a comment. The names: url, user, password-file, ca, namespace. In a
+ * file, "embedded:" without a directory is the user's own private server, in $XDG_DATA_HOME/tackle
+ * (by default ~/.local/share/tackle).
+ *
+ * Connects to nothing. TKL_EAUTH: the file may not be read, or others may write it; TKL_EINVAL: it
+ * has a mistake, which tkl_errmsg() names. */
+TKL_API int tkl_default_server_read(tkl_default_server **server) TKL_NONNULL(1) TKL_CHECK;
+TKL_API void tkl_default_server_free(tkl_default_server *server); /* NULL is fine */
 
 /* ---- Looking ------------------------------------------------------------- */
 

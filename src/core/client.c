@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/default.h"
 #include "core/embedded.h"
 #include "core/error.h"
 #include "core/hub.h"
@@ -142,9 +143,32 @@ static int open_route(tkl_client *client)
     return tkl__fail(TKL_EBUG, "no such scheme");
 }
 
+/* Opens the server that the environment or a configuration file names. Falling back to a private
+ * server would hide that nobody else uses it. */
+static int open_default(const tkl_options *options, tkl_client **out)
+{
+    tkl_options all = options ? *options : (tkl_options){0};
+    tkl_default_server *server;
+    const char *ns = getenv("TACKLE_NAMESPACE");
+    int rc = tkl_default_server_read(&server);
+    if (rc != TKL_OK)
+        return rc;
+    if (!all.ns && ns && *ns)
+        all.ns = ns;
+    if (server->is_fallback)
+        rc = tkl__fail(TKL_EINVAL, "nothing names a server: set TACKLE_URL, or write "
+                                   "~/.config/tackle/config or " TKL__SYSTEM_CONFIG);
+    else
+        rc = tkl_open(server->url, &all, out);
+    tkl_default_server_free(server);
+    return rc;
+}
+
 int tkl_open(const char *url, const tkl_options *options, tkl_client **out)
 {
     *out = NULL;
+    if (!url)
+        return open_default(options, out);
     tkl_client *client = calloc(1, sizeof *client);
     if (!client)
         return tkl__nomem();

@@ -7,6 +7,7 @@
 #define TKL_CORE_SERVER_H
 
 #include <limits.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "core/conn.h"
@@ -79,6 +80,12 @@ int tkl__durability_apply(tkl__conn *conn, const char *dir, const char *config, 
 int tkl__aof_mend(const char *dir);
 
 /* ---- server_own.c ---- */
+
+/* Whether the owner is this user, root, or root outside of our sandbox. */
+bool tkl__own_is_trusted(uid_t owner);
+
+/* Whether other users can rename or replace entries of this directory. */
+bool tkl__own_others_may_change(const struct stat *dir);
 
 /* TKL_ESPAWN: another user can change the directory's contents, or has put something into it. */
 int tkl__own_dir(const char *dir);

@@ -47,14 +47,14 @@ static bool is_in_sandbox(void)
     return n == 3 && count <= OVERFLOW_UID;
 }
 
-static bool is_trusted(uid_t owner)
+bool tkl__own_is_trusted(uid_t owner)
 {
     return owner == 0 || owner == geteuid() || (owner == OVERFLOW_UID && is_in_sandbox());
 }
 
 /* In a directory with the sticky bit, such as /tmp, only the owner of an entry can rename it. The
  * user's own group usually has the user as its only member. */
-static bool can_be_changed_by_others(const struct stat *st)
+bool tkl__own_others_may_change(const struct stat *st)
 {
     bool by_group = (st->st_mode & S_IWGRP) && st->st_gid != getegid();
     return !(st->st_mode & S_ISVTX) && (by_group || (st->st_mode & S_IWOTH));
@@ -62,12 +62,12 @@ static bool can_be_changed_by_others(const struct stat *st)
 
 static int check_above(const char *path, const struct stat *st)
 {
-    if (!is_trusted(st->st_uid))
+    if (!tkl__own_is_trusted(st->st_uid))
         return tkl__fail(TKL_ESPAWN,
                          "%s, which leads to the private server, belongs to another user: choose "
                          "another directory",
                          path);
-    if (S_ISDIR(st->st_mode) && can_be_changed_by_others(st))
+    if (S_ISDIR(st->st_mode) && tkl__own_others_may_change(st))
         return tkl__fail(TKL_ESPAWN,
                          "%s, which leads to the private server, can be written by others: choose "
                          "another directory, or chmod it to 755 or 1777",

@@ -250,7 +250,8 @@ static int apply_parameter(tkl__target *target, const char *key, const char *val
         {"ca", &target->ca_file},         {"cadir", &target->ca_dir},
         {"cert", &target->cert_file},     {"key", &target->key_file},
         {"name", &target->name},          {"servername", &target->server_name},
-        {"password-file", password_file},
+        {"password-file", password_file}, {"user", &target->username},
+        {"namespace", &target->ns},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0)

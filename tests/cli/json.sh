@@ -47,6 +47,9 @@ t server functions --load
 t server functions --remove-old
 t server functions --load nonsense
 t ping
+t doctor
+t doctor --url redis://127.0.0.1:1 --timeout 100ms
+t doctor nonsense
 t version
 t call LRANGE list 0 -1
 t call NONSENSE
