@@ -85,6 +85,36 @@ static int complete(cli_session *cli)
     return failed;
 }
 
+static int find(cli_session *cli)
+{
+    static const cli_column columns[] = {
+        {"contact", "CONTACT"}, {"match", "MATCH"}, {"added_at", "LAST ADDED"}, {0}};
+    tkl_recent *recent = NULL;
+    tkl_recent_contacts *found = NULL;
+    tkl_recent_options options = {.accents = cli_flag(cli, "accents"),
+                                  .pinyin = cli_flag(cli, "pinyin")};
+    int64_t count = cli_number(cli, "count", TKL_RECENT_MAX);
+    if (count < 0 || count > TKL_RECENT_MAX)
+        return cli_usage(cli, "--count is from 0 to %d", TKL_RECENT_MAX);
+    int failed = open_recent(cli, &options, &recent);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_recent_find(recent, tkl_str(cli->argv[1]), (size_t)count, &found));
+    tkl_recent_close(recent);
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < found->count; i++) {
+        const tkl_recent_contact *one = &found->items[i];
+        json_array_append_new(
+            rows, json_pack("{s:o, s:s, s:o}", "contact", cli_json_bytes(one->contact), "match",
+                            tkl_recent_match_name(one->match), "added_at",
+                            one->added_ms > 0 ? cli_json_time(one->added_ms) : json_null()));
+    }
+    tkl_recent_contacts_free(found);
+    return cli_print_rows(cli, rows, columns);
+}
+
 static int drop(cli_session *cli)
 {
     tkl_recent *recent = NULL;
@@ -105,7 +135,7 @@ static int list(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option add_options[] = {
-    {"keep", CLI_INTEGER, "N", "contacts to keep, up to 1000 (default 100)"},
+    {"keep", CLI_INTEGER, "N", "contacts to keep, up to 10000 (default 100)"},
     {"ttl", CLI_PERIOD, "DURATION", "the list expires this long after the last add"},
     CLI_LINES,
     {0},
@@ -158,6 +188,20 @@ static const cli_verb verbs[] = {
                    "tackle recent complete ann ju --accents --json\n"
                    "tackle recent complete ann zs --pinyin",
         .run = complete,
+    },
+    {
+        .name = "find",
+        .args = "USER [TEXT]",
+        .summary = "contacts that match TEXT, or all, and when they were added last",
+        .options = complete_options,
+        .details =
+            "First those that are equal to TEXT, then those that begin with it, end with it\n"
+            "and contain it; in each group the most recent first. Upper and lower case are\n"
+            "the same.",
+        .example = "tackle recent add ann Anna Joanna Hannah\n"
+                   "tackle recent find ann anna\n"
+                   "tackle recent find ann --json",
+        .run = find,
     },
     {
         .name = "list",

@@ -8,6 +8,7 @@
 
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/timed.h"
 
 static tkl_recent *open_recent(tkl_client *client, const tkl_recent_options *options)
 {
@@ -142,6 +143,93 @@ static void korean_is_completed_while_it_is_typed(void **state)
     tkl_recent_close(r);
 }
 
+/* Asserts what is found, as "contact:match contact:match". */
+static void check_find(tkl_recent *recent, const char *text, size_t max, const char *expected)
+{
+    tkl_recent_contacts *found;
+    char line[512] = "";
+    assert_ok(tkl_recent_find(recent, tkl_str(text), max, &found));
+    for (size_t i = 0; i < found->count; i++)
+        sprintf(line + strlen(line), "%s" TKL_FMT ":%s", i > 0 ? " " : "",
+                TKL_ARG(found->items[i].contact), tkl_recent_match_name(found->items[i].match));
+    tkl_recent_contacts_free(found);
+    assert_string_equal(line, expected);
+}
+
+static void contacts_are_found_by_any_part(void **state)
+{
+    fixture *f = *state;
+    tkl_recent *recent = open_recent(f->client, &(tkl_recent_options){.pinyin = true});
+    check_find(recent, "anna", 10, "");
+    add(recent, "Joanna ANNA Hannah Annabel Susanna Bob 张安");
+    check_find(recent, "anna", 10,
+               "ANNA:exact Annabel:prefix Susanna:suffix Joanna:suffix Hannah:contains");
+    check_find(recent, "anna", 3, "ANNA:exact Annabel:prefix Susanna:suffix");
+    check_find(recent, "anna", 0, "");
+    check_find(recent, "zhang", 10, "张安:prefix");
+    check_find(recent, "安", 10, "张安:suffix");
+    check_find(recent, "", 2, "张安:prefix Bob:prefix");
+    check_find(recent, "xyz", SIZE_MAX, "");
+    assert_string_equal(tkl_recent_match_name((tkl_recent_match)7), "unknown");
+    tkl_recent_close(recent);
+}
+
+static void contacts_have_times(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_recent *recent = open_recent(client, NULL);
+    tkl_recent_contacts *found;
+    int64_t noon = INT64_C(1800000000000);
+    timed_set(t, noon);
+    add(recent, "Ann Bob");
+    timed_set(t, noon - 3600000); /* set back: the order stays */
+    add(recent, "Ann");
+    assert_ok(tkl_recent_find(recent, tkl_str(""), 10, &found));
+    assert_int_equal(found->count, 2);
+    assert_memory_equal(found->items[0].contact.data, "Ann", 3);
+    assert_in_range(found->items[0].added_ms, noon, noon + 60000);
+    tkl_recent_contacts_free(found);
+    timed_set(t, noon + 86400000);
+    add(recent, "Bob");
+    assert_ok(tkl_callz(client, NULL, "ZADD", "tackle:recent:{ann}", "7", "old", NULL));
+    assert_ok(tkl_recent_find(recent, tkl_str(""), 10, &found));
+    assert_in_range(found->items[0].added_ms, noon + 86400000, noon + 86460000);
+    assert_int_equal(found->items[2].added_ms, 0); /* not a time */
+    tkl_recent_contacts_free(found);
+    tkl_recent_close(recent);
+    tkl_close(client);
+    timed_end(t);
+}
+
+static void long_lists_are_kept_if_asked_for(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 4321 };
+    tkl_recent *recent = open_recent(f->client, &(tkl_recent_options){.keep = TKL_RECENT_MAX});
+    tkl_bytes *contacts = calloc(COUNT, sizeof *contacts);
+    char(*texts)[16] = calloc(COUNT, sizeof *texts);
+    tkl_recent_contacts *found;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(texts[i], sizeof texts[i], "c%d", i % 4000); /* the last 321 come again */
+        contacts[i] = tkl_str(texts[i]);
+    }
+    assert_ok(tkl_recent_add(recent, contacts, COUNT));
+    assert_ok(tkl_recent_find(recent, tkl_str(""), SIZE_MAX, &found));
+    assert_int_equal(found->count, 4000);
+    for (int i = 0; i < 4000; i++) {
+        char expected[16];
+        snprintf(expected, sizeof expected, "c%d", (COUNT - 1 - i) % 4000);
+        assert_int_equal(found->items[i].contact.len, strlen(expected));
+        assert_memory_equal(found->items[i].contact.data, expected, strlen(expected));
+    }
+    tkl_recent_contacts_free(found);
+    tkl_recent_close(recent);
+    free(contacts);
+    free(texts);
+}
+
 static void lists_expire_after_the_last_add(void **state)
 {
     fixture *f = *state;
@@ -177,7 +265,7 @@ static void bad_arguments_are_refused(void **state)
 {
     fixture *f = *state;
     const tkl_recent_options bad[] = {
-        {.keep = -1}, {.keep = 1001}, {.ttl_ms = -5}, {.timeout_ms = -1}, {.reserved = {0, 0, 1}}};
+        {.keep = -1}, {.keep = 10001}, {.ttl_ms = -5}, {.timeout_ms = -1}, {.reserved = {0, 0, 1}}};
     tkl_recent *r;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_code(tkl_recent_open(f->client, tkl_str("ann"), &bad[i], &r), TKL_EINVAL);
@@ -271,6 +359,9 @@ int main(void)
         TEST(contacts_are_removed),
         TEST(prefixes_are_completed_in_any_language),
         TEST(korean_is_completed_while_it_is_typed),
+        TEST(contacts_are_found_by_any_part),
+        cmocka_unit_test(contacts_have_times),
+        TEST(long_lists_are_kept_if_asked_for),
         TEST(lists_expire_after_the_last_add),
         TEST(lists_are_found),
         TEST(bad_arguments_are_refused),

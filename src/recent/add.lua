@@ -1,9 +1,10 @@
 -- recent/add: put contacts to the front, one after the other.
--- KEYS[1] contacts  sorted set: the greater the score, the more recent
+-- KEYS[1] contacts  sorted set: the greater the score, the more recent; microseconds since 1970
 -- ARGV[1] most      contacts that are kept
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] added  contacts
 -- returns how many there are now
+-- include: shared/clock
 -- include: shared/decimal
 -- include: shared/expiry
 
@@ -18,6 +19,8 @@ if not score or score ~= math.floor(score) or math.abs(score) > SCORE_MAX then
   return redis.error_reply('DAMAGED the scores of this list were not written by tackle')
 end
 
+-- A clock that was set back does not change the order: contacts go on behind the newest.
+score = math.max(score, clock.us() - 1)
 local scored = {}
 for i = FIRST_CONTACT, #ARGV do
   score = score + 1

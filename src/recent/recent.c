@@ -2,11 +2,11 @@
  *
  * Recent contacts.
  *
- * One key for each list, ns:recent:{name}: a sorted set of the contacts as they were given, each
- * with a score one above the newest before it. The user's own data; it goes with its last contact,
- * by drop, or by its ttl.
+ * One key for each list, ns:recent:{name}: a sorted set of the contacts as they were given, by the
+ * time of the server's clock in microseconds, or one above the newest before it where that is
+ * later. The user's own data; it goes with its last contact, by drop, or by its ttl.
  *
- * A list is short (100 contacts, 1000 at most), so completing reads all of it, in one ZRANGE, and
+ * A list is short (100 contacts, 10000 at most), so completing reads all of it, in one ZRANGE, and
  * compares here: the server cannot fold text, and keeping folded copies there would tie a list to
  * one way of folding. A hundred names are two kilobytes.
  */
@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/names.h"
+#include "core/number.h"
 #include "core/options.h"
 #include "core/plain.h"
 #include "core/script.h"
@@ -25,6 +26,10 @@
 #include "text/text.h"
 
 #define DEFAULT_KEEP 100
+#define STEP         1000 /* contacts that one script adds */
+
+/* Scores below this, in microseconds, are no times: development versions counted from 1. */
+#define FIRST_TIME INT64_C(1000000000000000)
 
 struct tkl_recent {
     tkl_client *client;
@@ -134,15 +139,13 @@ static int add_last(tkl_recent *recent, const tkl_bytes *last, size_t count)
 
 int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
 {
-    size_t most = (size_t)recent->options.keep;
+    size_t most = recent->options.keep < STEP ? (size_t)recent->options.keep : STEP;
+    tkl_bytes last[STEP];
     int rc = check_contacts(contacts, count);
-    if (rc != TKL_OK || count == 0)
-        return rc;
-    tkl_bytes *last = malloc((count < most ? count : most) * sizeof *last);
-    if (!last)
-        return tkl__nomem();
-    rc = add_last(recent, last, last_different(contacts, count, most, last));
-    free(last);
+    for (size_t from = 0; rc == TKL_OK && from < count; from += STEP) {
+        size_t some = count - from < STEP ? count - from : STEP;
+        rc = add_last(recent, last, last_different(contacts + from, some, most, last));
+    }
     return rc;
 }
 
@@ -260,8 +263,8 @@ static int look_through(match *m, const tkl_reply *contacts, size_t count)
     return rc;
 }
 
-/* Reads the list, most recent first. Without a prefix only the requested contacts. */
-static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **contacts)
+/* Reads the list, most recent first. `whole`: all of it, else only the requested contacts. */
+static int read_list(tkl_recent *recent, bool whole, size_t count, bool times, tkl_reply **contacts)
 {
     tkl__args args;
     int64_t most = whole || count > TKL_RECENT_MAX ? TKL_RECENT_MAX : (int64_t)count;
@@ -271,34 +274,148 @@ static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **c
     tkl__args_int(&args, 0);
     tkl__args_int(&args, most - 1);
     tkl__args_str(&args, "REV");
+    if (times)
+        tkl__args_str(&args, "WITHSCORES");
     int rc = tkl__plain(recent->client, &args, deadline(recent), true, contacts);
     tkl__args_free(&args);
     return rc;
 }
 
+/* Prepares a search for the text. match_end() is for all outcomes. */
+static int match_begin(match *m, const tkl_recent *recent, tkl_bytes text)
+{
+    *m = (match){.fold = TKL__TEXT_FOLD_HANGUL |
+                         (recent->options.accents ? TKL__TEXT_FOLD_ACCENTS : 0U),
+                 .pinyin = recent->options.pinyin};
+    tkl__buf_init(&m->prefix);
+    tkl__buf_init(&m->folded);
+    int rc = tkl__text_fold(text, m->fold, &m->prefix);
+    if (rc == TKL_OK && m->pinyin)
+        rc = tkl__text_mixes((tkl_bytes){m->prefix.data, m->prefix.len}, &m->mixes);
+    return rc;
+}
+
+static void match_end(match *m)
+{
+    tkl__names_free(&m->found);
+    tkl__buf_free(&m->prefix);
+    tkl__buf_free(&m->folded);
+}
+
 int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t max, tkl_names **contacts)
 {
     tkl_reply *reply = NULL;
-    match m = {.fold =
-                   TKL__TEXT_FOLD_HANGUL | (recent->options.accents ? TKL__TEXT_FOLD_ACCENTS : 0U),
-               .pinyin = recent->options.pinyin};
+    match m;
     *contacts = NULL;
-    tkl__buf_init(&m.prefix);
-    tkl__buf_init(&m.folded);
-    int rc = tkl__text_fold(prefix, m.fold, &m.prefix);
-    if (rc == TKL_OK && m.pinyin)
-        rc = tkl__text_mixes((tkl_bytes){m.prefix.data, m.prefix.len}, &m.mixes);
+    int rc = match_begin(&m, recent, prefix);
     if (rc == TKL_OK && max > 0)
-        rc = read_list(recent, m.prefix.len > 0, max, &reply);
+        rc = read_list(recent, m.prefix.len > 0, max, false, &reply);
     if (rc == TKL_OK)
         rc = look_through(&m, reply, max);
     if (rc == TKL_OK)
         rc = tkl__names_result(&m.found, contacts);
-    tkl__names_free(&m.found);
-    tkl__buf_free(&m.prefix);
-    tkl__buf_free(&m.folded);
+    match_end(&m);
     tkl_reply_free(reply);
     return rc;
+}
+
+/* ---- Finding ------------------------------------------------------------- */
+
+const char *tkl_recent_match_name(tkl_recent_match how)
+{
+    static const char *const names[] = {"unknown", "exact", "prefix", "suffix", "contains"};
+    return TKL__ENUM_NAME((int)how, names);
+}
+
+/* The result; its reply owns the contacts. */
+typedef struct listing {
+    tkl_recent_contacts contacts; /* must be first: callers have a pointer to it */
+    tkl_reply *reply;
+    tkl_recent_contact items[];
+} listing;
+
+/* How the contact matches the text; 0: not at all. */
+static int compare(match *m, tkl_bytes contact, tkl_recent_match *how)
+{
+    bool begins_so;
+    *how = (tkl_recent_match)0;
+    int rc = fits(m, contact, &begins_so);
+    if (rc != TKL_OK)
+        return rc;
+    const char *folded = m->folded.data, *text = m->prefix.data;
+    size_t len = m->prefix.len, length = m->folded.len;
+    if (begins_so)
+        *how = len > 0 && length == len && memcmp(folded, text, len) == 0 ? TKL_RECENT_EXACT
+                                                                          : TKL_RECENT_PREFIX;
+    else if (length > len && memcmp(folded + length - len, text, len) == 0)
+        *how = TKL_RECENT_SUFFIX;
+    else if (length > len && memmem(folded, length, text, len))
+        *how = TKL_RECENT_CONTAINS;
+    return TKL_OK;
+}
+
+static int64_t time_of(const tkl_reply *score)
+{
+    double micros = 0;
+    return tkl__double_parse(tkl_reply_bytes(score), &micros) && micros >= (double)FIRST_TIME &&
+                   micros < 9e15
+               ? (int64_t)micros / 1000
+               : 0;
+}
+
+/* Fills the list with the groups, one after the other. `rows`: contact, score, ... */
+static int list_matches(match *m, const tkl_reply *rows, size_t max, listing *l)
+{
+    size_t count = tkl_reply_count(rows) / 2;
+    tkl_recent_match *how = calloc(count + 1, sizeof *how);
+    int rc = how ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = compare(m, tkl_reply_bytes(tkl_reply_at(rows, 2 * i)), &how[i]);
+    for (int group = TKL_RECENT_EXACT; rc == TKL_OK && group <= TKL_RECENT_CONTAINS; group++)
+        for (size_t i = 0; i < count && l->contacts.count < max; i++)
+            if ((int)how[i] == group)
+                l->items[l->contacts.count++] =
+                    (tkl_recent_contact){.contact = tkl_reply_bytes(tkl_reply_at(rows, 2 * i)),
+                                         .added_ms = time_of(tkl_reply_at(rows, 2 * i + 1)),
+                                         .match = how[i]};
+    free(how);
+    return rc;
+}
+
+int tkl_recent_find(tkl_recent *recent, tkl_bytes text, size_t max, tkl_recent_contacts **contacts)
+{
+    tkl_reply *reply = NULL;
+    listing *l = NULL;
+    match m;
+    *contacts = NULL;
+    int rc = match_begin(&m, recent, text);
+    if (rc == TKL_OK && max > 0)
+        rc = read_list(recent, m.prefix.len > 0, max, true, &reply);
+    size_t most = max < TKL_RECENT_MAX ? max : TKL_RECENT_MAX;
+    if (rc == TKL_OK)
+        l = calloc(1, sizeof *l + most * sizeof *l->items);
+    if (rc == TKL_OK && !l)
+        rc = tkl__nomem();
+    if (rc == TKL_OK)
+        rc = list_matches(&m, reply, most, l);
+    match_end(&m);
+    if (rc != TKL_OK) {
+        tkl_reply_free(reply);
+        free(l);
+        return rc;
+    }
+    l->contacts.items = l->items;
+    l->reply = reply;
+    *contacts = &l->contacts;
+    return TKL_OK;
+}
+
+void tkl_recent_contacts_free(tkl_recent_contacts *contacts)
+{
+    listing *l = (listing *)(void *)contacts;
+    if (l)
+        tkl_reply_free(l->reply);
+    free(l);
 }
 
 int tkl_recent_names(tkl_client *client, tkl_names **names)

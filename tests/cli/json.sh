@@ -146,6 +146,8 @@ t blist pop b
 t blist drop b --yes
 t recent add ann Bob Eve
 t recent complete ann
+t recent find ann o
+t recent find ann
 t recent list
 t recent remove ann Bob
 t recent drop ann --yes

@@ -22,7 +22,16 @@ is "removed" "$(tackle recent remove ann Bob)" 0
 ends 0 tackle recent add ann a b c --keep 2
 is "keep" "$(tackle recent complete ann)" $'c\nb'
 ends 64 tackle recent add ann x --keep 0
-ends 64 tackle recent add ann x --keep 1001
+ends 64 tackle recent add ann x --keep 10001
+ends 0 tackle recent add eva Joanna ANNA Hannah Annabel Susanna Bob
+is "found in order" "$(tackle recent find eva anna --json | jq -c '[.[] | [.contact, .match]]')" \
+    '[["ANNA","exact"],["Annabel","prefix"],["Susanna","suffix"],["Joanna","suffix"],["Hannah","contains"]]'
+is "the first two" "$(tackle recent find eva anna --count 2 --json | jq length)" 2
+is "all, with times" "$(tackle recent find eva --json | jq -c '[length, ([.[].added_at | test("^20")] | all)]')" '[6,true]'
+is "none" "$(tackle recent find eva xyz --json)" "[]"
+ends 64 tackle recent find eva x --count 10001
+ends 64 tackle recent find
+ends 0 tackle recent drop eva --yes
 ends 64 tackle recent add ann
 ends 64 tackle recent add ann ''
 ends 64 tackle recent drop ann
