@@ -93,7 +93,8 @@ static const cli_option push_options[] = {
 static const cli_option work_options[] = {
     {"on", CLI_TEXT, "KIND=COMMAND",
      "run COMMAND for jobs of this kind; for several kinds, repeat it"},
-    {"threads", CLI_INTEGER, "N", "commands that run at the same time (default 1)"},
+    {"stream", CLI_FLAG, NULL, "one COMMAND for all jobs, which it gets as lines of JSON"},
+    {"threads", CLI_INTEGER, "N", "commands, or jobs of --stream, at the same time (default 1)"},
     {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (default 0)"},
     {"lease", CLI_PERIOD, "DURATION",
      "jobs of a crashed worker come back after this long (default 10s)"},
@@ -263,21 +264,37 @@ static const cli_verb verbs[] = {
             "With --on KIND=COMMAND jobs of that kind have a COMMAND of their own: a program and\n"
             "its arguments, with quotes as in a shell. All other jobs go to the COMMAND after --,\n"
             "or fail if there is none.\n\n"
+            "With --stream one COMMAND runs all the time. Its standard input has a line for each\n"
+            "job, {\"type\": \"job\", \"id\": ..., \"kind\": ..., \"payload\": ...}; bytes that "
+            "are\n"
+            "not UTF-8 are {\"base64\": ...}. It answers with a line on standard output:\n\n"
+            "  {\"id\": ID, \"type\": \"ack\", \"result\": TEXT}         done; the result may be "
+            "missing\n"
+            "  {\"id\": ID, \"type\": \"fail\", \"reason\": TEXT}        failed, or \"dead\": "
+            "hopeless\n"
+            "  {\"id\": ID, \"type\": \"release\", \"delay_ms\": N}      not now: uses no attempt\n"
+            "  {\"id\": ID, \"type\": \"progress\", \"progress\": TEXT}  shown with the job\n\n"
+            "A line {\"type\": \"cancel\", \"id\": ID, \"reason\": ...} says that a job is not "
+            "wanted any\n"
+            "more. If COMMAND ends, or answers anything else, its jobs have failed, and it is\n"
+            "started again for the next one.\n\n"
             "Of several queues the first is always served first. COMMAND and all that it starts\n"
             "are one process group. The group is ended when COMMAND ends, at the time limit of "
             "the\n"
             "job, and when the claim is lost. After SIGTERM or Ctrl-C no more jobs are begun, and\n"
             "running ones go on to their end. A second signal ends them now; they use no attempt.\n"
             "A COMMAND that cannot be run ends the worker (126, 127), at the start if it does not\n"
-            "exist; no job is lost. With several\n"
-            "threads output is printed in whole lines. With --json stdout has one line for each\n"
-            "job, and what COMMAND prints goes to stderr.\n\n"
+            "exist; no job is lost. With several threads output is printed in whole lines. With\n"
+            "--json stdout has one line for each job, and what COMMAND prints goes to stderr.\n\n"
             "Exit code 1: with --once there was no job, or it failed; with --drain some jobs\n"
             "failed, or are still ready because the queue is paused or a limit holds them back.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue work tackle-example --drain -- sh -c 'echo \"to $(cat)\"'\n"
                    "tackle queue push tackle-example 'all is well' --kind shout\n"
                    "tackle queue work tackle-example --drain --on 'shout=tr a-z A-Z'\n"
+                   "tackle queue push tackle-example hello --result-for 1m\n"
+                   "tackle queue work tackle-example --drain --stream -- \\\n"
+                   "  sed -u 's/.*\"id\": \"\\([^\"]*\\).*/{\"id\": \"\\1\", \"type\": \"ack\"}/'\n"
                    "tackle queue drop tackle-example --yes",
         .run = cli_queue_work,
     },

@@ -26,6 +26,9 @@ void cli_queue_drop_nulls(json_t *object);
 /* The beginning of a payload for a table, with dots if it is longer. */
 json_t *cli_queue_short(tkl_bytes bytes);
 
+/* A claimed job. */
+json_t *cli_queue_claim_json(const char *queue, const tkl_job *job, int64_t lease_ms);
+
 /* Prints jobs of a state, with --max and --skip. */
 int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state);
 

@@ -26,7 +26,7 @@ static const cli_column fields[] = {
     {0},
 };
 
-static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_ms)
+json_t *cli_queue_claim_json(const char *queue, const tkl_job *job, int64_t lease_ms)
 {
     json_t *limit = job->time_limit_ms > 0 ? json_integer(job->time_limit_ms) : json_null();
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o, s:o}", "id",
@@ -56,7 +56,7 @@ static const char *name_of(const cli_session *cli, const claiming *p, const tkl_
 /* Prints a claimed job. If printing fails, nobody could finish the job, so it is released. */
 static int print_claim(const cli_session *cli, const claiming *p, const tkl_job *job)
 {
-    json_t *object = claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
+    json_t *object = cli_queue_claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
     if (!cli->json)
         cli_queue_drop_nulls(object);
     int failed = cli_print_record(cli, object, fields);

@@ -81,7 +81,7 @@ void cli_crew_say(cli_crew *crew, const char *format, ...)
 
 /* ---- The environment ----------------------------------------------------- */
 
-static const char *queue_name(const cli_crew *crew, const tkl_queue *queue)
+const char *cli_crew_queue_name(const cli_crew *crew, const tkl_queue *queue)
 {
     size_t i = 0;
     while (crew->queues[i] != queue)
@@ -103,7 +103,7 @@ static bool make_environment(job_run *r)
     snprintf(retries, sizeof retries, "%d", job->retries);
     snprintf(priority, sizeof priority, "%d", job->priority);
     const tkl_bytes values[VARIABLES] = {
-        tkl_str(job->id),  tkl_str(queue_name(r->crew, job->queue)),
+        tkl_str(job->id),  tkl_str(cli_crew_queue_name(r->crew, job->queue)),
         tkl_str(attempt),  tkl_str(retries),
         tkl_str(priority), tkl_str(job->token),
         job->group,        job->meta,
@@ -196,11 +196,11 @@ static bool relay(job_run *r)
 
 static const char lost[] = "the claim was lost";
 
-static const char *why_unwanted(const job_run *r, int64_t now)
+const char *cli_crew_why_unwanted(const cli_crew *crew, const tkl_job *job, int64_t began_ms)
 {
-    if (r->job->time_limit_ms > 0 && now - r->began_ms + LATE_MS >= r->job->time_limit_ms)
+    if (job->time_limit_ms > 0 && cli_now_ms() - began_ms + LATE_MS >= job->time_limit_ms)
         return "time limit";
-    return atomic_load(&r->crew->now) ? "stopped" : lost;
+    return atomic_load(&crew->now) ? "stopped" : lost;
 }
 
 /* Ends the command when the job is cancelled: SIGTERM, and SIGKILL after the grace time. */
@@ -209,7 +209,7 @@ static void mind_the_end(job_run *r)
     int64_t now = cli_now_ms();
     bool hurry = atomic_load(&r->crew->now);
     if (r->kill_at == 0 && tkl_task_cancelled(r->task)) {
-        r->unwanted = why_unwanted(r, now);
+        r->unwanted = cli_crew_why_unwanted(r->crew, r->job, r->began_ms);
         kill(-r->child.pid, SIGTERM);
         kill(-r->child.pid, SIGCONT); /* a stopped process could not react to SIGTERM */
         r->kill_at = now + r->crew->grace_ms;
@@ -378,6 +378,14 @@ static void begin_job(void)
     last.reason[0] = '\0';
 }
 
+void cli_crew_note_end(const char *unwanted, const char *reason)
+{
+    begin_job();
+    last.lost = unwanted == lost;
+    last.brief =
+        snprintf(last.reason, sizeof last.reason, "%s", unwanted != NULL ? unwanted : reason);
+}
+
 int cli_crew_refuse_job(tkl_task *task, void *crew)
 {
     tkl_bytes kind = tkl_task_job(task)->kind;
@@ -441,7 +449,7 @@ static json_t *end_json(const cli_crew *crew, const char *id, const tkl_queue *q
                         const char *reason)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o}", "id", id, "queue",
-                     cli_json_bytes(tkl_str(queue_name(crew, queue))), "kind",
+                     cli_json_bytes(tkl_str(cli_crew_queue_name(crew, queue))), "kind",
                      cli_json_present(kind), "attempt",
                      attempt >= 0 ? json_integer(attempt) : json_null(), "outcome", outcome, "exit",
                      exit >= 0 ? json_integer(exit) : json_null(), "took_ms",

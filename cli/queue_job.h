@@ -44,6 +44,14 @@ int cli_crew_refuse_job(tkl_task *task, void *crew);
 void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *crew);
 void cli_crew_on_damaged(tkl_queue *queue, const char *id, void *crew);
 
+/* For handlers that run no command for their job: how it ended, for the hooks. `unwanted`: why it
+ * was cancelled, from cli_crew_why_unwanted(), or NULL. */
+void cli_crew_note_end(const char *unwanted, const char *reason);
+const char *cli_crew_why_unwanted(const cli_crew *crew, const tkl_job *job, int64_t began_ms);
+
+/* The name of a queue as the user wrote it. */
+const char *cli_crew_queue_name(const cli_crew *crew, const tkl_queue *queue);
+
 /* Prints a line on stderr, never mixed with those of other threads. */
 void cli_crew_say(cli_crew *crew, const char *format, ...) TKL_PRINTF(2, 3);
 

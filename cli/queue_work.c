@@ -25,7 +25,7 @@
 
 #include "child.h"
 #include "clock.h"
-#include "queue_job.h"
+#include "queue_stream.h"
 
 enum {
     THREADS_MAX = 1000,
@@ -194,6 +194,10 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
         return cli_usage(cli, "either --once or --drain");
     if (cli_flag(cli, "wait") && !once)
         return cli_usage(cli, "--wait is for --once");
+    static const char *const no_stream[] = {"result", "tag", "group"};
+    for (size_t i = 0; i < sizeof no_stream / sizeof *no_stream; i++)
+        if (cli_flag(cli, "stream") && cli_flag(cli, no_stream[i]))
+            return cli_usage(cli, "either --stream or --%s", no_stream[i]);
     crew->grace_ms = cli_number(cli, "grace", GRACE_MS);
     crew->again_ms = cli_number(cli, "again", AGAIN_MS);
     *options = (tkl_worker_options){
@@ -264,6 +268,8 @@ static int read_commands(const cli_session *cli, cli_crew *crew, on_list *on)
             failed = read_on(cli, crew, cli->given[i].text, on);
     if (failed)
         return failed;
+    if (cli_flag(cli, "stream") && (on->count > 0 || cli->before_dashes < 0))
+        return cli_usage(cli, "--stream has one command, after --");
     if (cli->before_dashes >= 0)
         return cli_child_check(cli, cli->argv[cli->before_dashes]);
     return on->count > 0 ? CLI_OK
@@ -344,35 +350,52 @@ static void wait_for_end(const cli_session *cli, cli_crew *crew)
         tkl_worker_quit(crew->worker);
     while (tkl_worker_wait(crew->worker, -1) == TKL_BUSY)
         ;
-    tell(OVER);
 }
 
 /* ---- The verb ------------------------------------------------------------ */
+
+/* Starts the worker: with a stream, with a command for each job, or with one for each kind. */
+static int start_worker(cli_session *cli, cli_crew *crew, const cli_crew_command *command,
+                        cli_stream *stream, const tkl_worker_options *options)
+{
+    tkl_handler *handler = stream != NULL          ? cli_stream_run_job
+                           : command->argv != NULL ? cli_crew_run_job
+                                                   : cli_crew_refuse_job;
+    void *arg = stream != NULL          ? (void *)stream
+                : command->argv != NULL ? (void *)command
+                                        : (void *)crew;
+    return cli_end(
+        cli, tkl_worker_start(crew->queues, crew->count, handler, arg, options, &crew->worker));
+}
 
 static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *options)
 {
     pthread_t listener;
     tkl_worker_stats stats;
+    cli_stream *stream = NULL;
     cli_crew_command command = {crew, NULL};
-    bool any = cli->before_dashes >= 0; /* a command for jobs of all other kinds */
-    if (any)
+    if (cli->before_dashes >= 0)
         command.argv = &cli->argv[cli->before_dashes];
-    int failed =
-        cli_end(cli, tkl_worker_start(crew->queues, crew->count,
-                                      any ? cli_crew_run_job : cli_crew_refuse_job,
-                                      any ? (void *)&command : crew, options, &crew->worker));
-    if (failed)
+    int failed = cli_flag(cli, "stream") ? cli_stream_open(crew, command.argv, &stream) : CLI_OK;
+    if (!failed)
+        failed = start_worker(cli, crew, &command, stream, options);
+    if (failed) {
+        cli_stream_close(stream);
         return failed;
+    }
     catch_signals();
     int reason = pthread_create(&listener, NULL, listen_to_news, crew);
-    if (reason == 0) {
+    if (reason == 0)
         wait_for_end(cli, crew);
-        pthread_join(listener, NULL);
-    }
     tkl_worker_stats_get(crew->worker, &stats);
-    tkl_worker_close(crew->worker);
+    if (reason != 0)
+        tkl_worker_close(crew->worker);
+    cli_stream_close(stream);
     if (reason != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot start a thread: %s", strerror(reason));
+    tell(OVER);
+    pthread_join(listener, NULL);
+    tkl_worker_close(crew->worker);
     print_summary(crew, &stats);
     return end_of(cli, crew, &stats);
 }

@@ -1,0 +1,843 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker's threads bring the jobs and wait for their answers; one more thread, the keeper, has
+ * the command. It starts the command when there is a job for it, writes lines to its standard
+ * input, reads lines from its standard output, copies its stderr, and finds out that it ended. An
+ * errand is a job on its way through the command:
+ *
+ *     unsent ──▶ sent ──▶ answered: ack, fail, dead, release
+ *       ▲          │
+ *       │          └────▶ the command ended: failed; released if we ended it for another job
+ *       └── the command ended before the first byte was written: it goes to the next command
+ *
+ * The thread of a job makes all calls of the library, since they may block: the keeper only puts
+ * the answer into the errand.
+ */
+#include "queue_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "clock.h"
+#include "guard.h"
+#include "relay.h"
+#include "tail.h"
+
+enum {
+    TICK_MS = 100, /* interval of checks whether jobs were cancelled or renewed */
+    NOW_MS = 1000, /* time of each step when the worker must stop now */
+    PAUSE_MS =
+        100, /* before the next start of a command that ended without an answer; doubled ... */
+    PAUSE_MAX_MS = 5000, /* ... up to this */
+    PROGRESS_MAX = 1000,
+    RESULT_MAX = 64 << 20,
+    LINE_MAX_BYTES = 400 << 20, /* of an answer: the largest result, with every byte escaped */
+    SHOWN_MAX = 200,            /* bytes of a wrong answer in its report */
+    REASON_MAX = 1000,
+    AGAIN = -1, /* delay: the default, --again */
+};
+
+typedef enum verdict { OPEN, ACK, FAIL, DEAD, RELEASE } verdict;
+
+typedef struct errand {
+    struct errand *next;
+    const char *id;
+    tkl_task *task;
+    char *line;       /* to be written, with its newline */
+    size_t len, sent; /* 0: nothing of it was written */
+    verdict verdict;
+    char *text; /* the result or the reason; NULL: none */
+    size_t text_len;
+    int64_t delay_ms; /* of a released job, or AGAIN */
+    char *progress;   /* not reported yet; NULL: none */
+    size_t progress_len;
+    bool cancelled; /* the command was told to give it up */
+} errand;
+
+struct cli_stream {
+    cli_crew *crew;
+    const char *const *argv;
+    pthread_t keeper;
+    int wake;  /* eventfd: there is something new for the keeper */
+    int files; /* epoll: `wake`, and the pipes of the command */
+
+    pthread_mutex_t mutex; /* guards the errands and these */
+    pthread_cond_t news;   /* for the threads of jobs */
+    errand *errands;
+    char *notices; /* lines about cancelled jobs, to be written */
+    size_t notices_len, notices_sent;
+    bool stuck; /* the command must be ended: it did not give up a cancelled job */
+    bool over;  /* no more jobs */
+
+    /* Fields of the keeper. */
+    bool runs;
+    cli_child child;
+    int input, output; /* our ends of its pipes; 0: not open */
+    bool writing;      /* epoll waits for room in `input` */
+    cli_relay errors;
+    cli_tail tail; /* of its stderr */
+    char *answer;  /* the beginning of a line */
+    size_t answer_len, answer_cap;
+    char wrong[REASON_MAX]; /* what is wrong with its answers; "" as long as nothing is */
+    bool answered;          /* this command has answered at least once */
+    int in_vain;            /* commands in a row that ended without an answer */
+    int64_t start_at_ms;    /* no start before this */
+    int64_t until_ms;       /* deadline that the guard knows */
+};
+
+static void wake_keeper(cli_stream *s)
+{
+    uint64_t one = 1;
+    ssize_t n = write(s->wake, &one, sizeof one);
+    (void)n;
+}
+
+static void close_file(int *fd)
+{
+    if (*fd > 0)
+        close(*fd);
+    *fd = 0;
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+static int sextet(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c != '\0' ? strchr(digits, c) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* Base64 with its padding; false: something else, or no memory. */
+static bool decode(const char *text, size_t len, char **data, size_t *size)
+{
+    size_t padding = 0;
+    while (padding < 2 && padding < len && text[len - 1 - padding] == '=')
+        padding++;
+    *data = len % 4 == 0 ? malloc(len / 4 * 3 + 1) : NULL;
+    if (*data == NULL)
+        return false;
+    *size = 0;
+    unsigned bits = 0;
+    for (size_t i = 0; i < len; i++) {
+        int value = i >= len - padding ? 0 : sextet(text[i]);
+        if (value < 0) {
+            free(*data);
+            *data = NULL;
+            return false;
+        }
+        bits = bits << 6 | (unsigned)value;
+        for (int byte = 2; i % 4 == 3 && byte >= 0; byte--)
+            (*data)[(*size)++] = (char)(bits >> (8 * byte));
+    }
+    *size -= padding;
+    return true;
+}
+
+/* The bytes of a string, or of {"base64": "..."}; a copy. */
+static bool bytes_of(const json_t *value, char **data, size_t *len)
+{
+    const json_t *encoded = json_object_get(value, "base64");
+    if (json_is_string(encoded) && json_object_size(value) == 1)
+        return decode(json_string_value(encoded), json_string_length(encoded), data, len);
+    if (!json_is_string(value) || (*data = malloc(json_string_length(value) + 1)) == NULL)
+        return false;
+    *len = json_string_length(value);
+    memcpy(*data, json_string_value(value), *len + 1);
+    return true;
+}
+
+/* Words of the protocol, and the field that each of them may have. */
+static const struct {
+    const char *type;
+    verdict verdict;
+    const char *field;
+} types[] = {
+    {"ack", ACK, "result"},           {"fail", FAIL, "reason"},       {"dead", DEAD, "reason"},
+    {"release", RELEASE, "delay_ms"}, {"progress", OPEN, "progress"},
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+static errand *find_errand(cli_stream *s, const char *id)
+{
+    errand *e = s->errands;
+    while (e != NULL && (e->sent < e->len || e->verdict != OPEN || strcmp(e->id, id) != 0))
+        e = e->next;
+    return e;
+}
+
+/* Puts the answer into the errand; returns what is wrong with it, or NULL. */
+static const char *apply(errand *e, size_t type, const json_t *field)
+{
+    char *data = NULL;
+    size_t len = 0;
+    if (types[type].verdict == RELEASE) {
+        if (field != NULL && (!json_is_integer(field) || json_integer_value(field) < 0))
+            return "delay_ms is not a number of milliseconds";
+        e->delay_ms = field != NULL ? (int64_t)json_integer_value(field) : AGAIN;
+        e->verdict = RELEASE;
+        return NULL;
+    }
+    if (field != NULL && !bytes_of(field, &data, &len))
+        return "its text is neither a string nor {\"base64\": \"...\"}";
+    if (types[type].verdict == OPEN) {
+        if (data == NULL || len > PROGRESS_MAX) {
+            free(data);
+            return "progress has 1 to 1000 bytes";
+        }
+        free(e->progress);
+        e->progress = data;
+        e->progress_len = len;
+        return NULL;
+    }
+    e->verdict = types[type].verdict;
+    e->text = data;
+    e->text_len = len;
+    return NULL;
+}
+
+/* Understands {"id": ..., "type": ...} with at most the one field of its type. */
+static const char *take_object(cli_stream *s, const json_t *object)
+{
+    const char *id = json_string_value(json_object_get(object, "id"));
+    const char *type = json_string_value(json_object_get(object, "type"));
+    size_t i = 0;
+    if (id == NULL || type == NULL)
+        return "\"id\" or \"type\" is missing";
+    while (i < TYPES && strcmp(types[i].type, type) != 0)
+        i++;
+    if (i == TYPES)
+        return "\"type\" is not ack, fail, dead, release or progress";
+    const json_t *field = json_object_get(object, types[i].field);
+    if (json_object_size(object) != 2 + (size_t)(field != NULL))
+        return "it has a field that does not belong to its type";
+    pthread_mutex_lock(&s->mutex);
+    errand *e = find_errand(s, id);
+    const char *wrong = e != NULL ? apply(e, i, field) : NULL;
+    if (e != NULL && wrong == NULL)
+        s->answered = true;
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->mutex);
+    if (e == NULL)
+        cli_crew_say(s->crew, "an answer for a job that the command does not have: %s", id);
+    return wrong;
+}
+
+static void take_line(cli_stream *s, const char *line, size_t len)
+{
+    json_error_t error;
+    if (len == 0 || s->wrong[0] != '\0')
+        return;
+    json_t *object = json_loadb(line, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    const char *wrong = json_is_object(object) ? take_object(s, object) : "not a JSON object";
+    json_decref(object);
+    if (wrong == NULL)
+        return;
+    char *shown = cli_escape((tkl_bytes){line, len < SHOWN_MAX ? len : SHOWN_MAX}, false);
+    snprintf(s->wrong, sizeof s->wrong, "the command gave a wrong answer, %s: %s", wrong,
+             shown != NULL ? shown : "");
+    free(shown);
+}
+
+/* Splits what was read into lines. */
+static void take_bytes(cli_stream *s, const char *data, size_t len)
+{
+    const char *newline;
+    while ((newline = memchr(data, '\n', len)) != NULL && s->answer_len == 0) {
+        size_t line = (size_t)(newline - data);
+        take_line(s, data, line);
+        data += line + 1;
+        len -= line + 1;
+    }
+    if (len == 0)
+        return;
+    size_t part = newline != NULL ? (size_t)(newline - data) : len;
+    if (s->answer_len + part > LINE_MAX_BYTES) {
+        snprintf(s->wrong, sizeof s->wrong,
+                 "the command gave a wrong answer, a line of more than "
+                 "%d MB",
+                 LINE_MAX_BYTES >> 20);
+        return;
+    }
+    if (s->answer_len + part > s->answer_cap) {
+        size_t cap = 2 * (s->answer_len + part);
+        char *more = realloc(s->answer, cap);
+        if (more == NULL) {
+            snprintf(s->wrong, sizeof s->wrong, "out of memory for an answer of the command");
+            return;
+        }
+        s->answer = more;
+        s->answer_cap = cap;
+    }
+    memcpy(s->answer + s->answer_len, data, part);
+    s->answer_len += part;
+    if (newline == NULL)
+        return;
+    take_line(s, s->answer, s->answer_len);
+    s->answer_len = 0;
+    take_bytes(s, newline + 1, len - part - 1);
+}
+
+/* ---- The pipes of the command --------------------------------------------- */
+
+/* Reads all that is there. */
+static void read_answers(cli_stream *s)
+{
+    char data[65536];
+    ssize_t n = -1;
+    while (s->output > 0 && s->wrong[0] == '\0' && (n = read(s->output, data, sizeof data)) != 0)
+        if (n > 0)
+            take_bytes(s, data, (size_t)n);
+        else if (errno != EINTR)
+            return;
+    if (n == 0)
+        close_file(&s->output);
+}
+
+static void read_errors(cli_stream *s)
+{
+    char data[4096];
+    size_t len;
+    while (cli_relay_take(&s->errors, data, sizeof data, &len))
+        cli_tail_keep(&s->tail, data, len);
+}
+
+/* The next bytes to write: the rest of a line, a notice, or the line of the next job. Call it with
+ * the mutex. */
+static size_t next_bytes(cli_stream *s, const char **data, size_t **sent)
+{
+    errand *next = NULL;
+    for (errand *e = s->errands; e != NULL; e = e->next) {
+        if (e->sent > 0 && e->sent < e->len)
+            next = e;
+        else if (next == NULL && e->sent == 0)
+            next = e;
+        if (next != NULL && next->sent > 0)
+            break;
+    }
+    bool notice = s->notices_len > 0 && (next == NULL || next->sent == 0);
+    if (notice) {
+        *data = s->notices + s->notices_sent;
+        *sent = &s->notices_sent;
+        return s->notices_len - s->notices_sent;
+    }
+    if (next == NULL)
+        return 0;
+    *data = next->line + next->sent;
+    *sent = &next->sent;
+    return next->len - next->sent;
+}
+
+/* Writes as much as the pipe takes. A command that has closed its input gets no more jobs. */
+static void write_lines(cli_stream *s)
+{
+    const char *data;
+    size_t *sent, len = 0;
+    pthread_mutex_lock(&s->mutex);
+    while (s->input > 0 && (len = next_bytes(s, &data, &sent)) > 0) {
+        ssize_t n = write(s->input, data, len);
+        if (n > 0)
+            *sent += (size_t)n;
+        else if (n < 0 && errno == EAGAIN)
+            break;
+        else if (n < 0 && errno != EINTR)
+            close_file(&s->input);
+        if (s->notices_len > 0 && s->notices_sent == s->notices_len)
+            s->notices_len = s->notices_sent = 0;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    bool full = s->input > 0 && len > 0;
+    if (s->input > 0 && full != s->writing) {
+        struct epoll_event event = {.events = full ? EPOLLOUT : 0};
+        epoll_ctl(s->files, EPOLL_CTL_MOD, s->input, &event);
+        s->writing = full;
+    }
+}
+
+/* A command that closes its input wants no more jobs. */
+static void notice_closed_input(cli_stream *s)
+{
+    struct pollfd file = {.fd = s->input, .events = 0};
+    if (s->input > 0 && poll(&file, 1, 0) > 0 && (file.revents & POLLERR) != 0)
+        close_file(&s->input);
+}
+
+/* ---- Its start and its end ------------------------------------------------ */
+
+static bool watch(cli_stream *s, int file, unsigned events)
+{
+    struct epoll_event event = {.events = events};
+    return epoll_ctl(s->files, EPOLL_CTL_ADD, file, &event) == 0;
+}
+
+static void close_pipes(cli_stream *s)
+{
+    close_file(&s->input);
+    close_file(&s->output);
+    cli_relay_close(&s->errors);
+    s->answer_len = 0;
+}
+
+/* Makes the pipes; `ends` are those of the command. */
+static bool make_pipes(cli_stream *s, int ends[2])
+{
+    int in[2] = {0, 0}, out[2] = {0, 0};
+    bool made = pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0;
+    ends[0] = in[0];
+    ends[1] = out[1];
+    s->input = in[1];
+    s->output = out[0];
+    s->writing = false;
+    return made && fcntl(s->input, F_SETFL, O_NONBLOCK) == 0 &&
+           fcntl(s->output, F_SETFL, O_NONBLOCK) == 0 && watch(s, s->input, 0) &&
+           watch(s, s->output, EPOLLIN) && cli_relay_open(&s->errors, STDERR_FILENO, NULL, false) &&
+           watch(s, s->errors.pipe[0], EPOLLIN);
+}
+
+/* The next command has to wait, longer each time, if this one has answered nothing. */
+static void note_attempt(cli_stream *s)
+{
+    int64_t pause = s->in_vain < 6 ? (int64_t)PAUSE_MS << s->in_vain : PAUSE_MAX_MS;
+    s->in_vain = s->answered ? 0 : s->in_vain + 1;
+    s->start_at_ms = s->answered ? 0 : cli_now_ms() + pause;
+}
+
+/* Ends the errands of a command that is gone, and those without a command at all. */
+static void end_errands(cli_stream *s, bool unsent, verdict end, const char *reason)
+{
+    pthread_mutex_lock(&s->mutex);
+    for (errand *e = s->errands; e != NULL; e = e->next)
+        if (e->verdict == OPEN && (unsent || e->sent > 0)) {
+            e->verdict = end;
+            e->text = end == FAIL ? strdup(reason) : NULL;
+            e->text_len = e->text != NULL ? strlen(e->text) : 0;
+        }
+    s->notices_len = s->notices_sent = 0;
+    s->stuck = false;
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* Nobody has read what was written. */
+static void take_lines_back(cli_stream *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    for (errand *e = s->errands; e != NULL; e = e->next)
+        e->sent = 0;
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* A command that cannot be run at all ends the worker; too many processes are no reason to. */
+static void start_command(cli_stream *s)
+{
+    cli_crew *crew = s->crew;
+    int ends[2] = {0, 0}, failed = CLI_FAILURE;
+    s->answered = false;
+    s->wrong[0] = '\0';
+    s->tail = (cli_tail){0};
+    s->until_ms = CLI_GUARD_NEVER;
+    if (make_pipes(s, ends)) {
+        write_lines(s); /* the pipe keeps them: the first job is there before the command */
+        cli_command command = {
+            .argv = s->argv,
+            .input = ends[0],
+            .output = ends[1],
+            .errors = s->errors.pipe[1],
+            .mask = &crew->mask,
+            .grace_ms = crew->grace_ms > 0 ? crew->grace_ms : 1,
+        };
+        failed = cli_child_start(crew->cli, &command, &s->child);
+    } else
+        cli_crew_say(crew, "cannot run the command: %s", strerror(errno));
+    close_file(&ends[0]);
+    close_file(&ends[1]);
+    if (s->errors.pipe[1] > 0)
+        close_file(&s->errors.pipe[1]);
+    s->runs = failed == CLI_OK;
+    if (s->runs)
+        return;
+    close_pipes(s);
+    note_attempt(s);
+    take_lines_back(s);
+    if (failed != CLI_FAILURE) {
+        cli_crew_give_up(crew, failed);
+        end_errands(s, true, RELEASE, NULL);
+    }
+}
+
+/* After the end of the command: its last answers count, its other jobs have failed. If we ended it
+ * for the sake of one job, or because we must stop, the others have not. */
+static void bury(cli_stream *s, bool ended_by_us)
+{
+    char reason[REASON_MAX];
+    read_answers(s);
+    read_errors(s);
+    if (cli_child_leaves(&s->child))
+        cli_child_end(&s->child, atomic_load(&s->crew->now) ? NOW_MS : s->crew->grace_ms);
+    int exit = cli_child_close(s->crew->cli, &s->child);
+    const char *words = cli_tail_text(&s->tail), *colon = *words != '\0' ? ": " : "";
+    if (s->wrong[0] != '\0')
+        snprintf(reason, sizeof reason, "%s", s->wrong);
+    else if (s->child.signal != 0)
+        snprintf(reason, sizeof reason, "the command ended, signal %d%s%s", s->child.signal, colon,
+                 words);
+    else
+        snprintf(reason, sizeof reason, "the command ended, exit code %d%s%s", exit, colon, words);
+    bool blameless = ended_by_us && s->wrong[0] == '\0';
+    s->runs = false;
+    close_pipes(s);
+    note_attempt(s);
+    if (blameless)
+        s->start_at_ms = s->in_vain = 0;
+    end_errands(s, false, blameless ? RELEASE : FAIL, reason);
+}
+
+/* ---- The keeper ------------------------------------------------------------ */
+
+static bool has_unsent(const cli_stream *s)
+{
+    for (const errand *e = s->errands; e != NULL; e = e->next)
+        if (e->sent == 0)
+            return true;
+    return false;
+}
+
+static bool has_sent(const cli_stream *s)
+{
+    for (const errand *e = s->errands; e != NULL; e = e->next)
+        if (e->sent > 0 && e->verdict == OPEN)
+            return true;
+    return false;
+}
+
+static void forget_wake(cli_stream *s)
+{
+    uint64_t count;
+    ssize_t n = read(s->wake, &count, sizeof count);
+    (void)n;
+}
+
+/* Tells the guard until when the command may run if we die: until the first claim ends. */
+static void note_renewals(cli_stream *s)
+{
+    int64_t lease_ms = cli_number(s->crew->cli, "lease", CLI_QUEUE_LEASE_MS);
+    int64_t until_ms = CLI_GUARD_NEVER;
+    pthread_mutex_lock(&s->mutex);
+    for (const errand *e = s->errands; e != NULL; e = e->next)
+        if (e->sent > 0 && e->verdict == OPEN) {
+            int64_t end = cli_guard_end_of(lease_ms, tkl_task_left_ms(e->task));
+            until_ms = end < until_ms ? end : until_ms;
+        }
+    pthread_mutex_unlock(&s->mutex);
+    int64_t change = until_ms - s->until_ms;
+    if (until_ms == s->until_ms || (change > 0 && change < TICK_MS))
+        return;
+    s->until_ms = until_ms;
+    cli_guard_until(s->child.pid, until_ms);
+}
+
+/* Without a command: waits for a job, and until the command may be started again. */
+static void wait_for_work(cli_stream *s)
+{
+    struct epoll_event event;
+    pthread_mutex_lock(&s->mutex);
+    bool unsent = has_unsent(s);
+    pthread_mutex_unlock(&s->mutex);
+    int64_t pause = s->start_at_ms - cli_now_ms();
+    if (unsent && pause <= 0) {
+        start_command(s);
+        return;
+    }
+    epoll_wait(s->files, &event, 1, unsent ? (int)pause : -1);
+    forget_wake(s);
+}
+
+static void attend(cli_stream *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    bool busy = s->errands != NULL;
+    pthread_mutex_unlock(&s->mutex);
+    if (cli_child_wait(&s->child, s->files, busy ? TICK_MS : -1) == CLI_CHILD_ENDED) {
+        bury(s, false);
+        return;
+    }
+    forget_wake(s);
+    notice_closed_input(s);
+    write_lines(s);
+    read_errors(s);
+    read_answers(s);
+    note_renewals(s);
+    pthread_mutex_lock(&s->mutex);
+    bool useless = (s->input == 0 || s->output == 0) && (s->output == 0 || !has_sent(s));
+    bool stuck = s->stuck;
+    pthread_mutex_unlock(&s->mutex);
+    if (!stuck && !useless && s->wrong[0] == '\0')
+        return;
+    if (useless && !stuck && cli_child_wait(&s->child, -1, TICK_MS) == CLI_CHILD_ENDED) {
+        bury(s, false); /* it was just about to end */
+        return;
+    }
+    if (useless && !stuck && s->output == 0 && s->wrong[0] == '\0')
+        snprintf(s->wrong, sizeof s->wrong, "the command closed its standard output");
+    cli_child_end(&s->child, atomic_load(&s->crew->now) ? NOW_MS : s->crew->grace_ms);
+    bury(s, true);
+}
+
+/* No more jobs: the command sees the end of its input, and has the grace time to end. */
+static void dismiss(cli_stream *s)
+{
+    int64_t grace_ms = atomic_load(&s->crew->now) ? NOW_MS : s->crew->grace_ms;
+    int64_t deadline = cli_now_ms() + grace_ms;
+    close_file(&s->input);
+    while (!s->child.ended && cli_now_ms() < deadline) {
+        cli_child_wait(&s->child, s->files, deadline - cli_now_ms());
+        forget_wake(s);
+        read_answers(s);
+        read_errors(s);
+    }
+    if (!s->child.ended)
+        cli_child_end(&s->child, grace_ms);
+    bury(s, true);
+}
+
+static void *keep(void *arg)
+{
+    cli_stream *s = arg;
+    for (bool over = false; !over;) {
+        if (s->runs)
+            attend(s);
+        else
+            wait_for_work(s);
+        pthread_mutex_lock(&s->mutex);
+        over = s->over;
+        pthread_mutex_unlock(&s->mutex);
+    }
+    if (s->runs)
+        dismiss(s);
+    return NULL;
+}
+
+/* ---- A job ----------------------------------------------------------------- */
+
+/* A value as a line. */
+static char *line_of(json_t *value, size_t *len)
+{
+    char *text = value != NULL ? cli_json_text(value) : NULL, *line = NULL;
+    int n = text != NULL ? asprintf(&line, "%s\n", text) : -1;
+    json_decref(value);
+    free(text);
+    *len = n > 0 ? (size_t)n : 0;
+    return n > 0 ? line : NULL;
+}
+
+static char *job_line(const cli_stream *s, const tkl_job *job, size_t *len)
+{
+    json_t *object = cli_queue_claim_json(cli_crew_queue_name(s->crew, job->queue), job,
+                                          cli_number(s->crew->cli, "lease", CLI_QUEUE_LEASE_MS));
+    json_t *line = json_pack("{s:s}", "type", "job");
+    if (line != NULL && object != NULL)
+        json_object_update(line, object);
+    json_decref(object);
+    return line_of(line, len);
+}
+
+/* Adds a notice that the job is not wanted any more. If there is no memory for it, the command is
+ * ended after the grace time all the same. Call it with the mutex. */
+static void add_notice(cli_stream *s, const errand *e, const char *why)
+{
+    size_t len;
+    char *line =
+        line_of(json_pack("{s:s, s:s, s:s}", "type", "cancel", "id", e->id, "reason", why), &len);
+    char *more = line != NULL ? realloc(s->notices, s->notices_len + len) : NULL;
+    if (more != NULL) {
+        s->notices = more;
+        memcpy(more + s->notices_len, line, len);
+        s->notices_len += len;
+    }
+    free(line);
+}
+
+static void add_errand(cli_stream *s, errand *e)
+{
+    errand **end = &s->errands;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = e;
+}
+
+static void remove_errand(cli_stream *s, const errand *e)
+{
+    errand **at = &s->errands;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+}
+
+static void wait_for_news(cli_stream *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += TICK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&s->news, &s->mutex, &until);
+}
+
+/* Reports progress, without the mutex. If that fails, the job goes on. */
+static void report_progress(cli_stream *s, errand *e)
+{
+    char *progress = e->progress;
+    e->progress = NULL;
+    if (progress == NULL)
+        return;
+    pthread_mutex_unlock(&s->mutex);
+    tkl_task_progress(e->task, (tkl_bytes){progress, e->progress_len});
+    free(progress);
+    pthread_mutex_lock(&s->mutex);
+}
+
+/* Waits for the answer. A job that is cancelled before it was sent needs none; after that the
+ * command has the grace time to answer, and is ended then. Returns why the job was cancelled, or
+ * NULL. */
+static const char *await_answer(cli_stream *s, errand *e, int64_t began_ms)
+{
+    const char *why = NULL;
+    int64_t end_at_ms = 0;
+    while (e->verdict == OPEN || e->progress != NULL) {
+        if (e->progress == NULL)
+            wait_for_news(s);
+        report_progress(s, e);
+        if (e->verdict != OPEN || !tkl_task_cancelled(e->task))
+            continue;
+        if (!e->cancelled) {
+            bool now = atomic_load(&s->crew->now);
+            why = cli_crew_why_unwanted(s->crew, tkl_task_job(e->task), began_ms);
+            e->cancelled = true;
+            end_at_ms = cli_now_ms() + (now ? NOW_MS : s->crew->grace_ms);
+            if (e->sent == 0) {
+                e->verdict = RELEASE;
+                break;
+            }
+            add_notice(s, e, why);
+            wake_keeper(s);
+        } else if (cli_now_ms() >= end_at_ms || atomic_load(&s->crew->now)) {
+            s->stuck = true;
+            wake_keeper(s);
+        }
+    }
+    return why;
+}
+
+/* Tells the worker how the job ended. */
+static int judge(cli_stream *s, const errand *e, const char *why)
+{
+    char reason[REASON_MAX];
+    bool stopped = why != NULL && atomic_load(&s->crew->now);
+    snprintf(reason, sizeof reason, "%.*s",
+             (int)(e->text_len < REASON_MAX ? e->text_len : REASON_MAX),
+             e->text != NULL ? e->text : "");
+    if (e->verdict == ACK && e->text_len <= RESULT_MAX) {
+        cli_crew_note_end(why, "");
+        return tkl_task_result(e->task, (tkl_bytes){e->text, e->text_len});
+    }
+    if (e->verdict == ACK)
+        snprintf(reason, sizeof reason, "the result has more than %d MB", RESULT_MAX >> 20);
+    cli_crew_note_end(why, reason);
+    if (e->verdict == RELEASE || stopped)
+        tkl_task_release(e->task, stopped                ? 0
+                                  : e->delay_ms == AGAIN ? s->crew->again_ms
+                                                         : e->delay_ms);
+    else if (e->verdict == DEAD)
+        tkl_task_dead(e->task, reason);
+    else
+        tkl_task_fail(e->task, reason);
+    return TKL_EIO;
+}
+
+int cli_stream_run_job(tkl_task *task, void *stream)
+{
+    cli_stream *s = stream;
+    const tkl_job *job = tkl_task_job(task);
+    errand e = {.id = job->id, .task = task};
+    int64_t began_ms = cli_now_ms();
+    e.line = job_line(s, job, &e.len);
+    if (e.line == NULL) {
+        cli_crew_note_end(NULL, "no memory for the job");
+        tkl_task_release(task, s->crew->again_ms);
+        return TKL_ENOMEM;
+    }
+    atomic_fetch_add(&s->crew->begun, 1);
+    pthread_mutex_lock(&s->mutex);
+    add_errand(s, &e);
+    wake_keeper(s);
+    const char *why = await_answer(s, &e, began_ms);
+    remove_errand(s, &e);
+    pthread_mutex_unlock(&s->mutex);
+    int code = judge(s, &e, why);
+    free(e.line);
+    free(e.text);
+    free(e.progress);
+    return code;
+}
+
+/* ---- The stream ------------------------------------------------------------ */
+
+static void free_stream(cli_stream *s)
+{
+    close_file(&s->wake);
+    close_file(&s->files);
+    pthread_cond_destroy(&s->news);
+    pthread_mutex_destroy(&s->mutex);
+    free(s->notices);
+    free(s->answer);
+    free(s);
+}
+
+int cli_stream_open(cli_crew *crew, const char *const *argv, cli_stream **stream)
+{
+    pthread_condattr_t monotonic;
+    cli_stream *s = calloc(1, sizeof *s);
+    *stream = NULL;
+    if (s == NULL)
+        return cli_end(crew->cli, TKL_ENOMEM);
+    s->crew = crew;
+    s->argv = argv;
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->news, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    s->files = epoll_create1(EPOLL_CLOEXEC);
+    int reason = s->wake > 0 && s->files > 0 && watch(s, s->wake, EPOLLIN) ? 0 : errno;
+    if (reason == 0)
+        reason = pthread_create(&s->keeper, NULL, keep, s);
+    if (reason == 0) {
+        *stream = s;
+        return CLI_OK;
+    }
+    free_stream(s);
+    return cli_fail(crew->cli, CLI_FAILURE, "cannot start a thread: %s", strerror(reason));
+}
+
+void cli_stream_close(cli_stream *s)
+{
+    if (s == NULL)
+        return;
+    pthread_mutex_lock(&s->mutex);
+    s->over = true;
+    wake_keeper(s);
+    pthread_mutex_unlock(&s->mutex);
+    pthread_join(s->keeper, NULL);
+    free_stream(s);
+}
