@@ -273,6 +273,126 @@ static void a_free_lock_is_had_while_its_slot_moves(void **state)
     tkl_lock_close(lock);
 }
 
+/* Callers that get no place in the line are answered in time, and see who holds it. */
+static void a_held_lock_is_busy_while_its_slot_moves(void **state)
+{
+    clustered *f = *state;
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    tkl_lock *holder = held_door(f, &HOUR), *other = open_lock(f->client, "door", NULL);
+    tkl_lock *reader = open_lock(f->client, "door", &(tkl_lock_options){.shared = true});
+    cluster_move_begin(from, to, door_slot());
+    for (int moved = 0; moved < 2; moved++) {
+        assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
+        assert_code(tkl_lock_acquire(other, 300), TKL_BUSY);
+        assert_code(tkl_lock_acquire(reader, 0), TKL_BUSY);
+        assert_code(tkl_lock_acquire(reader, 300), TKL_BUSY);
+        tkl_holders *holders;
+        assert_ok(tkl_lock_show(other, &holders));
+        assert_int_equal(holders->held, 1);
+        assert_int_equal(holders->items[0].pid, getpid());
+        tkl_holders_free(holders);
+        if (!moved)
+            cluster_move_keys(from, to, door_slot(), INT_MAX);
+    }
+    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
+    pending_start(&w); /* without a place in the line */
+    test_sleep_ms(200);
+    assert_handed_over(holder, &w);
+    assert_ok(tkl_lock_acquire(other, 0));
+    assert_ok(tkl_lock_break(reader));
+    assert_code(tkl_lock_release(other), TKL_NOTOWNER);
+    cluster_move_end(f->cluster, to, door_slot());
+    tkl_lock_close(other);
+    tkl_lock_close(reader);
+}
+
+/* Waiters that stood in line before keep their places. */
+static void a_lock_is_handed_over_while_its_slot_moves(void **state)
+{
+    clustered *f = *state;
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    tkl_lock *holder = held_door(f, &HOUR);
+    pending w[3];
+    for (int i = 0; i < 3; i++) {
+        w[i] = (pending){.lock = open_lock(f->client, "door", &HOUR)};
+        start_waiting(&w[i], holder);
+    }
+    cluster_move_begin(from, to, door_slot());
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(pending_join(&w[0]));
+    assert_int_equal(lock_waiters(holder), 2);
+    cluster_move_keys(from, to, door_slot(), INT_MAX);
+    assert_ok(tkl_lock_release(w[0].lock)); /* the waiters listen elsewhere, and are called */
+    eventually(tkl_lock_state(w[1].lock) == TKL_HOLD_HELD ||
+                   tkl_lock_state(w[2].lock) == TKL_HOLD_HELD,
+               LONG_MS);
+    pending *first = tkl_lock_state(w[1].lock) == TKL_HOLD_HELD ? &w[1] : &w[2];
+    pending *second = first == &w[1] ? &w[2] : &w[1];
+    assert_ok(pending_join(first));
+    assert_handed_over(first->lock, second);
+    cluster_move_end(f->cluster, to, door_slot());
+    tkl_lock_close(w[0].lock);
+    tkl_lock_close(holder);
+}
+
+/* A reader's first lease needs a key that does not exist: it comes when the slot has moved. */
+static void a_reader_waits_until_the_slot_has_moved(void **state)
+{
+    clustered *f = *state;
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    tkl_lock *holder = held_door(f, &HOUR);
+    pending w = {.lock = open_lock(f->client, "door",
+                                   &(tkl_lock_options){.lease_ms = 3600000, .shared = true})};
+    start_waiting(&w, holder);
+    cluster_move_begin(from, to, door_slot());
+    assert_ok(tkl_lock_release(holder));
+    test_sleep_ms(300);
+    cluster_move_keys(from, to, door_slot(), INT_MAX);
+    cluster_move_end(f->cluster, to, door_slot());
+    assert_ok(pending_join(&w));
+    assert_ok(tkl_lock_release(w.lock));
+    tkl_lock_close(w.lock);
+    tkl_lock_close(holder);
+}
+
+static void permits_last_while_their_slot_moves(void **state)
+{
+    clustered *f = *state;
+    enum { LIMIT = 2 };
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    const tkl_semaphore_options renewed = {.lease_ms = 3000, .auto_renew = true};
+    tkl_semaphore *permits[LIMIT];
+    tkl_semaphore *other = open_sem(f->client, "door", LIMIT, NULL);
+    for (int i = 0; i < LIMIT; i++) {
+        permits[i] = open_sem(f->client, "door", LIMIT, &renewed);
+        assert_ok(tkl_semaphore_acquire(permits[i], PATIENCE_MS));
+    }
+    cluster_move_begin(from, to, door_slot());
+    for (int moved = 0; moved < 2; moved++) {
+        test_sleep_ms(2000); /* they are renewed */
+        assert_code(tkl_semaphore_acquire(other, 0), TKL_BUSY);
+        assert_code(tkl_semaphore_acquire(other, 300), TKL_BUSY);
+        assert_int_equal(sem_holders(other), LIMIT);
+        for (int i = 0; i < LIMIT; i++)
+            assert_int_equal(tkl_semaphore_state(permits[i]), TKL_HOLD_HELD);
+        assert_ok(tkl_semaphore_release(permits[0]));
+        assert_ok(tkl_semaphore_acquire(permits[0], 0));
+        assert_ok(tkl_semaphore_renew(permits[1], 0));
+        if (!moved)
+            cluster_move_keys(from, to, door_slot(), INT_MAX);
+    }
+    cluster_move_end(f->cluster, to, door_slot());
+    for (int i = 0; i < LIMIT; i++) {
+        assert_ok(tkl_semaphore_release(permits[i]));
+        tkl_semaphore_close(permits[i]);
+    }
+    tkl_semaphore_close(other);
+}
+
 static void a_slot_moves_while_released(void **state)
 {
     clustered *f = *state;
@@ -405,6 +525,10 @@ int main(int argc, char **argv)
         TEST(a_slot_moves_while_waited_for),
         TEST(a_lock_works_while_its_slot_moves),
         TEST(a_free_lock_is_had_while_its_slot_moves),
+        TEST(a_held_lock_is_busy_while_its_slot_moves),
+        TEST(a_lock_is_handed_over_while_its_slot_moves),
+        TEST(a_reader_waits_until_the_slot_has_moved),
+        TEST(permits_last_while_their_slot_moves),
         TEST(a_slot_moves_while_released),
         TEST(a_release_that_nobody_waits_for_counts_while_its_slot_moves),
         TEST(a_planned_failover_keeps_holder_and_waiter),

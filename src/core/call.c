@@ -311,6 +311,8 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
                         tkl__borrow_deadline(client, deadline), deadline, reply);
         if (rc != TKL_OK && redirected)
             tkl__failure_note(&behind, rc);
+        if (request->imported)
+            *request->imported = asked != NULL;
         redirected = is_redirection(*reply);
         doubted |= tkl_is_unknown(rc);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, request->retry_safe);

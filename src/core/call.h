@@ -19,6 +19,8 @@ typedef struct tkl__request {
     bool doubted;     /* an earlier attempt of the caller may have been executed */
     bool no_tryagain; /* return TRYAGAIN to the caller, who has another way */
     bool crowded;     /* other calls need the processors: do not spin for the reply */
+    bool *imported; /* NULL, or gets whether a node answered that is about to get the slot from its
+                       owner, which still has the subscribers; not for tkl__exec_many() */
     const struct tkl__script *script; /* the function it calls, loaded where it is missing; NULL:
                                          none */
 } tkl__request;

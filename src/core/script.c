@@ -53,6 +53,7 @@ static tkl__request request_of(const tkl_client *client, const tkl__invocation *
                           .doubted = call->doubted,
                           .no_tryagain = call->no_tryagain,
                           .crowded = call->crowded,
+                          .imported = call->imported,
                           .script = call->script};
 }
 
@@ -72,17 +73,27 @@ static int run_once(tkl_client *client, tkl__invocation *call, int64_t deadline,
     return tkl__check(reply);
 }
 
-/* Alternates between all keys and the first key alone, while the cluster moves the slot. */
-static int run_first_alone(tkl_client *client, tkl__invocation *call, int64_t deadline,
-                           tkl_reply **reply)
+/* While the cluster moves the slot, tries all keys, then each choice of them: bit i of `spared`
+ * puts the first key in the place of key i + 1. */
+static int run_sparing(tkl_client *client, tkl__invocation *call, int64_t deadline,
+                       tkl_reply **reply)
 {
-    size_t all = call->nkeys;
+    const tkl_bytes *all = call->keys;
+    tkl_bytes keys[TKL__SPARING_KEYS];
+    unsigned choices = 1u << (call->nkeys - 1);
+    call->keys = keys;
     call->no_tryagain = true;
-    for (int attempt = 0;; attempt++) {
-        call->nkeys = attempt % 2 == 0 ? all : 1;
-        int rc = run_once(client, call, deadline, reply);
-        bool moving = rc == TKL_EUNREADY && strncmp(tkl_errmsg(), "TRYAGAIN", 8) == 0;
-        if (!moving || (attempt % 2 == 1 && !tkl__pause(attempt, false, deadline)))
+    for (int round = 0;; round++) {
+        int rc = TKL_OK;
+        for (unsigned spared = 0; spared < choices; spared++) {
+            for (size_t i = 0; i < call->nkeys; i++)
+                keys[i] = i > 0 && (spared >> (i - 1) & 1) ? all[0] : all[i];
+            rc = run_once(client, call, deadline, reply);
+            bool moving = rc == TKL_EUNREADY && strncmp(tkl_errmsg(), "TRYAGAIN", 8) == 0;
+            if (!moving)
+                return rc;
+        }
+        if (!tkl__pause(round, false, deadline))
             return rc;
     }
 }
@@ -94,8 +105,10 @@ int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, 
     if (rc != TKL_OK)
         return rc;
     tkl__invocation one = *call;
-    rc = one.first_alone ? run_first_alone(client, &one, deadline, reply)
-                         : run_once(client, &one, deadline, reply);
+    if (one.sparing && (one.nkeys == 0 || one.nkeys > TKL__SPARING_KEYS))
+        return tkl__fail(TKL_EBUG, "script %s spares too many keys", one.script->name);
+    rc = one.sparing ? run_sparing(client, &one, deadline, reply)
+                     : run_once(client, &one, deadline, reply);
     return one.doubted ? tkl__in_doubt(rc) : rc;
 }
 

@@ -10,6 +10,8 @@
 #include "core/keys.h"
 #include "core/library.h"
 
+#define TKL__SPARING_KEYS 3
+
 /* A script with its keys and arguments. All keys must be in one slot. */
 typedef struct tkl__invocation {
     const tkl__script *script;
@@ -21,9 +23,10 @@ typedef struct tkl__invocation {
     bool doubted;     /* ditto */
     bool no_tryagain; /* ditto */
     bool crowded;     /* ditto */
-    bool first_alone; /* while a cluster moves the slot, it refuses scripts with several keys
-                         unless all of them exist: then the script may run with its first key
-                         alone. Not for tkl__run_many() */
+    bool *imported;   /* ditto; not for tkl__run_nowait() */
+    bool sparing;     /* while a cluster moves the slot, it refuses scripts with several keys unless
+                     all of them exist: then the script may run with its first key in the place of
+                     others. At most TKL__SPARING_KEYS keys. Not for tkl__run_many() */
 } tkl__invocation;
 
 /* Runs FCALL, or FCALL_RO for a script that only reads. An error reply comes back as its code;

@@ -1,7 +1,8 @@
 -- hold/acquire: take the name for a lease; when that is not possible, stand in line if asked to.
 -- KEYS[1] state     hash, see hold.c
--- KEYS[2...] sharers  zset: tokens by the end of their lease; and the line, a list of waiters. Not
---   given while a cluster moves the slot: then nobody stands in line or shares
+-- KEYS[2] sharers   zset: tokens by the end of their lease
+-- KEYS[3] line      list of waiters. While a cluster moves the slot, a call names the state in the
+--   place of keys that do not exist: then nobody shares, or gets a place in the line
 -- ARGV[1] everyone  channel of all waiters of the name
 -- ARGV[2] token     of this acquisition
 -- ARGV[3] mode      x: exclusive, s: shared
@@ -12,7 +13,8 @@
 -- ARGV[8] channel   where the waiter listens; '' to try only
 -- ARGV[9] again     'again': this token may have a place in the line already
 -- returns {TKL_OK, fence, lease, now, 0} when it holds; else {TKL_BUSY, 0, microseconds until a
---   lease ends, now, 1 when this waiter is the looker}
+--   lease ends, now, TKL__HOLD_LOOKER when this waiter is the looker, TKL__HOLD_PLACELESS when it
+--   could not get a place in the line}
 -- include: line
 
 -- How often a reader behind a waiting writer checks whether that writer is alive, in microseconds.
@@ -34,11 +36,19 @@ local function stand(state, me, till)
   return looks
 end
 
+-- The answer when the call lacks a key: STATE may show that others are first.
+local function answer_by_state(state)
+  local writer = hold.is_live(state, state.writer) and state.writer
+  if not (writer or state.waiting) or hold.is_noted(state, token) then
+    return hold.moving()
+  end
+  return {TKL_BUSY, 0, (writer and writer.till or state.now) - state.now, state.now,
+          channel ~= '' and TKL__HOLD_PLACELESS or 0}
+end
+
 local state = hold.read()
-if not LINE and (state.sharing or state.waiting or mode == SHARED) then
-  local busy = channel == '' and (state.waiting or hold.is_live(state, state.writer))
-  local till = state.writer and state.writer.till or state.now
-  return busy and {TKL_BUSY, 0, till - state.now, state.now, 0} or hold.moving()
+if hold.lacks_keys(state) or mode == SHARED and not hold.given(SHARERS) then
+  return answer_by_state(state)
 end
 if limit ~= '' and decimal.read(limit) ~= state.limit then
   state.limit = decimal.read(limit)
@@ -59,16 +69,17 @@ if mine then
   return {TKL_OK, mine.fence, tonumber(lease), state.now, 0}
 end
 
-local till, looks = hold.first_end(state), false
+local till, role = hold.first_end(state), 0
 if mode == SHARED and not state.limit and not state.writer then
   till = math.min(till, state.now + WRITER_CHECK)
 end
-if channel ~= '' and not LINE then
-  return hold.moving()
+if channel ~= '' and not hold.given(LINE) then
+  role = TKL__HOLD_PLACELESS
 elseif channel ~= '' and not state.failure then
   local text = line.place(token, mode, lease, client, who, channel)
-  looks = stand(state, {text = text, token = token, client = client, who = who}, till)
+  local looks = stand(state, {text = text, token = token, client = client, who = who}, till)
+  role = looks and TKL__HOLD_LOOKER or 0
 end
 hold.settle(state)
 line.recall(state, everyone)
-return state.failure or {TKL_BUSY, 0, till - state.now, state.now, looks and 1 or 0}
+return state.failure or {TKL_BUSY, 0, till - state.now, state.now, role}

@@ -9,12 +9,13 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/plain.h"
 #include "core/waiting.h"
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* All scripts take the same keys. Scripts that get a token are safe to repeat. The common cases of
- * a lock need only the state key. */
+/* All scripts take the same keys. Scripts that get a token are safe to repeat. The common cases
+ * need only the keys that exist. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs)
 {
@@ -24,7 +25,7 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                              .args = args,
                              .nargs = nargs,
                              .retry_safe = true,
-                             .first_alone = script->open_keys};
+                             .sparing = true};
 }
 
 int tkl__hold_check_ours(const tkl__hold *h)
@@ -39,6 +40,29 @@ int64_t tkl__hold_deadline(const tkl__hold *h)
     return tkl__deadline(h->client, h->rules.timeout_ms);
 }
 
+/* Runs a script that may hand over, or free what waiters wait for. On a node that is about to get
+ * the slot the script finds no waiters: they still listen at the slot's owner. A message there
+ * calls them, and they ask. */
+static int run_and_call(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
+{
+    bool imported = false;
+    call.imported = &imported;
+    int rc = tkl__run(h->client, &call, deadline, reply);
+    if (rc != TKL_OK || !imported)
+        return rc;
+    tkl__args words;
+    tkl_reply *heard = NULL;
+    tkl__args_init(&words);
+    tkl__args_str(&words, "SPUBLISH");
+    tkl__args_bytes(&words, h->everyone);
+    tkl__args_str(&words, " recall");
+    if (tkl__plain(h->client, &words, deadline, true, &heard) != TKL_OK)
+        tkl__begin(); /* the waiters look by themselves, only later */
+    tkl_reply_free(heard);
+    tkl__args_free(&words);
+    return TKL_OK;
+}
+
 int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
                   tkl_reply **reply)
 {
@@ -48,7 +72,8 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
         return rc;
     tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
     call.retry_safe = script != &tkl__lua_hold_break;
-    return tkl__run(h->client, &call, tkl__hold_deadline(h), reply);
+    return script->no_writes ? tkl__run(h->client, &call, tkl__hold_deadline(h), reply)
+                             : run_and_call(h, tkl__hold_deadline(h), call, reply);
 }
 
 /* Limits a duration from the server to the range 0 to TKL__HOLD_US_MAX. */
@@ -71,9 +96,11 @@ int tkl__hold_read_grant(const tkl_reply *reply, int64_t started, tkl__hold_gran
 static tkl__hold_busy read_busy(const tkl_reply *reply, int64_t started)
 {
     int64_t now = tkl_reply_int(tkl_reply_at(reply, 3));
+    int64_t role = tkl_reply_int(tkl_reply_at(reply, 4));
     return (tkl__hold_busy){.left_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
                             .server_now = now < 0 ? 0 : now,
-                            .looker = tkl_reply_int(tkl_reply_at(reply, 4)) != 0,
+                            .looker = role == TKL__HOLD_LOOKER,
+                            .placeless = role == TKL__HOLD_PLACELESS,
                             .started = started};
 }
 
@@ -100,12 +127,15 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
         tkl__hold_invoke(h, &tkl__lua_hold_acquire, args, sizeof args / sizeof *args);
     call.retry_safe = h->in_line || !wait;
     call.crowded = wait;
+    bool was_in_line = h->in_line;
     h->in_line |= wait;
     int64_t started = tkl__lease_now();
     int rc = tkl__run(h->client, &call, deadline, &reply);
     if (rc == TKL_OK) {
         rc = tkl__hold_read_grant(reply, started, g);
         *b = read_busy(reply, started);
+        if (rc == TKL_BUSY && b->placeless)
+            h->in_line = was_in_line;
     }
     tkl_reply_free(reply);
     return rc;
@@ -136,7 +166,7 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
     int64_t started = tkl__lease_now();
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6);
     int64_t deadline = tkl__wait_overtime(tkl__hold_deadline(h), 0); /* the wait is over */
-    int rc = tkl__run(h->client, &call, deadline, &reply);
+    int rc = run_and_call(h, deadline, call, &reply);
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, started, g);
     tkl_reply_free(reply);
@@ -151,7 +181,7 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     call.crowded = h->in_line; /* other clients may be waiting */
     int64_t deadline = tkl__hold_deadline(h);
     tkl_reply *reply = NULL;
-    int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
+    int rc = wait_for_reply ? run_and_call(h, deadline, call, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
     tkl__hold_grant g;
     if (rc == TKL_OK && wait_for_reply)

@@ -11,8 +11,11 @@
 local most, everyone = unpack(ARGV)
 
 local state = hold.read()
+if hold.lacks_keys(state) then
+  return hold.moving()
+end
 hold.remove_ended(state)
-local held = redis.call('ZRANGE', SHARERS, '0', most - 1)
+local held = hold.given(SHARERS) and redis.call('ZRANGE', SHARERS, '0', most - 1) or {}
 if state.writer then
   held[#held + 1] = state.writer.token
 end

@@ -62,10 +62,16 @@ end
 
 -- ---- The state ----------------------------------------------------------------------------------
 
+-- Whether the call names a key. While a cluster moves the slot, a call names STATE in the place of
+-- keys that do not exist; a renewal by the keeper names no more keys than it needs.
+function hold.given(key)
+  return key and key ~= STATE
+end
+
 -- The number of members of a key. `noted`: STATE says that there are some. `knows`: STATE exists; a
--- server that lost STATE may still have the key. When a script gets only STATE, the note counts.
+-- server that lost STATE may still have the key. When the call does not name it, the note counts.
 function hold.count(command, key, noted, knows)
-  if key and (noted or not knows) then
+  if hold.given(key) and (noted or not knows) then
     return redis.call(command, key)
   end
   return noted and 1 or 0
@@ -97,7 +103,18 @@ function hold.read()
   return state
 end
 
--- The answer while a cluster moves the slot and the script needs more than STATE.
+-- Whether the name has sharers, or waiters, in a key that the call does not name.
+function hold.lacks_keys(state)
+  return state.sharing and not hold.given(SHARERS) or state.waiting and not hold.given(LINE)
+end
+
+-- Whether a token holds, by what STATE alone says.
+function hold.is_noted(state, token)
+  return state.writer and state.writer.token == token or
+         redis.call('HEXISTS', STATE, token) == 1
+end
+
+-- The answer while a cluster moves the slot and the script needs a key that the call does not name.
 function hold.moving()
   return redis.error_reply('TRYAGAIN the slot of this name is moving')
 end
@@ -169,13 +186,13 @@ function hold.confirm(holder, till)
   holder.till, holder.standing = till, CONFIRMED
 end
 
--- The holder with that token, and its mode; nil when the token holds nothing. When a script gets
--- only STATE, it finds only a writer.
+-- The holder with that token, and its mode; nil when the token holds nothing. When the call does
+-- not name SHARERS, only a writer is found.
 function hold.find(state, token)
   if state.writer and state.writer.token == token then
     return state.writer, EXCLUSIVE
   end
-  local till = SHARERS and state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
+  local till = hold.given(SHARERS) and state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
   local sharer = till and hold.read_sharer(redis.call('HGET', STATE, token), token, till)
   if sharer then
     return sharer, SHARED
@@ -191,7 +208,7 @@ function hold.remove(state, token)
     return true
   end
   redis.call('HDEL', STATE, token)
-  local held = redis.call('ZREM', SHARERS, token) == 1
+  local held = hold.given(SHARERS) and redis.call('ZREM', SHARERS, token) == 1
   state.sharers = state.sharers - (held and 1 or 0)
   return held
 end

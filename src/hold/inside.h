@@ -25,6 +25,10 @@
 
 #define NKEYS 3
 
+/* What the answer to an acquire says about a waiter; 0: it stands in line. */
+#define TKL__HOLD_LOOKER    1
+#define TKL__HOLD_PLACELESS 2
+
 /* The phases of a handle. keep.c makes all changes, with the mutex:
  *
  *   NOTHING    an acquire or adopt that is granted: HELD; without an answer: UNSURE
@@ -111,7 +115,8 @@ typedef struct tkl__hold_busy {
     int64_t left_us;    /* until the earliest lease ends */
     int64_t server_now; /* the server's time; `started` is a local time not after it */
     int64_t started;
-    bool looker; /* this waiter has promised to look then */
+    bool looker;    /* this waiter has promised to look then */
+    bool placeless; /* it got no place in the line: the cluster moves the slot */
 } tkl__hold_busy;
 
 static inline int64_t tkl__hold_us(int64_t ms)

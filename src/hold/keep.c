@@ -217,8 +217,8 @@ static void unlock_and_tell(tkl__hold *h)
         h->rules.on_lost(h->rules.owner);
 }
 
-/* With the mutex. Renewing a writer needs only the state key, also while a cluster moves the
- * slot. */
+/* With the mutex. Names the keys that the renewal needs and no others, for a cluster that moves the
+ * slot: the state of a writer, and the sharers of a sharer. */
 static void prepare_renewal(tkl__hold *h, tkl__invocation *call)
 {
     snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
@@ -226,8 +226,7 @@ static void prepare_renewal(tkl__hold *h, tkl__invocation *call)
     h->renewal.args[2] = tkl_str(h->renewal.lease);
     h->renewal.args[3] = tkl_str("grow");
     *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
-    if (!h->may_share)
-        call->nkeys = 1;
+    call->nkeys = h->may_share ? 2 : 1;
 }
 
 /* With the mutex. */

@@ -15,6 +15,9 @@
 local token, mode, lease, who, client, channel = unpack(ARGV)
 
 local state = hold.read()
+if hold.lacks_keys(state) then
+  return hold.moving()
+end
 line.leave(state, token, line.place(token, mode, lease, client, who, channel))
 hold.remove_ended(state)
 line.hand_over(state)

@@ -74,7 +74,8 @@ static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looke
     tkl__look_at(w, tkl__now() + delay);
 }
 
-/* Asks for the lock, with a place in the line. */
+/* Asks for the lock, with a place in the line. A waiter without a place hears nothing and asks again
+ * soon. */
 static int ask(stander *s, tkl__wait *wait, tkl__waiter *own)
 {
     s->in_line = true;
@@ -82,6 +83,10 @@ static int ask(stander *s, tkl__wait *wait, tkl__waiter *own)
     s->doubted |= tkl_is_unknown(rc);
     if (rc != TKL_BUSY)
         return rc;
+    if (s->busy.placeless) {
+        wait->again = tkl__now() + tkl__backoff(6, REPEAT_US);
+        return TKL__NOT_YET;
+    }
     plan_look(s->hold, own, s->busy.left_us, s->busy.looker);
     return TKL__NOT_YET;
 }
@@ -152,7 +157,8 @@ static int look(void *arg, tkl__wait *wait, const tkl__news *news)
 /* Gives up the place in the line when the wait ends without the lock. `why` is the reason. */
 static int give_up_place(const stander *s, int why)
 {
-    int left = tkl__hold_ask_leave(s->hold, s->grant);
+    bool may_stand = s->hold->in_line || s->doubted || why == TKL_EINTR;
+    int left = may_stand ? tkl__hold_ask_leave(s->hold, s->grant) : TKL_BUSY;
     if (left == TKL_OK)
         return TKL_OK; /* granted just before */
     if (left == TKL_BUSY)

@@ -85,7 +85,9 @@ end
 
 -- Removes a waiter from the line.
 function line.leave(state, token, text)
-  state.waiters = state.waiters - redis.call('LREM', LINE, '1', text)
+  if hold.given(LINE) then
+    state.waiters = state.waiters - redis.call('LREM', LINE, '1', text)
+  end
   line.remove_looker(state, token)
 end
 
@@ -204,6 +206,9 @@ function line.hand_over(state)
       line.pop_first(state)
     elseif here == false then
       line.dismiss(state, waiter)
+    elseif waiter.mode == SHARED and not hold.given(SHARERS) then
+      line.appoint(state, state.now) -- the looker asks until the cluster has moved the slot
+      return
     elseif here == nil or not hold.fits(state, waiter.mode) or not line.hand_to(state, waiter) then
       return -- a waiting writer keeps later readers out
     end

@@ -1,6 +1,7 @@
 -- hold/release: give it back, and hand it to the next waiter.
 -- KEYS[1] state     see hold/acquire
--- KEYS[2...] sharers, line  not given while a cluster moves the slot, see hold/acquire
+-- KEYS[2] sharers
+-- KEYS[3] line
 -- ARGV[1] everyone  channel of all waiters of the name
 -- ARGV[2] token
 -- flags: allow-oom
@@ -10,10 +11,8 @@
 local everyone, token = unpack(ARGV)
 
 local state = hold.read()
-if not LINE and not hold.find(state, token) then
-  return redis.call('HEXISTS', STATE, token) == 1 and hold.moving() or {TKL_NOTOWNER}
-elseif not LINE and state.waiting then
-  return hold.moving()
+if hold.lacks_keys(state) then
+  return hold.is_noted(state, token) and hold.moving() or {TKL_NOTOWNER}
 elseif not hold.remove(state, token) then
   line.recall(state, everyone)
   return {TKL_NOTOWNER}

@@ -1,7 +1,7 @@
 -- hold/renew: make the lease last from now; a writer may become a reader.
 -- KEYS[1] state      see hold/acquire
--- KEYS[2...] sharers, line  not given for a writer that the keeper renews, nor while a cluster
---   moves the slot
+-- KEYS[2...] sharers, line  the keeper, whose leases do not become shorter, names the sharers for a
+--   sharer only, and no line
 -- ARGV[1] everyone   channel of all waiters of the name
 -- ARGV[2] token
 -- ARGV[3] lease      microseconds
@@ -14,23 +14,25 @@
 local everyone, token, lease, change = unpack(ARGV)
 
 local state = hold.read()
-if not LINE and change == 'downgrade' then
+local mine, mode = hold.find(state, token)
+local downgrades = change == 'downgrade'
+if downgrades and (hold.lacks_keys(state) or not hold.given(SHARERS)) or
+   not mine and not hold.given(SHARERS) and hold.is_noted(state, token) then
   return hold.moving()
 end
-local mine, mode = hold.find(state, token)
 if not mine or not hold.is_live(state, mine) then
   line.recall(state, everyone)
   return {TKL_NOTOWNER}
 end
 local before, wanted = mine.till, state.now + lease
-local grows = change == 'grow' or not LINE -- a shorter lease would need a message to the waiters
+local grows = change == 'grow' or not hold.given(LINE) -- a shorter lease would need a message to the waiters
 hold.confirm(mine, grows and math.max(before, wanted) or wanted)
-if change == 'downgrade' and mode == EXCLUSIVE then
+if downgrades and mode == EXCLUSIVE then
   hold.remove(state, token)
   mode = SHARED
 end
 hold.write(state, mine, mode)
-if change == 'downgrade' then
+if downgrades then
   line.hand_over(state)
 end
 if mine.till < before then

@@ -11,6 +11,9 @@
 local most = ARGV[1]
 
 local state = hold.read()
+if hold.lacks_keys(state) then
+  return hold.moving()
+end
 local now = decimal.whole(state.now)
 
 -- "fence since who"
@@ -38,7 +41,8 @@ end
 -- "mode who" of each waiter.
 local function waiters()
   local found = {}
-  for _, text in ipairs(redis.call('LRANGE', LINE, '0', most - 1)) do
+  local first = hold.given(LINE) and redis.call('LRANGE', LINE, '0', most - 1) or {}
+  for _, text in ipairs(first) do
     local waiter = line.read_place(text)
     if waiter then
       found[#found + 1] = waiter.mode .. ' ' .. waiter.who
@@ -50,6 +54,8 @@ end
 local writer, shares, count, holders = state.writer, 0, 1, nil
 if writer and writer.till > state.now then
   holders = {shown(writer), decimal.whole(writer.till)}
+elseif not hold.given(SHARERS) then
+  count, holders = 0, {}
 else
   count, holders = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf'), show_sharers()
   shares = count > 0 and 1 or 0
