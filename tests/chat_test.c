@@ -295,7 +295,10 @@ static void a_thousand_members_cost_a_sender_nothing(void **state)
     }
     assert_code(tkl_chat_create(chat, members, 1001, NULL), TKL_EINVAL);
     assert_code(tkl_chat_create(chat, members, 0, NULL), TKL_EINVAL);
+    int64_t before = server_calls(f->server, "hget") + server_calls(f->server, "hmget");
     assert_ok(tkl_chat_create(chat, members, 1000, NULL));
+    assert_in_range(server_calls(f->server, "hget") + server_calls(f->server, "hmget") - before, 1,
+                    10); /* all members are looked up together */
     server_do(f->server, "CONFIG RESETSTAT");
     chat_say(chat, "m5", "x");
     assert_true(server_commands(f->server) < 25); /* with those inside the script */

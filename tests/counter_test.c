@@ -433,6 +433,32 @@ static void old_slices_give_way_to_new_ones(void **state)
     timed_end(t);
 }
 
+/* 500 places in a step. */
+static void the_largest_counter_is_cleaned_in_short_steps(void **state)
+{
+    fixture *f = *state;
+    int64_t removed;
+    const int64_t seconds[] = {1000};
+    tkl_counter *c;
+    assert_ok(tkl_counter_open(f->client, tkl_str("x"),
+                               &(tkl_counter_options){.every_ms = seconds,
+                                                      .every_count = 1,
+                                                      .samples = TKL_COUNTER_SAMPLES_MAX},
+                               &c));
+    assert_ok(tkl_counter_add(c, 1));
+    server_do(f->server, "EVAL %s 0",
+              "for i = 0, 1999 do"
+              "  redis.call('HSET', 'tackle:counter:{x}', '1000:' .. i, i .. ' 5')"
+              "end");
+    assert_ok(tkl_counter_clean(f->client, &removed)); /* also loads the library */
+    assert_int_equal(removed, TKL_COUNTER_SAMPLES_MAX);
+    int64_t before = server_functions(f->server);
+    assert_ok(tkl_counter_clean(f->client, &removed));
+    assert_int_equal(removed, 0);
+    assert_int_equal(server_functions(f->server) - before, 4 + 1); /* and no second precision */
+    tkl_counter_close(c);
+}
+
 static void the_range_asked_for_is_what_comes(void **state)
 {
     (void)state;
@@ -675,6 +701,7 @@ int main(void)
         TEST(what_makes_no_sense_is_refused),
         TEST(what_is_not_a_counter_is_left_alone),
         TEST(a_dropped_counter_begins_anew),
+        TEST(the_largest_counter_is_cleaned_in_short_steps),
         TEST(a_full_server_counts_nothing),
         TEST(the_permissions_of_the_page_suffice),
         TEST(a_buffer_sums_up_and_loses_nothing),

@@ -157,12 +157,12 @@ static void long_messages_are_read_in_short_steps(void **state)
     tkl_log_close(log);
 }
 
-/* 512 KB a step. */
+/* 64 KB a step. */
 static void long_messages_are_written_in_short_steps(void **state)
 {
     fixture *f = *state;
-    enum { COUNT = 100 };
-    static char text[TKL_LOG_MESSAGE_MAX];
+    enum { COUNT = 100, A_STEP = 8 };
+    static char text[TKL_LOG_MESSAGE_MAX / A_STEP];
     static tkl_log_message messages[COUNT];
     tkl_log *log = open_log(f->client, "x");
     tkl_log_entries *entries;

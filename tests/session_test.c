@@ -474,6 +474,45 @@ static void beyond_the_limit_the_oldest_go_with_their_items(void **state)
     tkl_session_close(store);
 }
 
+/* Long names: a page takes several steps, each of 256 KB or a little more. */
+static void pages_of_long_names_are_read_in_short_steps(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 1000, STEPS = 4 };
+    static char names[COUNT][1024];
+    static tkl_bytes items[COUNT];
+    tkl_sessions *store = open_store(f->client, "shop", &(tkl_session_options){.items = COUNT});
+    tkl_session_items *found;
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    for (int i = 0; i < COUNT; i++) {
+        memset(names[i], 'x', sizeof names[i]);
+        memcpy(names[i], &i, sizeof i);
+        items[i] = (tkl_bytes){names[i], sizeof names[i]};
+        tkl_session_view view = {.token = token, .item = items[i]};
+        assert_ok(tkl_session_touch(store, &view, 1, NULL));
+    }
+    int64_t before = server_functions(f->server);
+    assert_ok(tkl_session_recent(store, token, 0, COUNT, &found));
+    assert_in_range(server_functions(f->server) - before, STEPS, STEPS + 1);
+    assert_int_equal(found->count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_memory_equal(found->items[i].item.data, names[COUNT - 1 - i], sizeof names[i]);
+        assert_true(found->items[i].viewed_ms > 0);
+    }
+    tkl_session_items_free(found);
+    assert_ok(tkl_session_view_items(store, items + 300, 1));
+    before = server_functions(f->server);
+    assert_ok(tkl_session_top(store, 0, COUNT, &found));
+    assert_in_range(server_functions(f->server) - before, STEPS, STEPS + 1);
+    assert_int_equal(found->count, COUNT);
+    assert_memory_equal(found->items[0].item.data, names[300], sizeof names[300]);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(found->items[i].views > 0);
+    tkl_session_items_free(found);
+    tkl_session_close(store);
+}
+
 static void a_user_with_10000_sessions_is_logged_out(void **state)
 {
     fixture *f = *state;
@@ -802,6 +841,7 @@ int main(void)
         TEST(a_token_that_ended_since_the_check_is_not_used),
         TEST(a_decimal_comma_changes_nothing),
         TEST(beyond_the_limit_the_oldest_go_with_their_items),
+        TEST(pages_of_long_names_are_read_in_short_steps),
         TEST(a_user_with_10000_sessions_is_logged_out),
         TEST(ended_sessions_do_not_hide_those_behind_them),
         TEST(dropping_a_store_leaves_nothing),

@@ -83,7 +83,7 @@ typedef struct tkl_log_message {
 } tkl_log_message;
 
 /* Writes messages: each becomes the most recent of its severity and counts in this hour's table. Up
- * to 100 messages of 512 KB together are one step: all or none. More take several steps, in their
+ * to 100 messages of 64 KB together are one step: all or none. More take several steps, in their
  * order, a hundred steps in one round trip. The library does not repeat it when the reply is lost:
  * if tkl_is_unknown() is true, the messages may have been written or not. */
 TKL_API int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
@@ -185,7 +185,7 @@ TKL_API void tkl_log_tail_close(tkl_log_tail *tail); /* NULL is fine */
 /* ---- A writer for hot paths ---------------------------------------------- */
 
 /* Collects messages in memory and sends them in order. The caller that writes the last message of a
- * `batch`, or of 512 KB, sends them; otherwise a background thread of the client sends them once
+ * `batch`, or of 64 KB, sends them; otherwise a background thread of the client sends them once
  * per interval. A process that dies loses its pending messages, at most `most`. */
 typedef struct tkl_log_writer tkl_log_writer;
 

@@ -109,7 +109,8 @@ TKL_API const char *tkl_registration_state_name(tkl_registration_state state); /
 
 /* ---- Finding ------------------------------------------------------------- */
 
-/* Lists all live instances, in one round trip. No instances: TKL_OK and a count of 0. */
+/* Lists all live instances, in a round trip for about 250. Instances that come or go meanwhile may
+ * be listed or not. No instances: TKL_OK and a count of 0. */
 TKL_API int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

@@ -400,31 +400,37 @@ int tkl_counter_drop(tkl_counter *counter)
     return rc;
 }
 
-/* Cleans one precision; *removed is -1 when there are no more precisions. */
-static int clean_precision(const tkl_counter *counter, int place, int64_t *removed)
+/* Cleans one precision in steps; *is_there becomes false when there is no such precision. */
+static int clean_precision(const tkl_counter *counter, int number, int64_t *sum, bool *is_there)
 {
-    tkl__args args;
-    tkl_reply *reply = NULL;
-    tkl__args_init(&args);
-    tkl__args_int(&args, place);
-    int rc = tkl__eval(counter->client, &tkl__lua_counter_clean, &counter->keys, &args,
+    int64_t place = 0, before;
+    int rc;
+    do {
+        tkl__args args;
+        tkl_reply *reply = NULL;
+        before = place;
+        tkl__args_init(&args);
+        tkl__args_int(&args, number);
+        tkl__args_int(&args, place);
+        rc = tkl__eval(counter->client, &tkl__lua_counter_clean, &counter->keys, &args,
                        tkl__deadline(counter->client, 0), true, &reply);
-    *removed = rc == TKL_OK ? tkl_reply_int(reply) : -1;
-    tkl__args_free(&args);
-    tkl_reply_free(reply);
+        *is_there = rc == TKL_OK && tkl_reply_count(reply) > 0;
+        int64_t removed = tkl_reply_int(tkl_reply_at(reply, 0));
+        *sum += removed > 0 ? removed : 0;
+        place = tkl_reply_int(tkl_reply_at(reply, 1));
+        tkl__args_free(&args);
+        tkl_reply_free(reply);
+    } while (*is_there && place > before && place < TKL_COUNTER_SAMPLES_MAX);
     return rc;
 }
 
 static int clean_counter(tkl_client *client, tkl_bytes name, int64_t *sum)
 {
     tkl_counter *counter;
-    int64_t removed = 0;
+    bool is_there = true;
     int rc = tkl_counter_open(client, name, NULL, &counter);
-    for (int place = 1; rc == TKL_OK && removed >= 0 && place <= TKL_COUNTER_PRECISIONS_MAX;
-         place++) {
-        rc = clean_precision(counter, place, &removed);
-        *sum += removed > 0 ? removed : 0;
-    }
+    for (int i = 1; rc == TKL_OK && is_there && i <= TKL_COUNTER_PRECISIONS_MAX; i++)
+        rc = clean_precision(counter, i, sum, &is_there);
     tkl_counter_close(counter);
     return rc == TKL_ETYPE || rc == TKL_EDAMAGED ? TKL_OK : rc; /* another program's key: not ours
                                                                    to clean */

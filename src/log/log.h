@@ -11,9 +11,10 @@
 #include "core/script.h"
 
 #define TKL__LOG_SEVERITIES 8
-/* Most messages of one script, and most bytes: a few milliseconds. */
+/* Most messages of one script, and most bytes: a few milliseconds, also when each message takes the
+ * place of another in a full table. */
 #define TKL__LOG_AT_ONCE       100
-#define TKL__LOG_BYTES_AT_ONCE 524288
+#define TKL__LOG_BYTES_AT_ONCE TKL_LOG_MESSAGE_MAX
 
 /* The keys of a severity, in this order, from TKL__LOG_PARTS x severity on. The key behind those of
  * all severities begins the keys of batches. */

@@ -17,7 +17,8 @@ local request = ARGV[1]
 if messages.read().exists then
   return redis.call('HGET', STATE, 'request') == request and TKL_OK or TKL_EXISTS
 end
-local fields, readers = {'last', 0, 'sent', 0, 'created', now, 'request', request}, {}
+local fields = {'last', 0, 'sent', 0, 'created', now, 'request', request}
+local members, listed, readers = {}, {}, {}
 for i = FIRST_LIMIT, LAST_LIMIT, 2 do
   local field, value = ARGV[i], ARGV[i + 1]
   if value ~= '0' then
@@ -26,12 +27,13 @@ for i = FIRST_LIMIT, LAST_LIMIT, 2 do
   end
 end
 for i = LAST_LIMIT + 1, #ARGV, 2 do
-  local member, listed = ARGV[i], ARGV[i + 1]
-  if joining.is_stale(member, listed) then
-    return TKL_CONFLICT
-  end
+  local member = ARGV[i]
+  members[#members + 1], listed[#listed + 1] = member, ARGV[i + 1]
   readers[#readers + 1] = 0
   readers[#readers + 1] = member
+end
+if joining.is_any_stale(members, listed) then
+  return TKL_CONFLICT
 end
 redis.call('HSET', STATE, unpack(fields))
 redis.call('ZADD', READERS, unpack(readers))

@@ -11,5 +11,22 @@ local JOIN_WITHIN = 600000 -- milliseconds: 10 minutes
 -- exact time identifies an entry, so REFUSED is compared for equality: the clock may have been set
 -- back, and a later entry may have an earlier time.
 function joining.is_stale(member, listed)
-  return now > listed + JOIN_WITHIN or redis.call('HGET', REFUSED, member) == listed
+  return joining.is_any_stale({member}, {listed})
+end
+
+-- Whether one of several entries may be removed; `listed` has their times in the same order.
+function joining.is_any_stale(members, listed)
+  local first = listed[1]
+  for _, time in ipairs(listed) do
+    first = math.min(first, time)
+  end
+  if now > first + JOIN_WITHIN then
+    return true
+  end
+  for i, refused in ipairs(redis.call('HMGET', REFUSED, unpack(members))) do
+    if refused == listed[i] then
+      return true
+    end
+  end
+  return false
 end

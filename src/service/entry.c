@@ -134,19 +134,19 @@ static int by_id(const void *a, const void *b)
     return order != 0 ? order : (one->id.len > two->id.len) - (one->id.len < two->id.len);
 }
 
-/* The reply of service/list: the time, ids and ends of leases in turn, pieces of infos. */
+/* The reply of one step of service/list: the time, ids and ends of leases in turn, infos. */
 typedef struct listing {
     int64_t time;
-    const tkl_reply *ends, *pieces;
+    const tkl_reply *ends, *infos;
     size_t count;
 } listing;
 
 static listing read_listing(const tkl_reply *reply)
 {
-    const tkl_reply *ends = tkl_reply_at(reply, 1);
-    return (listing){.time = tkl_reply_int(tkl_reply_at(reply, 0)),
+    const tkl_reply *ends = tkl_reply_at(reply, TKL__SERVICE_ENDS);
+    return (listing){.time = tkl_reply_int(tkl_reply_at(reply, TKL__SERVICE_TIME)),
                      .ends = ends,
-                     .pieces = tkl_reply_at(reply, 2),
+                     .infos = tkl_reply_at(reply, TKL__SERVICE_INFOS),
                      .count = tkl_reply_count(ends) / 2};
 }
 
@@ -158,7 +158,7 @@ static tkl_bytes id_at(const listing *l, size_t i)
 /* The info of an instance; nil: it is missing, and the instance is left out. */
 static const tkl_reply *info_at(const listing *l, size_t i)
 {
-    return tkl_reply_at(tkl_reply_at(l->pieces, i / TKL__SERVICE_PIECE), i % TKL__SERVICE_PIECE);
+    return tkl_reply_at(l->infos, i);
 }
 
 /* The remaining time of a lease. A lease longer than the longest one was given before the clock was
@@ -171,10 +171,15 @@ static int64_t left_at(const listing *l, size_t i)
                                               : TKL__SERVICE_LEASE_MAX_MS;
 }
 
-/* Sums up the sizes of all instances. TKL_EDAMAGED: an info is damaged. */
-static int measure(const listing *l, size_t *bytes, size_t *metas)
+/* The room that the instances of all steps need. */
+typedef struct room {
+    size_t instances, bytes, metas;
+} room;
+
+/* Adds the instances of a step. TKL_EDAMAGED: an info is damaged. */
+static int measure(const listing *l, room *needed)
 {
-    *bytes = *metas = 1; /* at least 1, for malloc() */
+    needed->instances += l->count;
     for (size_t i = 0; i < l->count; i++) {
         tkl_bytes info = tkl_reply_bytes(info_at(l, i));
         size_t texts = count_texts(info);
@@ -182,8 +187,8 @@ static int measure(const listing *l, size_t *bytes, size_t *metas)
             continue;
         if (texts < 2 || texts % 2 != 0)
             return tkl__fail(TKL_EDAMAGED, "an instance was not written by tackle");
-        *bytes += id_at(l, i).len + info.len;
-        *metas += texts / 2; /* one more than needed: room for a name that is tried for */
+        needed->bytes += id_at(l, i).len + info.len;
+        needed->metas += texts / 2; /* one more than needed: room for a name that is tried for */
     }
     return TKL_OK;
 }
@@ -197,29 +202,41 @@ static tkl_bytes copy_text(tkl_bytes from, char **at)
     return copy;
 }
 
-static void fill(tkl__service_snapshot *s, const listing *l)
+/* Adds the instances of a step; *meta and *at are advanced. */
+static void fill(tkl__service_snapshot *s, const listing *l, tkl_service_meta **meta, char **at)
 {
-    tkl_service_meta *meta = s->meta;
-    char *at = s->text;
     for (size_t i = 0; i < l->count; i++) {
         if (tkl_reply_is_nil(info_at(l, i)))
             continue;
         tkl_service_instance *instance = &s->items[s->count++];
-        tkl_bytes info = copy_text(tkl_reply_bytes(info_at(l, i)), &at);
-        unpack(info, instance, &meta);
-        instance->id = copy_text(id_at(l, i), &at);
+        tkl_bytes info = copy_text(tkl_reply_bytes(info_at(l, i)), at);
+        unpack(info, instance, meta);
+        instance->id = copy_text(id_at(l, i), at);
         instance->left_ms = left_at(l, i);
     }
-    qsort(s->items, s->count, sizeof *s->items, by_id);
 }
 
-int tkl__service_snapshot_make(const tkl_reply *reply, int64_t asked_at,
+/* Sorts the instances by id; those that came in two steps stay once. */
+static void sort_once(tkl__service_snapshot *s)
+{
+    size_t kept = 0;
+    qsort(s->items, s->count, sizeof *s->items, by_id);
+    for (size_t i = 0; i < s->count; i++)
+        if (kept == 0 || by_id(&s->items[kept - 1], &s->items[i]) != 0)
+            s->items[kept++] = s->items[i];
+    s->count = kept;
+}
+
+int tkl__service_snapshot_make(tkl_reply *const *steps, size_t count, int64_t asked_at,
                                tkl__service_snapshot **snapshot)
 {
-    listing l = read_listing(reply);
-    size_t bytes, metas;
+    room needed = {.bytes = 1, .metas = 1}; /* at least 1, for malloc() */
+    int rc = TKL_OK;
     *snapshot = NULL;
-    int rc = measure(&l, &bytes, &metas);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        listing l = read_listing(steps[i]);
+        rc = measure(&l, &needed);
+    }
     if (rc != TKL_OK)
         return rc;
     tkl__service_snapshot *s = calloc(1, sizeof *s);
@@ -227,14 +244,20 @@ int tkl__service_snapshot_make(const tkl_reply *reply, int64_t asked_at,
         return tkl__nomem();
     atomic_init(&s->readers, 1);
     s->asked_at = asked_at;
-    s->items = calloc(l.count + 1, sizeof *s->items);
-    s->meta = calloc(metas, sizeof *s->meta);
-    s->text = malloc(bytes);
+    s->items = calloc(needed.instances + 1, sizeof *s->items);
+    s->meta = calloc(needed.metas, sizeof *s->meta);
+    s->text = malloc(needed.bytes);
     if (!s->items || !s->meta || !s->text) {
         tkl__service_snapshot_free(s);
         return tkl__nomem();
     }
-    fill(s, &l);
+    tkl_service_meta *meta = s->meta;
+    char *at = s->text;
+    for (size_t i = 0; i < count; i++) {
+        listing l = read_listing(steps[i]);
+        fill(s, &l, &meta, &at);
+    }
+    sort_once(s);
     *snapshot = s;
     return TKL_OK;
 }

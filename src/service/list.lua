@@ -1,26 +1,28 @@
--- service/list: the instances that are alive.
+-- service/list: instances that are alive, some hundred in one step.
 -- KEYS[1...] service  see leases.inc.lua
--- ARGV[1] most    instances of a service
+-- ARGV[1] cursor  '0', then as the last step returned it
 -- flags: allow-oom
--- returns the time, the ids, each followed by the end of its lease, and the infos in pieces, in the
---   same order; nil for one that is missing
+-- returns the time, the cursor of the next step ('0': there is none), the ids, each followed by the
+--   end of its lease, and the infos in the same order; nil for one that is missing. An instance may
+--   come in two steps
 -- include: leases
 
-local most = ARGV[1]
+local cursor = ARGV[1]
 
 local time = clock.ms()
-local after = '(' .. decimal.whole(time)
-local ends = redis.call('ZRANGEBYSCORE', LEASES, after, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
-local ids, pieces, latest = {}, {}, 0
-for i = 1, #ends, 2 do
-  ids[#ids + 1] = ends[i]
-  latest = math.max(latest, tonumber(ends[i + 1]))
+local next_cursor, found = unpack(redis.call('ZSCAN', LEASES, cursor, 'COUNT',
+                                             TKL__SERVICE_STEP))
+local ids, ends, latest = {}, {}, 0
+for i = 1, #found, 2 do
+  local id, till = found[i], tonumber(found[i + 1])
+  if till > time then
+    ids[#ids + 1] = id
+    ends[#ends + 1] = id
+    ends[#ends + 1] = found[i + 1]
+    latest = math.max(latest, till)
+  end
 end
 if latest > time + TKL__SERVICE_LEASE_MAX_MS then
   pcall(leases.shorten, time) -- a user with read permission only cannot do this
 end
-for from = 1, #ids, TKL__SERVICE_PIECE do
-  local to = math.min(from + TKL__SERVICE_PIECE - 1, #ids)
-  pieces[#pieces + 1] = redis.call('HMGET', INFOS, unpack(ids, from, to))
-end
-return {time, ends, pieces}
+return {time, next_cursor, ends, ids[1] and redis.call('HMGET', INFOS, unpack(ids)) or {}}

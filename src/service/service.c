@@ -98,20 +98,38 @@ void tkl_service_close(tkl_service *service)
 
 /* ---- Lists --------------------------------------------------------------- */
 
-static int fetch(tkl_service *service, int64_t deadline, tkl__service_snapshot **snapshot)
+/* Reads one step of the list. *cursor becomes that of the next step, in the reply. */
+static int fetch_step(tkl_service *service, int64_t deadline, tkl_bytes *cursor, tkl_reply **reply)
 {
     tkl__args args;
-    tkl_reply *reply = NULL;
-    *snapshot = NULL;
     tkl__args_init(&args);
-    tkl__args_int(&args, TKL_SERVICE_INSTANCES_MAX);
-    int64_t asked_at = tkl__lease_now();
+    tkl__args_bytes(&args, *cursor);
     int rc = tkl__eval(service->client, &tkl__lua_service_list, &service->keys, &args, deadline,
-                       true, &reply);
-    if (rc == TKL_OK)
-        rc = tkl__service_snapshot_make(reply, asked_at, snapshot);
-    tkl_reply_free(reply);
+                       true, reply);
     tkl__args_free(&args);
+    if (rc == TKL_OK)
+        *cursor = tkl_reply_bytes(tkl_reply_at(*reply, TKL__SERVICE_CURSOR));
+    return rc;
+}
+
+static int fetch(tkl_service *service, int64_t deadline, tkl__service_snapshot **snapshot)
+{
+    static const tkl_bytes start = {"0", 1};
+    tkl_reply *steps[TKL__SERVICE_STEPS] = {0};
+    tkl_bytes cursor = start;
+    size_t count = 0;
+    *snapshot = NULL;
+    int64_t asked_at = tkl__lease_now();
+    int rc;
+    do {
+        rc = count < TKL__SERVICE_STEPS
+                 ? fetch_step(service, deadline, &cursor, &steps[count++])
+                 : tkl__fail(TKL_EDAMAGED, "the service has too many instances");
+    } while (rc == TKL_OK && !(cursor.len == 1 && cursor.data[0] == '0'));
+    if (rc == TKL_OK)
+        rc = tkl__service_snapshot_make(steps, count, asked_at, snapshot);
+    for (size_t i = 0; i < count; i++)
+        tkl_reply_free(steps[i]);
     return rc;
 }
 

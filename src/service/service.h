@@ -33,9 +33,12 @@ struct tkl_service {
 const char *tkl__service_instance_check(const tkl_service_instance *instance);
 void tkl__service_instance_pack(const tkl_service_instance *instance, tkl__buf *out);
 
-/* Makes a snapshot of the reply of service/list. `asked_at`: time of the request, by
+/* The reply of service/list: a step. */
+enum { TKL__SERVICE_TIME, TKL__SERVICE_CURSOR, TKL__SERVICE_ENDS, TKL__SERVICE_INFOS };
+
+/* Makes a snapshot of the replies of all steps. `asked_at`: time of the first request, by
  * tkl__lease_now(). */
-int tkl__service_snapshot_make(const tkl_reply *reply, int64_t asked_at,
+int tkl__service_snapshot_make(tkl_reply *const *steps, size_t count, int64_t asked_at,
                                tkl__service_snapshot **snapshot);
 void tkl__service_snapshot_free(tkl__service_snapshot *snapshot); /* drops one reference; NULL is
                                                                      fine */
@@ -53,7 +56,9 @@ int tkl__service_snapshot_view(tkl__service_snapshot *snapshot, int64_t index, i
 
 /* The longest lease. */
 #define TKL__SERVICE_LEASE_MAX_MS 300000
-/* Number of infos in one piece of the reply of service/list. */
-#define TKL__SERVICE_PIECE 1000
+/* How many instances a step of service/list looks at, about, and the most steps. Twice as many
+ * steps as needed: the server may visit an instance twice while its table grows. */
+#define TKL__SERVICE_STEP  250
+#define TKL__SERVICE_STEPS 64
 
 #endif

@@ -4,13 +4,20 @@
 -- ARGV[2] first     rank, from 0
 -- ARGV[3] last
 -- flags: no-writes
--- returns {item, microseconds, ...}; nil when the session has ended
+-- returns {1 when the page goes on behind this step, item, microseconds, ...}; nil when the session
+--   has ended
 -- include: keys
 -- include: sessions
+-- include: pages
 
-local id, first, last = unpack(ARGV)
+local id, first, last = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 if not sessions.find(id, clock.ms()) then
   return false
 end
-return redis.call('ZRANGE', ITEMS, first, last, 'REV', 'WITHSCORES')
+local answer = {0}
+answer[1] = pages.visit(ITEMS, first, last, function(item, time)
+  answer[#answer + 1] = item
+  answer[#answer + 1] = time
+end)
+return answer

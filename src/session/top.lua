@@ -4,16 +4,17 @@
 -- ARGV[2] last
 -- ARGV[3] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
 -- flags: no-writes
--- returns {half-life, bound, item, views, ...}, bound and views as text; {half-life} when the
---   ranking has another
+-- returns {half-life, bound, 1 when the page goes on behind this step, item, views, ...}, bound and
+--   views as text; {half-life} when the ranking has another
 -- include: keys
 -- include: shared/clock
 -- include: rankings
+-- include: pages
 
 -- Views from before the clock was set back are in the future and weigh more. The limit keeps
 -- weights within the range of a double.
 local EXPONENT_MAX = 1000
-local first, last, half_life = unpack(ARGV)
+local first, last, half_life = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 
 -- The number of views that a score is worth now, as text.
 local function views_of(score, ranking, now_ms)
@@ -28,10 +29,9 @@ local ranking = rankings.read(tonumber(half_life))
 if not ranking.fits then
   return {ranking.half_life}
 end
-local answer = {ranking.half_life, views_of(ranking.bound, ranking, now_ms)}
-local found = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
-for i = 1, #found, 2 do
-  answer[#answer + 1] = found[i]
-  answer[#answer + 1] = views_of(tonumber(found[i + 1]), ranking, now_ms)
-end
+local answer = {ranking.half_life, views_of(ranking.bound, ranking, now_ms), 0}
+answer[3] = pages.visit(RANKING, first, last, function(item, score)
+  answer[#answer + 1] = item
+  answer[#answer + 1] = views_of(tonumber(score), ranking, now_ms)
+end)
 return answer

@@ -209,50 +209,69 @@ int tkl_session_view_items(tkl_sessions *sessions, const tkl_bytes *items, size_
 
 typedef struct found_items {
     tkl_session_items list;
-    tkl_reply *reply;
-    tkl_session_item items[];
+    tkl_session_item *items;
+    tkl_reply **steps; /* the replies, which own the names */
+    size_t nsteps;
 } found_items;
 
-/* Makes items of {item, number, ...}, which begin at element `first`. Takes over the reply. */
-static int make_items(tkl_reply *reply, size_t first, found_items **items)
+/* Asks for one step of a page: the items from rank `skip` on, `max` of them at most. `id` is that of
+ * a session, or NULL. */
+typedef int ask_step(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl_reply **reply);
+
+/* A reply ends with {1 when the page goes on, item, number, ...}; `more` is the index of the 1. */
+static size_t items_in(const tkl_reply *reply, size_t more)
 {
-    size_t parts = tkl_reply_count(reply), count = parts > first ? (parts - first) / 2 : 0;
-    found_items *all = calloc(1, sizeof *all + count * sizeof *all->items);
-    if (!all) {
+    size_t parts = tkl_reply_count(reply);
+    return parts > more ? (parts - more - 1) / 2 : 0;
+}
+
+static const tkl_reply *number_at(const tkl_reply *reply, size_t more, size_t i)
+{
+    return tkl_reply_at(reply, more + 2 + 2 * i);
+}
+
+/* Takes over the reply. False: out of memory. */
+static bool add_step(found_items *all, tkl_reply *reply, size_t more, size_t max)
+{
+    tkl_reply **steps = realloc(all->steps, (all->nsteps + 1) * sizeof(tkl_reply *));
+    if (!steps) {
         tkl_reply_free(reply);
-        return tkl__nomem();
+        return false;
     }
-    for (size_t i = 0; i < count; i++)
-        all->items[i].item = tkl_reply_bytes(tkl_reply_at(reply, first + 2 * i));
-    all->list = (tkl_session_items){all->items, count};
-    all->reply = reply;
-    *items = all;
-    return TKL_OK;
+    all->steps = steps;
+    all->steps[all->nsteps++] = reply;
+    size_t count = items_in(reply, more);
+    for (size_t i = 0; i < count && all->list.count < max; i++)
+        all->items[all->list.count++].item = tkl_reply_bytes(tkl_reply_at(reply, more + 1 + 2 * i));
+    return true;
 }
 
-/* The reply of session/recent: {item, time, ...}. */
-enum { RECENT_ITEMS = 0 };
-
-static void read_times(found_items *all)
+/* Reads a page in steps, each of which the server answers quickly, however long the names are. */
+static int read_page(tkl_sessions *s, ask_step *ask, const char *id, size_t more, size_t skip,
+                     size_t max, found_items **page)
 {
-    for (size_t i = 0; i < all->list.count; i++) {
-        double us = tkl_reply_double(tkl_reply_at(all->reply, RECENT_ITEMS + 2 * i + 1));
-        if (us > 0 && us < 9e15)
-            all->items[i].viewed_ms = (int64_t)(us / 1000);
+    found_items *all = calloc(1, sizeof *all);
+    *page = NULL;
+    if (all)
+        all->items = calloc(max + 1, sizeof *all->items);
+    int rc = all && all->items ? TKL_OK : tkl__nomem();
+    bool goes_on = true;
+    while (rc == TKL_OK && goes_on) {
+        tkl_reply *reply = NULL;
+        size_t count = all->list.count;
+        rc = ask(s, id, skip + count, max - count, &reply);
+        goes_on = rc == TKL_OK && tkl_reply_int(tkl_reply_at(reply, more)) != 0;
+        if (rc == TKL_OK && !add_step(all, reply, more, max))
+            rc = tkl__nomem();
+        goes_on = goes_on && all->list.count > count && all->list.count < max;
     }
-}
-
-/* The reply of session/top: {half-life, bound, item, views, ...}. */
-enum { TOP_HALF_LIFE, TOP_BOUND, TOP_ITEMS };
-
-static void read_views(found_items *all)
-{
-    double bound = tkl_reply_double(tkl_reply_at(all->reply, TOP_BOUND));
-    for (size_t i = 0; i < all->list.count; i++) {
-        double views = tkl_reply_double(tkl_reply_at(all->reply, TOP_ITEMS + 2 * i + 1));
-        all->items[i].views = views;
-        all->items[i].excess = bound < views ? bound : views;
+    if (rc == TKL_OK) {
+        all->list.items = all->items;
+        *page = all;
+    } else if (all) {
+        tkl_session_items_free(&all->list);
     }
+    return rc;
 }
 
 static void add_ranks(tkl__args *args, size_t skip, size_t max)
@@ -261,71 +280,98 @@ static void add_ranks(tkl__args *args, size_t skip, size_t max)
     tkl__args_int(args, (int64_t)(skip + max) - 1);
 }
 
+/* The reply of session/recent: {1 when the page goes on, item, time, ...}. */
+enum { RECENT_MORE = 0 };
+
+static int ask_recent(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
+{
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_str(&args, id);
+    add_ranks(&args, skip, max);
+    int rc = tkl__session_run_with_items(s, &tkl__lua_session_recent, id, &args, true, reply);
+    if (rc != TKL_OK || !tkl_reply_is_nil(*reply))
+        return rc;
+    tkl_reply_free(*reply);
+    *reply = NULL;
+    return tkl__session_ended();
+}
+
 int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, size_t max,
                        tkl_session_items **items)
 {
     char id[TKL_SESSION_ID_SIZE];
-    tkl_reply *reply = NULL;
-    tkl__args args;
+    found_items *all;
     *items = NULL;
     int rc = tkl__session_check_page(skip, max);
+    if (rc == TKL_OK && !tkl__session_id_of(token, id))
+        rc = tkl__session_ended();
+    if (rc == TKL_OK)
+        rc = read_page(sessions, ask_recent, id, RECENT_MORE, skip, max, &all);
     if (rc != TKL_OK)
         return rc;
-    if (!tkl__session_id_of(token, id))
-        return tkl__session_ended();
+    size_t at = 0;
+    for (size_t step = 0; step < all->nsteps; step++)
+        for (size_t i = 0; i < items_in(all->steps[step], RECENT_MORE) && at < max; i++, at++) {
+            double us = tkl_reply_double(number_at(all->steps[step], RECENT_MORE, i));
+            if (us > 0 && us < 9e15)
+                all->items[at].viewed_ms = (int64_t)(us / 1000);
+        }
+    *items = &all->list;
+    return TKL_OK;
+}
+
+/* The reply of session/top: {half-life, bound, 1 when the page goes on, item, views, ...}. */
+enum { TOP_HALF_LIFE, TOP_BOUND, TOP_MORE };
+
+static int ask_top(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
+{
+    tkl__args args;
+    (void)id;
     tkl__args_init(&args);
-    tkl__args_str(&args, id);
     add_ranks(&args, skip, max);
-    rc = tkl__session_run_with_items(sessions, &tkl__lua_session_recent, id, &args, true, &reply);
-    if (rc == TKL_OK && tkl_reply_is_nil(reply))
-        rc = tkl__session_ended();
-    if (rc != TKL_OK) {
-        tkl_reply_free(reply);
+    tkl__args_int(&args, s->half_life_ms);
+    int rc = tkl__session_run(s, &tkl__lua_session_top, &args, false, reply);
+    if (rc != TKL_OK || tkl_reply_count(*reply) > TOP_BOUND)
         return rc;
-    }
-    found_items *all = NULL;
-    rc = make_items(reply, RECENT_ITEMS, &all);
-    if (rc == TKL_OK) {
-        read_times(all);
-        *items = &all->list;
-    }
+    rc = tkl__session_other_half_life(s, tkl_reply_int(tkl_reply_at(*reply, TOP_HALF_LIFE)));
+    tkl_reply_free(*reply);
+    *reply = NULL;
     return rc;
 }
 
 int tkl_session_top(tkl_sessions *sessions, size_t skip, size_t max, tkl_session_items **items)
 {
-    tkl_reply *reply = NULL;
-    tkl__args args;
+    found_items *all;
     *items = NULL;
     int rc = tkl__session_check_page(skip, max);
+    if (rc == TKL_OK)
+        rc = read_page(sessions, ask_top, NULL, TOP_MORE, skip, max, &all);
     if (rc != TKL_OK)
         return rc;
-    tkl__args_init(&args);
-    add_ranks(&args, skip, max);
-    tkl__args_int(&args, sessions->half_life_ms);
-    rc = tkl__session_run(sessions, &tkl__lua_session_top, &args, false, &reply);
-    if (rc == TKL_OK && tkl_reply_count(reply) <= TOP_BOUND)
-        rc = tkl__session_other_half_life(sessions,
-                                          tkl_reply_int(tkl_reply_at(reply, TOP_HALF_LIFE)));
-    if (rc != TKL_OK) {
-        tkl_reply_free(reply);
-        return rc;
+    size_t at = 0;
+    for (size_t step = 0; step < all->nsteps; step++) {
+        double bound = tkl_reply_double(tkl_reply_at(all->steps[step], TOP_BOUND));
+        for (size_t i = 0; i < items_in(all->steps[step], TOP_MORE) && at < max; i++, at++) {
+            double views = tkl_reply_double(number_at(all->steps[step], TOP_MORE, i));
+            all->items[at].views = views;
+            all->items[at].excess = bound < views ? bound : views;
+        }
     }
-    found_items *all = NULL;
-    rc = make_items(reply, TOP_ITEMS, &all);
-    if (rc == TKL_OK) {
-        read_views(all);
-        *items = &all->list;
-    }
-    return rc;
+    *items = &all->list;
+    return TKL_OK;
 }
 
 void tkl_session_items_free(tkl_session_items *items)
 {
-    if (!items)
+    found_items *all = (found_items *)items;
+    if (!all)
         return;
-    tkl_reply_free(((found_items *)items)->reply);
-    free(items);
+    for (size_t i = 0; i < all->nsteps; i++)
+        tkl_reply_free(all->steps[i]);
+    free(all->steps);
+    free(all->items);
+    free(all);
 }
 
 int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes name)
