@@ -442,6 +442,23 @@ static void drop_numbers(char *text, size_t least)
     *to = '\0';
 }
 
+/* Removes all functions. Redis 8.0 crashes when they are flushed right after a function has called a
+ * command with an argument that is neither a text nor a number, so another function runs first. */
+static void flush_functions(server *s)
+{
+    server_do(s, "FUNCTION LOAD REPLACE %s",
+              LIBRARY_HEAD("well") LIBRARY_FUNCTION("well", "", "return redis.call('TIME')"));
+    server_do(s, "FCALL well 0");
+    server_do(s, "FUNCTION FLUSH SYNC");
+}
+
+static int flush_and_finish(void **state)
+{
+    fixture *f = *state;
+    flush_functions(f->server);
+    return fixture_done(state);
+}
+
 /* The reply to one call in a server without data, without times. */
 static char *ask_function(server *s, const char *function, const input *in)
 {
@@ -488,7 +505,7 @@ static void free_expectations(expectation *all, size_t count)
 static char *ask_fresh(server *s, const tkl__library *library, const char *function,
                        const input *in)
 {
-    server_do(s, "FUNCTION FLUSH SYNC");
+    flush_functions(s);
     server_do(s, "FUNCTION LOAD %s", library->source);
     return ask_function(s, function, in);
 }
@@ -501,7 +518,7 @@ static expectation *expect_fresh(server *s, size_t *count)
     *count = 0;
     for (const tkl__library *const *at = tkl__libraries; *at; at++) {
         char *names[FUNCTIONS_MOST];
-        server_do(s, "FUNCTION FLUSH SYNC");
+        flush_functions(s);
         server_do(s, "FUNCTION LOAD %s", (*at)->source);
         size_t functions = name_functions(s, names);
         assert_true(functions > 0 && *count + functions <= FUNCTIONS_MOST);
@@ -538,7 +555,7 @@ static void no_reply_depends_on_earlier_calls(void **state)
     size_t count;
     expectation *all = expect_fresh(f->server, &count);
     assert_true(count > 100);
-    server_do(f->server, "FUNCTION FLUSH SYNC");
+    flush_functions(f->server);
     assert_ok(tkl_functions_load(f->client, NULL));
     for (size_t j = 0; j < INPUTS; j++) /* each input for all: others fail between */
         for (size_t i = 0; i < count; i++)
@@ -598,6 +615,8 @@ static void no_function_sees_the_keys_of_an_earlier_call(void **state)
     assert_int_equal(server_ask_int(f->server, "EXISTS b:line b:sharers"), 0);
 }
 
+#define TROUBLED(name) cmocka_unit_test_setup_teardown(name, fixture_fresh, flush_and_finish)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -612,8 +631,8 @@ int main(void)
         TEST(a_server_that_is_gone_is_told),
         TEST(large_batches_keep_their_order_while_functions_are_flushed),
         TEST(components_work_while_functions_are_flushed),
-        TEST(no_reply_depends_on_earlier_calls),
-        TEST(components_work_after_calls_that_failed),
+        TROUBLED(no_reply_depends_on_earlier_calls),
+        TROUBLED(components_work_after_calls_that_failed),
         TEST(no_function_sees_the_keys_of_an_earlier_call),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
