@@ -71,7 +71,7 @@ static void add_all(tkl_ads *ads, uint64_t count)
     }
 }
 
-/* What an ad has learned, as the scripts count it; it is used by the add that follows. */
+/* Sets what an ad has learned, as the scripts count it; the next add uses it. */
 static void put_counts(tkl_pipeline *pipeline, uint64_t number)
 {
     char name[32], text[512], field[3][64], value[3][24];

@@ -28,7 +28,7 @@ void bare_pipeline(redisContext *c, int count, int argc, const char *const *argv
 void bare_load_library(redisContext *c, const char *source);
 void bare_load(const bench_run *run, const char *source, char sha1[BARE_SHA1_SIZE]);
 
-/* What a contender is made of. */
+/* The functions of a contender. */
 #define BARE(function) .role = BENCH_LIMIT, .open = bare_open, .step = function, .close = bare_close
 
 #endif

@@ -93,7 +93,7 @@ typedef struct bench_component {
     const bench_case *cases; /* ended by one without a name */
 } bench_component;
 
-/* What a turn came to. */
+/* The outcome of a turn. */
 typedef struct bench_sample {
     double value;                  /* in the unit of the case */
     double p50_us, p99_us, max_us; /* of a step; 0: not measured */

@@ -200,7 +200,7 @@ static double complete_huge(const bench_run *run)
 
 /* ---- Parts and memory ---------------------------------------------------- */
 
-/* What the book with contains takes is measured while it is filled. */
+/* The time and memory of the book with contains are measured while it is filled. */
 static bench_shelf *with_parts(const bench_run *run, double *each)
 {
     static bench_shelf *shelf;

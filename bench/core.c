@@ -127,7 +127,7 @@ static double heap_kb(void)
     return (double)(heap.uordblks + heap.hblkhd) / 1024;
 }
 
-/* Of many: what malloc keeps in its caches would hide much of a single one. */
+/* Measures many clients: the caches of malloc would hide much of a single one. */
 static double client_kb(const bench_run *run)
 {
     enum { MANY = 100 };

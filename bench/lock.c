@@ -57,7 +57,7 @@ static void bare_cycle(bench_worker *w)
 
 /* ---- Locks and semaphores ------------------------------------------------ */
 
-/* What all workers share, those in other processes, too. */
+/* Memory that all workers share, those in other processes, too. */
 typedef struct scene {
     tkl_client *client; /* of the workers that are threads */
     int inside;         /* the critical section */

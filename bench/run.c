@@ -50,7 +50,7 @@ static void tell(redisContext *admin, const char *command)
     freeReplyObject(ask(admin, command));
 }
 
-/* What the server has done since its counters were reset. */
+/* The work of the server since its counters were reset. */
 typedef struct counters {
     double commands, command_us;
     double cpu_us;  /* since its start */

@@ -235,7 +235,7 @@ static void fill_peer(bench_shelf *shelf, uint64_t from, uint64_t count)
     }
 }
 
-/* What indexing and the memory of the one index came to, since it is made once. */
+/* The time of indexing and the memory of the one index, which is made once. */
 static double peer_rate, peer_bytes;
 
 static bench_shelf *peer(void)

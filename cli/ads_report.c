@@ -167,7 +167,7 @@ static const cli_column word_columns[] = {
     {0},
 };
 
-/* Which lines of a report are wanted: the first, the last, or both. */
+/* The lines of a report that are wanted: the first, the last, or both. */
 typedef struct wanted {
     size_t best, worst;
 } wanted;

@@ -23,7 +23,7 @@ enum {
     FRESH_SHARE = 10, /* one user in so many is new on each day */
 };
 
-/* What is compared: a kind, with users that are numbers or names. */
+/* The kinds that are compared, with users that are numbers or names. */
 static const struct contender {
     const char *label;
     tkl_online_kind kind;
@@ -35,7 +35,7 @@ static const struct contender {
 };
 #define CONTENDERS (sizeof contenders / sizeof *contenders)
 
-/* What was measured of one of them. */
+/* The measurements of one of them. */
 typedef struct measured {
     int64_t day_bytes;        /* of today */
     int64_t bytes;            /* of all days, and of numbers that were assigned */

@@ -15,7 +15,7 @@ const char *cli_parse_duration(const char *text, int64_t *ms);
 /* 512 512b 64kb 256mb 1.5gb: powers of 1024, any case. */
 const char *cli_parse_size(const char *text, int64_t *bytes);
 
-/* Which day a time without a day means. */
+/* The day that a time without a day means. */
 typedef enum cli_nearest_time {
     CLI_NEXT, /* the next time that the clock shows it */
     CLI_LAST, /* the last time that the clock showed it; now counts */

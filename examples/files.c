@@ -51,7 +51,7 @@ static int read_line(tkl_bytes line, void *arg)
     return 0; /* anything else ends the call, and this line is the first of the next */
 }
 
-/* What is under way is kept in the directory: a processor that is killed goes on where it was. */
+/* Files under way are kept in the directory: a processor that is killed goes on where it was. */
 static void *process(void *arg)
 {
     processor *p = arg;

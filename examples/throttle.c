@@ -14,7 +14,7 @@ typedef struct limits {
     tkl_limit *user, *service;
 } limits;
 
-/* What a handler answers; `headers` tells the client how it stands. */
+/* The answer of a handler; `headers` tells the client how it stands. */
 static int handle(const limits *l, const char *user, char headers[128])
 {
     const tkl_limit_item items[] = {

@@ -12,7 +12,7 @@
 
 enum { CREW = 5, ADS = 6 };
 
-/* What a program was told, in memory that the parent sees. */
+/* The answers that a program got, in memory that the parent sees. */
 typedef struct tally {
     volatile int64_t views[ADS], clicks[ADS], actions[ADS];
 } tally;
@@ -175,7 +175,7 @@ static void a_server_that_is_killed_counts_each_answer_once(void **state)
         compare(s, ad, 0);
 }
 
-/* Of each the last request may have been executed, and nobody heard of it. */
+/* The last request of each program may have been executed without an answer. */
 static void programs_that_are_killed_leave_whole_numbers(void **state)
 {
     stage *s = *state;

@@ -299,7 +299,7 @@ static void a_second_click_for_an_ad_that_was_removed(void **state)
     tkl_ads_close(ads);
 }
 
-/* What it cost when it was shown. */
+/* The price when it was shown. */
 static void a_click_costs_what_the_view_promised(void **state)
 {
     fixture *f = *state;

@@ -94,7 +94,7 @@ static void many_who_wait_keep_nobody_from_calling(void **state)
         push_item(c.list, "x");
     crew_join(threads);
     assert_int_equal(c.popped, MANY);
-    /* Of their connections the pool keeps what it has room for. */
+    /* The pool keeps as many of their connections as it has room for. */
     eventually(server_connections(f->server, "crowd") <= 2, LONG_MS);
     tkl_blist_close(c.list);
     tkl_close(client);

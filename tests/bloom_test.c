@@ -259,7 +259,7 @@ static void parts_left_behind_are_cleared(void **state)
     tkl_bloom_close(bloom);
 }
 
-/* Somebody began to drop it and died: for everybody it is gone, and who makes a new one finishes.
+/* A client began to drop it and died: it is gone for all, and the client that makes a new one ends.
  */
 static void drop_that_was_begun_is_finished(void **state)
 {
@@ -492,7 +492,7 @@ static void large_filter_is_split(void **state)
     tkl_bloom_close(bloom);
 }
 
-/* What the server allocates is the part, and what it needs for any key. */
+/* The server allocates the part, and as much as any key needs. */
 static void parts_are_allocated_exactly(void **state)
 {
     fixture *f = *state;

@@ -25,7 +25,7 @@ enum {
     PATIENCE_MS = 60000,
 };
 
-/* One who reads, in a thread of its own. */
+/* A reader, in a thread of its own. */
 typedef struct reader {
     tkl_inbox *inbox; /* NULL: mail */
     atomic_int acked; /* confirmed */
@@ -185,7 +185,7 @@ static void let_send(scene *s, int more)
     }
 }
 
-/* What was confirmed until now is safe. */
+/* Messages that were confirmed until now are safe. */
 static void barrier(scene *s, server *master, int replicas)
 {
     for (int i = 0; i < READERS; i++)
@@ -250,7 +250,7 @@ static bool may_be_lost(const scene *s, int sender, int number)
     return may && !s->strict;
 }
 
-/* What was confirmed and is not there; what was safe is there. */
+/* Counts messages that were confirmed and are not there. Safe ones are there. */
 static int check_survivors(const scene *s, char *survived[SENDERS])
 {
     int lost = 0;

@@ -188,7 +188,7 @@ static void say_much(void *arg, int index)
         chat_say(arg, "ann", "x");
 }
 
-/* Whoever joins gets everything from some message on. */
+/* A new member gets everything from some message on. */
 static void joining_and_sending_at_once(void **state)
 {
     fixture *f = *state;
@@ -743,7 +743,7 @@ static void come_and_go(void *arg, int index)
     }
 }
 
-/* Whoever is a member in the end has the chat on its list. */
+/* Every member has the chat on its list in the end. */
 static void joining_and_leaving_at_once(void **state)
 {
     fixture *f = *state;

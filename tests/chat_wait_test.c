@@ -418,7 +418,7 @@ static void nothing_is_lost_when_a_persistent_server_is_killed(void **state)
     server_end(s);
 }
 
-/* What was written when the server's clock was an hour ahead. */
+/* Messages were written when the server's clock was an hour ahead. */
 static void times_in_the_future_do_no_harm(void **state)
 {
     fixture *f = *state;

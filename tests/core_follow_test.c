@@ -26,7 +26,7 @@ static tkl_client *open_client(const char *url)
     return client;
 }
 
-/* What a component does: listens again after a cut, as often as need be. */
+/* A component listens again after a cut, as often as need be. */
 static void listen_again(tkl_client *client, const char *channel, tkl__waiter *waiter)
 {
     tkl__unlisten(waiter);
@@ -70,7 +70,7 @@ static int64_t subscribers(server *s)
     return count;
 }
 
-/* What docs/client.md says a user needs, and two commands. */
+/* The permissions that docs/client.md says a user needs, and two commands. */
 #define PERMISSIONS "~* resetchannels &tackle:* +get +set +spublish +ssubscribe +sunsubscribe"
 
 static void use_permissions(const char *url, server *const *servers, int count, const char *more)

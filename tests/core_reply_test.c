@@ -7,7 +7,7 @@
 #include "support/fake.h"
 #include "support/fixture.h"
 
-/* What the fake server answers every command with. */
+/* The answer of the fake server to every command. */
 typedef struct answer {
     const char *bytes;
     size_t len;      /* 0: up to the NUL */

@@ -252,7 +252,7 @@ static void one_waits_at_several_places(void **state)
     close(w.bell);
 }
 
-/* Whoever reads, reads for all: those at one place and those at several. */
+/* The reading thread reads for all waiters: at one place and at several. */
 static void those_at_one_place_and_at_several_read_for_each_other(void **state)
 {
     fixture *f = *state;
@@ -391,7 +391,7 @@ static void a_refused_subscription_is_told_and_spoils_no_other(void **state)
     server_end(s);
 }
 
-/* What is refused is asked for once more by those who listen: the answer may be an old one. */
+/* Listeners repeat a refused request once: the answer may be an old one. */
 static void channels_asked_for_ahead_are_told_apart(void **state)
 {
     (void)state;
@@ -466,8 +466,8 @@ static void wait_a_while(void *arg, int index)
     tkl__unlisten(&waiter);
 }
 
-/* Whoever waits for a confirmation may have to read for all; refused or too late, it passes that
- * task on. */
+/* A thread that waits for a confirmation may have to read for all; refused or too late, it passes
+ * that task on. */
 static void a_failed_subscription_passes_the_reading_on(void **state)
 {
     fixture *f = *state;

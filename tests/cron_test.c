@@ -144,7 +144,7 @@ static void day_and_weekday_together_mean_either(void **state)
            "2026-12-04 00:00, 2026-12-11 00:00, 2026-12-13 00:00");
     /* A day that never comes does not matter then. */
     expect("0 0 30 feb mon", NULL, "2026-03-01 00:00", "2027-02-01 00:00, 2027-02-08 00:00");
-    /* What begins with a star does not restrict: both must match. The first Sunday of a month. */
+    /* A field that begins with a star does not restrict: both must match. A first Sunday. */
     expect("0 0 1-7 * */7", NULL, "2026-11-01 00:00", "2026-12-06 00:00, 2027-01-03 00:00");
     expect("0 0 */10 * mon", NULL, "2026-11-01 00:00", "2026-12-21 00:00, 2027-01-11 00:00");
 }

@@ -317,7 +317,7 @@ static void fill(fixture *f, tkl_files *files, const parcels *p, char *const pat
     assert_ok(tkl_files_drop(files, tkl_str("dropped"), NULL));
 }
 
-/* What is said of damage: nothing, for the damaged key was not needed, or that it is damage. */
+/* Damage is either not met, because the damaged key was not needed, or reported as damage. */
 static void expect_told(int rc, const char *key, const char *type, const char *what)
 {
     if (rc < 0 && rc != TKL_EDAMAGED && rc != TKL_ETYPE && rc != TKL_EPROTO)

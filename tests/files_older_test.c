@@ -42,7 +42,7 @@ static void end(job *j)
     server_end(j->server);
 }
 
-/* What was saved is what there is. */
+/* The server has what was saved. */
 static void lose_what_was_not_saved(job *j)
 {
     server_kill(j->server);

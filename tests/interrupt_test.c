@@ -17,7 +17,7 @@
 
 /* ---- Ways to wait: each for LONG_MS, for what does not come --------------- */
 
-/* Somebody else holds it. */
+/* Another client holds it. */
 static int wait_for_lock(tkl_client *client)
 {
     tkl_lock *held, *lock;
@@ -277,7 +277,7 @@ static void every_wait_of_every_component_ends(void **state)
     }
 }
 
-/* Whoever has to say goodbye to a server that hangs does so within its time-out. */
+/* A client takes leave of a server that hangs within its time-out. */
 static void a_server_that_hangs_keeps_no_wait_from_ending(void **state)
 {
     (void)state;

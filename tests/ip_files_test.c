@@ -78,7 +78,7 @@ static void assert_problem(uint64_t line, const char *text)
     fail_msg("no problem '%s' of line %d", text, (int)line);
 }
 
-/* What is known of an address: "network|id|city|region|country|code|zone|postal|lat|lon". */
+/* The data of an address: "network|id|city|region|country|code|zone|postal|lat|lon". */
 static void assert_answer(const char *address, const char *expected)
 {
     tkl_ip_answers *answers;

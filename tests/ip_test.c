@@ -48,7 +48,7 @@ static void import_pairs(tkl_ip *ip, const char *const *pairs)
     tkl_ip_import_close(import);
 }
 
-/* What is known about an address: "network place", or "" for nothing. */
+/* The data of an address: "network place", or "" for nothing. */
 static const char *find(tkl_ip *ip, const char *address)
 {
     static char text[200];

@@ -169,7 +169,7 @@ static void changed_rule_keeps_what_was_used(void **state)
     }
 }
 
-/* What was used comes to a fraction of the new unit: it is rounded so that nothing is given away.
+/* The quantity used is a fraction of the new unit: it is rounded so that nothing is given away.
  * The stamps are of a time to come, so that nothing of it has passed. */
 static void changed_rule_rounds_up_what_was_used(void **state)
 {

@@ -156,7 +156,7 @@ static int64_t up(wide number, wide by)
     return number > 0 ? (int64_t)((number + by - 1) / by) : 0;
 }
 
-/* What has to fit: a check of 0 takes nothing, and asks whether one would fit. */
+/* The quantity that has to fit: a check of 0 takes nothing, and asks whether one would fit. */
 static int64_t wanted(int64_t quantity)
 {
     return quantity > 0 ? quantity : 1;
@@ -202,7 +202,7 @@ static expectation expect_window(model *m, int64_t now, int64_t quantity)
     return e;
 }
 
-/* What a window that ends then covers of both counts, times the period. */
+/* The part of both counts that a window that ends then covers, times the period. */
 static wide estimate(const model *m, int64_t time)
 {
     int64_t period = m->given.period_ms * 1000, passed = time / period - m->index;
@@ -540,7 +540,7 @@ static void retry_is_not_too_early_while_slices_are_lent(void **state)
     timed_free(slice);
 }
 
-/* What is lent counts as spent at once, and nobody waits for an epoch of the future. */
+/* Lent quantities count as spent at once, and no client waits for an epoch of the future. */
 static void slices_survive_a_clock_that_is_set_back(void **state)
 {
     fixture *f = *state;

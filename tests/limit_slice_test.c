@@ -156,7 +156,7 @@ static int hold_a_slice_until_killed(void *arg)
     return 0;
 }
 
-/* What it might have spent counts as spent, and no more is lent out than that. */
+/* The quantity that it may have spent counts as spent, and no more is lent out than that. */
 static void slice_of_a_killed_process_ends(void **state)
 {
     fixture *f = *state;

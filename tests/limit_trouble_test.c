@@ -157,7 +157,7 @@ static void count_of_a_stretch_lives_through_the_next_one(void **state)
     tkl_limit_close(limit);
 }
 
-/* What was counted before this stretch began is given back as well. */
+/* Quantities counted before this stretch began are given back as well. */
 static void refund_reaches_back_into_the_last_stretch(void **state)
 {
     fixture *f = *state;

@@ -11,7 +11,7 @@
 static const tkl_limit_algorithm algorithms[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW,
                                                  TKL_LIMIT_WINDOW_APPROX};
 
-/* What was taken may be of no use, and gone, by the time we come to it. */
+/* A quantity that was taken may be of no use, and gone, by the time we come to it. */
 static void forget(tkl_limit *limit)
 {
     int rc = tkl_limit_reset(limit, tkl_str("alice"));
@@ -292,7 +292,7 @@ static void server_that_never_allows_is_asked_at_a_pace(void **state)
     fake_end(hostile);
 }
 
-/* What the server said of the next try came from a key that is gone by now. */
+/* The time of the next attempt came from a key that is gone by now. */
 static void server_is_asked_again_however_long_it_said(void **state)
 {
     fixture *f = *state;

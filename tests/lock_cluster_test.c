@@ -457,7 +457,7 @@ static void a_planned_failover_keeps_holder_and_waiter(void **state)
     assert_handed_over(holder, &w);
 }
 
-/* What a replica has survives the death of its master. */
+/* An acquisition that a replica has survives the death of its master. */
 static void a_killed_master_keeps_what_its_replica_has(void **state)
 {
     clustered *f = *state;

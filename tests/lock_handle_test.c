@@ -129,7 +129,7 @@ static void detached_lock_stays_held(void **state)
     tkl_lock_close(other);
 }
 
-/* What was handed over is held for less than a second until it is confirmed. */
+/* A lock that was handed over is held for less than a second until it is confirmed. */
 static void detaching_confirms_what_was_handed_over(void **state)
 {
     fixture *f = *state;

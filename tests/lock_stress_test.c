@@ -36,7 +36,7 @@ typedef struct interval {
     _Atomic uint64_t fence;
 } interval;
 
-/* What all processes share. */
+/* Memory that all processes share. */
 typedef struct board {
     atomic_bool stop;
     atomic_int used;                      /* intervals */

@@ -243,7 +243,7 @@ static void a_release_that_had_no_answer_is_made_again(void **state)
     server_end(s);
 }
 
-/* What was granted is over when the answer comes: the wait goes on. */
+/* The grant has ended when the answer comes: the wait goes on. */
 static void a_wait_for_ever_outlasts_stalls_longer_than_the_lease(void **state)
 {
     (void)state;

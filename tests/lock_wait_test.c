@@ -83,7 +83,7 @@ static void a_wait_cut_off_leaves_no_ghost(void **state)
     tkl_lock_close(holder);
 }
 
-/* What took the place in the line had no answer, and is asked for again. */
+/* The request that took the place in the line had no answer, and is repeated. */
 static void a_place_asked_for_twice_is_one_place(void **state)
 {
     fixture *f = *state;

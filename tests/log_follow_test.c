@@ -175,7 +175,7 @@ static void a_tail_that_falls_behind_says_how_many_it_missed(void **state)
     tkl_log_close(log);
 }
 
-/* Of one severity there is more than one look brings. */
+/* One severity has more messages than one look brings. */
 static void a_tail_with_much_to_read_keeps_the_order(void **state)
 {
     fixture *f = *state;

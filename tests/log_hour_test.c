@@ -275,7 +275,7 @@ static void assert_whole_steps(tkl_log *log)
     }
 }
 
-/* What is counted in both hours is what was written. */
+/* The messages counted in both hours are those that were written. */
 static void the_hour_changes_under_load_of_eight_processes(void **state)
 {
     (void)state;

@@ -126,7 +126,7 @@ static void batches_and_large_messages_are_asked_for(void **state)
     tkl_mail_close(box);
 }
 
-/* What a limit removed is told with the next message, however it comes. */
+/* Messages that a limit removed are reported with the next message, however it comes. */
 static void what_was_missed_is_told_with_it(void **state)
 {
     fixture *f = *state;

@@ -538,7 +538,7 @@ static void nonsense_is_refused(void **state)
     free(huge);
 }
 
-/* What another program did to the keys is told before anything is changed. */
+/* Damage to the keys is reported before anything is changed. */
 static void damage_is_told_and_nothing_is_changed(void **state)
 {
     fixture *f = *state;

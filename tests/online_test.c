@@ -57,7 +57,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whom a walk over the day finds, sorted, with blanks between them; to be freed. */
+/* The users that a walk over the day finds, sorted, with blanks between them; to be freed. */
 static char *users_of(tkl_online *online, int64_t days_ago)
 {
     tkl_online_users_options options = {.days_ago = days_ago};
@@ -292,7 +292,7 @@ static void names_and_users_are_any_bytes(void **state)
     }
 }
 
-/* Those that were evicted: the next mark writes them again. */
+/* Keys that were evicted are written again by the next mark. */
 static void settings_that_are_lost_come_back(void **state)
 {
     fixture *f = *state;

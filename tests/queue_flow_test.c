@@ -61,7 +61,7 @@ static void a_failed_child_is_waited_for(void **state)
     assert_no_garbage(f->server);
 }
 
-/* What makes a child count as done although it was not. */
+/* Events that make a child count as done although it was not. */
 static void a_child_that_is_given_up_counts_as_done(void **state)
 {
     fixture *f = *state;

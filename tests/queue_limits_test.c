@@ -293,7 +293,7 @@ static void one_who_waits_gets_on_when_a_limit_is_raised(void **state)
     tkl_consumer_close(w.consumer);
 }
 
-/* What operators do makes jobs ready, too: one who waits gets them. */
+/* Operators make jobs ready, too: a waiter gets them. */
 static void one_who_waits_gets_what_operators_let_go(void **state)
 {
     (void)state;

@@ -225,7 +225,7 @@ static void a_master_that_hangs_is_left_for_the_new_one(void **state)
     cluster_end(c);
 }
 
-/* Of every step it says that there is more to do. */
+/* The answer to every step says that there is more to do. */
 static void never_end(fake_conn *c, void *arg)
 {
     const char *answer = arg;

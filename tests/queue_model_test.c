@@ -119,7 +119,7 @@ static model_job *some_job_in(model_state s)
     return NULL;
 }
 
-/* Those that died a moment ago: their order is decided here. */
+/* Jobs that died a moment ago: their order is decided here. */
 static void settle_deaths(void)
 {
     for (int i = 0; i < model.nlive; i++) {

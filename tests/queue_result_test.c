@@ -89,7 +89,7 @@ static int listeners(fixture *f, const char *id)
     return (int)count;
 }
 
-/* Those listened to, or not so long ago. */
+/* Channels with listeners, now or not long ago. */
 static int64_t result_channels(fixture *f)
 {
     return server_ask_int(f->server, "EVAL %s 0",

@@ -142,7 +142,7 @@ static void a_lower_limit_of_dead_letters_holds_at_once(void **state)
     assert_no_garbage(f->server);
 }
 
-/* Somebody has removed the record by hand. */
+/* An operator has removed the record by hand. */
 static void a_dead_letter_without_a_record_is_trimmed(void **state)
 {
     fixture *f = *state;

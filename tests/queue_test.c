@@ -262,7 +262,7 @@ static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
     desk_close(&d);
 }
 
-/* What a forked child does with the consumer of its parent. */
+/* A forked child uses the consumer of its parent. */
 static int use_in_child(void *arg)
 {
     tkl_consumer *consumer = arg;

@@ -34,7 +34,7 @@ static void each_key_is_a_key_of_its_own(void **state)
     assert_no_garbage(f->server);
 }
 
-/* What ends the job, and whether another one may come then, in each of the modes. */
+/* Ways to end the job, and whether another one may come then, in each of the modes. */
 static void a_key_is_free_when_its_mode_says(void **state)
 {
     fixture *f = *state;

@@ -40,7 +40,7 @@ static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
 
 /* ---- Trouble ------------------------------------------------------------- */
 
-/* Who may not publish cannot wake anybody. What it pushed is there, and goes with the next. */
+/* A producer that may not publish wakes no consumer. Its jobs are there, and go with the next. */
 static void one_who_may_not_wake_others_pushes_all_the_same(void **state)
 {
     fixture *f = *state;

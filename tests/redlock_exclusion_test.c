@@ -87,7 +87,7 @@ static void processes_exclude_each_other(void **state)
     munmap(shared, sizeof(*shared));
 }
 
-/* What a handle holds is its parent's: the child can do nothing with it, and closing it only frees
+/* A held lock is the parent's: the child can do nothing with it, and closing the handle only frees
  * memory. */
 static int use_the_parents_handle(void *arg)
 {

@@ -123,7 +123,7 @@ static void a_frozen_majority_delays_no_longer_than_the_time_out(void **state)
     assert_true(took >= 195 && took < 15000); /* the client's own would be a minute */
     eventually(server_ask_int(w->servers[2], "EXISTS " KEY) == 0, 20000);
     world_thaw(w, 0, 2);
-    /* What they were told while frozen they do now, in any order; it ends with the lease. */
+    /* The servers now execute the requests of that time, in any order; it ends with the lease. */
     eventually(world_holds_nothing(w, 3) == 3, 10000);
     tkl_redlock_close(lock);
 }
@@ -284,7 +284,7 @@ static void what_a_silent_server_may_have_is_not_called_lost(void **state)
     }
 }
 
-/* What a failed try has of the living is in the way of others: it does not wait for the dead. */
+/* A failed attempt blocks others on the live servers: releasing does not wait for dead ones. */
 static void a_split_vote_does_not_wait_for_the_dead_twice(void **state)
 {
     world *w = *state;

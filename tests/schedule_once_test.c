@@ -99,7 +99,7 @@ static void assert_ticks(server *s, tkl_queue *queue, int64_t start)
     assert_int_equal(server_ask_int(s, "HLEN ran"), pushed);
 }
 
-/* Those who were told of the same time. */
+/* Consumers that were told of the same time. */
 typedef struct duel {
     const tkl__queue_source *source;
     tkl_reply *due;

@@ -302,7 +302,7 @@ static void missed_times_are_skipped_where_that_was_asked_for(void **state)
     tkl_schedule_info before = look_at(d.queue, "rare");
     make_due(d.f->server, "rare", HOUR_MS);
     make_due(d.f->server, "often", HOUR_MS);
-    /* Of the minutes of the last hour the last one is not missed yet. */
+    /* The last minute of the last hour is not missed yet. */
     expect_word(d.consumer, "often");
     eventually(look_at(d.queue, "rare").next_ms == before.next_ms, LONG_MS);
     assert_int_equal(look_at(d.queue, "rare").last_ms, 0);
@@ -478,7 +478,7 @@ static void what_is_left_of_a_schedule_is_cleared_away(void **state)
     server_do(d.f->server, "ZADD " KEY "delayed 1 schedule:ghost");
     assert_int_equal(take_all(d.consumer, 0), 0);
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "delayed"), 0);
-    /* What nobody can read does no harm. */
+    /* A record that cannot be read does no harm. */
     server_do(d.f->server, "HSET " KEY "schedules odd nonsense");
     server_do(d.f->server, "ZADD " KEY "delayed 1 schedule:odd");
     push_words(d.queue, "job");

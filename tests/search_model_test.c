@@ -347,7 +347,7 @@ static bool matches(const world *w, const model_doc *doc, const question *q)
 static const char *const orders[] = {
     "votes", "-votes", "rank", "-rank", "title", "-title", "votes=2,rank=-0.5", ""};
 
-/* What a document is sorted by: smaller comes first. Of titles their rank among all. */
+/* The number that a document is sorted by: smaller comes first. Titles have a rank among all. */
 static double key_of(const model_doc *doc, const char *order)
 {
     static const int ranks[TITLES] = {1, 2, 5, 5, 0, 6, 7, 4, 3};

@@ -35,7 +35,7 @@ static char *many(const char *before, char sign, int from, int count)
     return text;
 }
 
-/* Of all orders; frees the query. */
+/* Compares all orders; frees the query. */
 static void check_count(tkl_search *s, char *query, int64_t count)
 {
     tkl_search_result *r;
@@ -86,7 +86,7 @@ static void many_synonyms_are_found(void **state)
     tkl_search_close(s);
 }
 
-/* What was made for one state of the index is not used for the next. */
+/* A result that was kept for one state of the index is not used for the next. */
 static void a_union_is_of_one_version(void **state)
 {
     tkl_search *s = open_many(*state);

@@ -132,7 +132,7 @@ static void many_large_documents_are_removed(void **state)
 
 enum { LEFT = 1000 };
 
-/* What a writer leaves behind that was killed after it removed documents: in year 1970, or just
+/* Makes the remains of a writer that was killed after it removed documents: in year 1970, or just
  * now. */
 static void leave_behind(fixture *f, tkl_search *s, bool long_ago)
 {

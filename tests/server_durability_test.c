@@ -183,8 +183,8 @@ static void assert_no_ghost(void)
     tkl_close(client);
 }
 
-/* Of a script that was not answered. What is answered afterwards stays, through a second crash, and
- * nothing of the script comes back. */
+/* Leaves a part of a script that was not answered. What is answered afterwards stays,
+ * through a second crash, and nothing of the script comes back. */
 static void half_a_script_is_removed(void **state)
 {
     (void)state;

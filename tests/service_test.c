@@ -55,7 +55,7 @@ static const char *list(tkl_service *service)
     return addresses(instances);
 }
 
-/* What a follower has in memory. */
+/* The list that a follower has in memory. */
 static const char *watched(tkl_service *service)
 {
     tkl_service_instances *instances;

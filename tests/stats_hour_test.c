@@ -24,7 +24,7 @@ static void record_one(void *it)
     record(it, "x", 1);
 }
 
-/* Of the context and of the whole type. */
+/* Checks the context and the whole type. */
 static void expect_counts(void *it, int64_t this, int64_t last)
 {
     tkl_stats *s = it;

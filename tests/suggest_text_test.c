@@ -265,7 +265,7 @@ static void one_mistyped_character_is_corrected_if_asked(void **state)
     tkl_suggest_close(kind);
 }
 
-/* Of all texts within one mistyped character the heaviest come first, wherever the mistake is. */
+/* The heaviest of all texts within one mistyped character come first, wherever it is. */
 static void the_heaviest_correction_comes_first(void **state)
 {
     fixture *f = *state;

@@ -11,7 +11,7 @@
 
 #include "support/fixture.h"
 
-/* Of a handle; "kept", on a machine however busy; and the client's, which does not count then. */
+/* Time-outs of a handle; "kept", on a machine however busy; and of the client, not used then. */
 #define SHORT_MS 200
 #define SOON_MS  20000
 #define LONG_MS  120000

@@ -33,8 +33,8 @@
 #define PUSHERS  3
 #define THREADS  3
 #define PREFETCH 2
-/* What a worker may have done and not reported when it is killed: what it held, and as much in a
- * trip under way. */
+/* Jobs that a worker may have done and not reported when it is killed: what it held, and as
+ * much in a trip under way. */
 #define UNREPORTED   (2 * THREADS * (1 + PREFETCH))
 #define LEASE_MS     1000
 #define JOBS_MAX     1000000
@@ -50,7 +50,7 @@ typedef struct fate {
     atomic_int runs, done;
 } fate;
 
-/* What all processes share. */
+/* Memory that all processes share. */
 typedef struct board {
     atomic_bool no_pushing, no_working;
     atomic_int next;                  /* number of a job */
@@ -374,12 +374,12 @@ static void check(storm *s, tkl_queue *queue)
         fail_msg("%d pushed, %d done, %d dead", (int)stats.pushed, (int)stats.done,
                  (int)stats.dead);
     assert_int_equal(stats.dead, all.dead);
-    /* What a master forgot of done jobs comes back, too. */
+    /* Done jobs that a master forgot come back, too. */
     if (s->lossy == 0)
         assert_in_range(all.twice, 0, all.lost + (uint64_t)(s->worker_kills * UNREPORTED));
 }
 
-/* Those who waited all the while are not deaf. */
+/* Workers that waited all the while still hear. */
 static void wake_after_strike(storm *s, tkl_queue *queue)
 {
     char text[12];

@@ -82,7 +82,7 @@ TKL_API void tkl_ads_close(tkl_ads *ads);
 
 /* ---- Ads ----------------------------------------------------------------- */
 
-/* What the advertiser pays for. */
+/* The event that the advertiser pays for. */
 typedef enum tkl_ads_type {
     TKL_ADS_CPM = 1, /* 1000 views */
     TKL_ADS_CPC = 2, /* a click */

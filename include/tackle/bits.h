@@ -97,7 +97,7 @@ typedef enum tkl_bits_verb {
 
 TKL_API const char *tkl_bits_verb_name(tkl_bits_verb verb); /* "get" */
 
-/* What to do with a number that does not fit. */
+/* The treatment of a number that does not fit. */
 typedef enum tkl_bits_overflow {
     TKL_BITS_WRAP = 0,     /* wraps around to the other end of the range */
     TKL_BITS_SATURATE = 1, /* stays at the end of the range */

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* What happens with due times that passed while no consumer was there. */
+/* The treatment of due times that passed while no consumer was there. */
 typedef enum tkl_missed {
     TKL_MISSED_FIRE_ONCE = 0, /* one job for all of them */
     TKL_MISSED_SKIP = 1,      /* no job for times that passed more than a minute ago */

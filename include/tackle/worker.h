@@ -73,7 +73,7 @@ TKL_API void tkl_task_release(tkl_task *task, int64_t delay_ms) TKL_NONNULL(1);
 
 /* ---- The worker ----------------------------------------------------------- */
 
-/* What a worker has done so far, in jobs unless a field says otherwise. */
+/* The work of a worker so far, in jobs unless a field says otherwise. */
 typedef struct tkl_worker_stats {
     uint64_t done;     /* reported to the queue; the next three are reported, too */
     uint64_t failed;   /* failed attempts, including those beyond their time limit, and damaged

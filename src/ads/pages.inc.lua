@@ -57,7 +57,7 @@ function pages.middle(words, values)
   return (least + most) / 2
 end
 
--- What an ad with these values is worth: {score, rank, base, words, ecpm}; words: those that match.
+-- The worth of an ad with these values: {score, rank, base, words, ecpm}; words: those that match.
 -- The rank is computed like the score, but from bounds. Ads compete by rank.
 function pages.score_of(values, page)
   local found = {score = values.base, rank = values.bound, base = values.base, words = {},

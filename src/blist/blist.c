@@ -132,7 +132,7 @@ int tkl_blist_names(tkl_client *client, tkl_names **names)
 
 /* ---- Popping ------------------------------------------------------------- */
 
-/* Which lists to pop from, and how much. */
+/* The lists to pop from, and how much. */
 typedef struct choice {
     tkl_blist *const *lists;
     size_t count;

@@ -72,7 +72,7 @@ void tkl__online_add_today(tkl__args *args, const tkl__online_today *today)
     tkl__args_int(args, today->till_ms);
 }
 
-/* What is done with users: they are marked, or unmarked. */
+/* The change: users are marked, or unmarked. */
 typedef struct marking {
     tkl_online *online;
     const char *day; /* NULL: today */

@@ -118,7 +118,7 @@ static char *bound_waits(const cli_component *component, char *text)
     return text;
 }
 
-/* What is dropped at the end cannot be damaged. */
+/* Keys that are dropped at the end cannot be damaged. */
 static char *without_drops(const char *text)
 {
     char *kept = test_format("%s", "");

@@ -142,7 +142,7 @@ static void numbers_are_exact_for_their_kind(void **state)
 
 /* ---- What is only for terminals ------------------------------------------ */
 
-/* What fn() writes to a terminal. */
+/* Returns the text that fn() writes to a terminal. */
 static char *on_a_terminal(void (*fn)(void))
 {
     int terminal;

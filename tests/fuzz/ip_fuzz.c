@@ -48,7 +48,7 @@ static void check_place(tkl_bytes bytes)
     tkl__buf_free(&packed);
 }
 
-/* What is found lies within the chunk, and the address within what is found. */
+/* The range found lies within the chunk, and the address within the range. */
 static void check_chunk(tkl_bytes bytes)
 {
     unsigned char address[TKL__IP_SIZE];

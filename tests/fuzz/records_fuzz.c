@@ -27,7 +27,7 @@ static void walk(tkl_bytes whole, tkl_bytes part)
         sink += (uint8_t)part.data[i];
 }
 
-/* What was read can be written, and then reads the same. */
+/* A record that was read can be written, and then reads the same. */
 static void write_again(const tkl__queue_record *record)
 {
     tkl_push job = {.payload = record->payload,

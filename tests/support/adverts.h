@@ -12,7 +12,7 @@
 /* The set "site". */
 tkl_ads *open_ads(tkl_client *client, const tkl_ads_options *options);
 
-/* What the lines of a test say. Lists are separated by commas; needs and traits by spaces:
+/* The lines of a test. Lists are separated by commas; needs and traits by spaces:
  * "age=18,19 os=ios". NULL: none. */
 typedef struct advert {
     const char *name;
@@ -50,7 +50,7 @@ target_id show_ad(tkl_ads *ads, const char *text);
 tkl_ads_info *info_of(tkl_ads *ads, const char *name); /* free it */
 double ecpm_of(tkl_ads *ads, const char *name);
 double bonus_of(tkl_ads *ads, const char *name, const char *word);
-/* What was counted for a word of an ad; the next add of the ad computes with it. */
+/* Sets the counts of a word of an ad; the next add of the ad computes with them. */
 void put_word(tkl_client *client, const char *what, const char *word, const char *ad,
               const char *value);
 /* Fails unless the numbers are the same but for rounding. */

@@ -22,12 +22,12 @@ int chat_try_ack(tkl_chat *chat, const char *member, int64_t id);
 int chat_join(tkl_chat *chat, const char *member);
 int chat_leave(tkl_chat *chat, const char *member);
 
-/* What a member fetches from one chat: "2:hello 3:you", and "(missed 1) " before it; "" for none.
+/* The messages that a member fetches: "2:hello 3:you", and "(missed 1) " before it; "" for none.
  */
 char *chat_unread(tkl_chat *chat, const char *member);
 void expect_chat(tkl_chat *chat, const char *member, const char *expected);
 
-/* What an inbox has: "lunch[1:hello 2:you] work[7:x]", sorted by chat; "" for nothing. */
+/* The content of an inbox: "lunch[1:hello 2:you] work[7:x]", sorted by chat; "" for nothing. */
 char *inbox_text(const tkl_inbox_chats *chats);
 void expect_inbox(tkl_inbox *inbox, const char *expected);
 /* The same, and all of it is acknowledged. */

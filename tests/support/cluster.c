@@ -137,7 +137,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Who serves what, in the eyes of a server. */
+/* The owners of all slots, in the eyes of a server. */
 static char *view_of(server *s)
 {
     char *lines[2 * CLUSTER_SIZE];
@@ -364,8 +364,8 @@ static bool knows_all_epochs(cluster *c, server *s)
     return true;
 }
 
-/* Who takes a slot over gives itself the next epoch. One that has not heard of the latest would
- * lose the slot again: then two servers say for ever that the other one has it. */
+/* A server that takes a slot over gives itself the next epoch. One that has not heard of the
+ * latest would lose the slot again: then two servers say for ever that the other one has it. */
 void cluster_move_end(cluster *c, server *to, int slot)
 {
     char id[41];

@@ -47,7 +47,7 @@ char *home_get(const char *at); /* malloc'ed; NULL: nothing */
         free(text_);                         \
     } while (0)
 
-/* What the server of the test does, or would; valid until the next call. */
+/* The state of the test's server, if it runs or not; valid until the next call. */
 const char *home_durability(void);
 
 /* kill -9, and it is gone. */

@@ -13,7 +13,7 @@
 
 /* ---- Opening ------------------------------------------------------------- */
 
-/* One that does not extend its leases. lease_ms 0: an hour, which no test outlives. */
+/* Opens a consumer that does not extend its leases. lease_ms 0: an hour, which no test outlives. */
 tkl_consumer *open_claimer(tkl_queue *queue, int64_t lease_ms);
 
 /* ---- Pushing ------------------------------------------------------------- */
@@ -24,7 +24,7 @@ typedef struct job_id {
 
 job_id push_text(tkl_queue *queue, const char *payload);
 job_id push_one(tkl_queue *queue, const tkl_push *job);
-/* What a push of this one job comes to; *id (may be NULL) is the one it tells. */
+/* Returns the outcome of a push of this one job; *id (may be NULL) is the id in the answer. */
 int push_code(tkl_queue *queue, const tkl_push *job, job_id *id);
 
 /* ---- Claiming ------------------------------------------------------------ */

@@ -32,7 +32,7 @@ tkl_limit *open_plain_limit(fixture *f, const char *name, tkl_limit_algorithm al
 int limit_take(tkl_limit *limit, const char *key, int64_t quantity);
 tkl_limit_answer limit_look(tkl_limit *limit, const char *key);
 
-/* Of the key "hot". */
+/* Checks the key "hot". */
 tkl_limit_slice *open_slice(tkl_limit *limit);
 
 /* How many scripts the server has run. */

@@ -25,7 +25,7 @@ typedef struct hall {
     int64_t patience_ms; /* of count_events() */
 } hall;
 
-/* What such a thread does: waits once. The first one asks for a look after 300 ms. */
+/* The body of such a thread: it waits once. The first one asks for a look after 300 ms. */
 void count_events(void *arg, int index);
 
 #endif

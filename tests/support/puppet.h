@@ -45,7 +45,7 @@ typedef struct puppet {
     tkl_hold_state state; /* ditto */
 } puppet;
 
-/* What the test program's main() begins with. */
+/* The test program's main() begins with this. */
 bool puppet_called(int argc, char **argv);
 int puppet_main(char **argv);
 
@@ -67,7 +67,7 @@ bool puppet_can_fake_clock(void);
 /* For processes that are no puppets: those spawned next, until LD_PRELOAD is unset, have a wall
  * clock that is so far off. */
 void puppet_fake_clock(int64_t clock_ms);
-/* What libfaketime makes in /dev/shm and a killed process cannot remove. */
+/* Removes the files of libfaketime in /dev/shm, which a killed process leaves behind. */
 void puppet_remove_faked(pid_t pid);
 
 #endif

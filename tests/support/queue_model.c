@@ -180,7 +180,7 @@ int model_push(const tkl_push *push, model_job *j, int index, int *told, bool fl
     return TKL_OK;
 }
 
-/* Those whose lease has ended, in the order of their ends. */
+/* Jobs whose lease has ended, in the order of their ends. */
 static model_job *first_expired(void)
 {
     model_job *first = NULL;

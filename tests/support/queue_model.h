@@ -66,15 +66,15 @@ int model_count(model_state s);
 void model_make_ready(model_job *j, int region);
 /* It has ended for good: done, cancelled or removed. */
 void model_forget(model_job *j);
-/* Those beyond the limit go: at each burial two at most, all when the limit is set. */
+/* Dead letters beyond the limit go: at each burial two at most, all when the limit is set. */
 void model_trim(int most);
 /* The next claim makes it ready; for those who look it is already. */
 bool model_is_due(const model_job *j);
 /* Its lease has ended, and that was not its last attempt: the same. */
 bool model_is_back(const model_job *j);
-/* What becomes of the job with this index of a push; `told`: jobs by index, -1 for no room. */
+/* The fate of the job with this index of a push; `told`: jobs by index, -1 for no room. */
 int model_push(const tkl_push *push, model_job *j, int index, int *told, bool flow);
-/* What every claim does first. */
+/* The first steps of every claim. */
 void model_look(void);
 /* The first `max` of what is ready, without those of groups that must wait: they are parked. */
 int model_take(int max, int *taken);

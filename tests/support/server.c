@@ -466,7 +466,7 @@ server *server_start(const server_options *options)
     return NULL;
 }
 
-/* What the server was writing when it was killed is removed, as the private server does. */
+/* Removes what the server was writing when it was killed, as the private server does. */
 void server_restart(server *s)
 {
     server_kill(s);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What was typed so far: the initials of the characters. */
+/* The text typed so far: the initials of the characters. */
 typedef struct typing {
     char initials[32];
     size_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Those who wait for jobs of the queue "q".
+ * Consumers that wait for jobs of the queue "q".
  */
 #ifndef TACKLE_TESTS_WAITS_H
 #define TACKLE_TESTS_WAITS_H
@@ -22,7 +22,7 @@ typedef struct pending {
     crew *thread;
 } pending;
 
-/* What the thread does; `arg` is the pending. */
+/* The body of the thread; `arg` is the pending. */
 void claim_in_thread(void *arg, int index);
 /* Returns when it waits. */
 void start_waiting(pending *p, server *s);

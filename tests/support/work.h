@@ -22,7 +22,7 @@ int work_done(void **state);
 void limit(const tkl_queue_limits *limits);
 job_id push_group(const char *group, const char *payload);
 
-/* What the queue tells of a result, and what it is: NULL for none. */
+/* The queue's answer about a result, and the result: NULL for none. */
 void assert_result(const char *id, int64_t wait_ms, int code, const char *text);
 
 tkl_listing *peek(tkl_job_state state, size_t skip, size_t max);

@@ -35,7 +35,8 @@ UChar32 tkl__text_simplified(UChar32 c);
 #define TKL__TEXT_READINGS_MAX 16
 size_t tkl__text_readings(UChar32 c, const char *syllables[TKL__TEXT_READINGS_MAX]);
 
-/* What the first `len` bytes of a text are: nothing, the beginning of a syllable, or a syllable. */
+/* Tells whether the first `len` bytes of a text are nothing, the beginning of a syllable or a
+ * syllable. */
 typedef enum tkl__text_syllable {
     TKL__TEXT_SYLLABLE_NONE = 0,
     TKL__TEXT_SYLLABLE_BEGUN = 1, /* the beginning of a syllable */
