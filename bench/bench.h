@@ -128,6 +128,7 @@ typedef struct bench_sample {
     X(suggest_bench)        \
     X(ads_bench)            \
     X(revenue_bench)        \
+    X(costs_bench)          \
     X(search_bench)
 
 #define BENCH_DECLARE(component) extern const bench_component component;
