@@ -64,6 +64,30 @@ static json_t *json_of(const tkl_session *session)
                      cli_json_time(session->seen_ms), "ends_at", cli_json_time(session->ends_ms));
 }
 
+/* The same, with the session's data: [{"name": ..., "value": ...}, ...]. */
+static json_t *json_with_data(const tkl_session *session)
+{
+    json_t *record = json_of(session), *data = json_array();
+    for (size_t i = 0; i < session->field_count; i++)
+        json_array_append_new(data, json_pack("{s:o, s:o}", "name",
+                                              cli_json_bytes(session->fields[i].name), "value",
+                                              cli_json_bytes(session->fields[i].value)));
+    json_object_set_new(record, "data", data);
+    return record;
+}
+
+/* For people: a line "name = value" for each field. */
+static int print_data(const cli_session *cli, const tkl_session *session)
+{
+    for (size_t i = 0; !cli->json && i < session->field_count; i++) {
+        cli_print_bytes(session->fields[i].name);
+        printf(" = ");
+        cli_print_bytes(session->fields[i].value);
+        putchar('\n');
+    }
+    return cli_flush(cli);
+}
+
 static const cli_column session_columns[] = {
     {"user", "user"},        {"id", "id"},        {"created_at", "created"},
     {"seen_at", "last use"}, {"ends_at", "ends"}, {0},
@@ -77,7 +101,9 @@ static int check(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_session_check(store, cli->argv[0], &session));
     if (!failed)
-        failed = cli_print_record(cli, json_of(session), session_columns);
+        failed = cli_print_record(cli, json_with_data(session), session_columns);
+    if (!failed)
+        failed = print_data(cli, session);
     tkl_session_free(session);
     tkl_session_close(store);
     return failed;
@@ -87,17 +113,52 @@ static int touch(cli_session *cli)
 {
     tkl_sessions *store = NULL;
     tkl_session_view view = {.token = cli->argv[0], .item = tkl_str(cli->argv[1])};
+    tkl_session *session = NULL;
     int failed = cli_positive(cli, "items");
     if (!failed)
         failed = open_store(cli, &store);
     if (!failed)
-        failed = cli_end(cli, tkl_session_touch(store, &view, 1, NULL));
+        failed = cli_end(cli, tkl_session_use(store, &view, &session));
+    if (!failed && cli->json) {
+        json_t *record = json_with_data(session);
+        json_object_set_new(record, "touched", json_true());
+        json_object_set_new(record, "item",
+                            view.item.len > 0 ? cli_json_bytes(view.item) : json_null());
+        failed = cli_print_json(cli, record);
+    }
+    tkl_session_free(session);
     tkl_session_close(store);
+    return failed;
+}
+
+/* "NAME=VALUE"; an empty value removes the field. */
+static int read_field(const cli_session *cli, const char *text, tkl_session_field *field)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return cli_usage(cli, "invalid field '%s': NAME=VALUE", text);
+    *field =
+        (tkl_session_field){.name = {text, (size_t)(equals - text)}, .value = tkl_str(equals + 1)};
+    return CLI_OK;
+}
+
+static int set(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    size_t count = (size_t)cli->argc - 1;
+    tkl_session_field *fields = calloc(count, sizeof *fields);
+    int failed = fields != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; !failed && i < count; i++)
+        failed = read_field(cli, cli->argv[1 + i], &fields[i]);
+    if (!failed)
+        failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_set(store, cli->argv[0], fields, count));
+    tkl_session_close(store);
+    free(fields);
     if (failed || !cli->json)
         return failed;
-    return cli_print_json(cli,
-                          json_pack("{s:b, s:o}", "touched", 1, "item",
-                                    view.item.len > 0 ? cli_json_bytes(view.item) : json_null()));
+    return cli_print_json(cli, json_pack("{s:I}", "fields_set", (json_int_t)count));
 }
 
 static int end_one(cli_session *cli, tkl_sessions *store)
@@ -371,7 +432,7 @@ static const cli_verb verbs[] = {
     {
         .name = "check",
         .args = "TOKEN",
-        .summary = "whose session it is, and when it was last used",
+        .summary = "whose session it is, when it was last used, and its data",
         .options = store_options,
         .details = "Does not count as a use. Exit code 1 when the session has ended.",
         .example = "tackle session check \"$(tackle session create alice)\"",
@@ -385,9 +446,22 @@ static const cli_verb verbs[] = {
         .details =
             "The item becomes the most recent one of the session and counts in the ranking.\n"
             "The first view fixes the half-life of a ranking; another one is refused.\n"
-            "Exit code 1 when the session has ended.",
+            "With --json prints whose session it is, and its data. Exit code 1 when the session\n"
+            "has ended.",
         .example = "tackle session touch \"$(tackle session create alice)\" teapot --json",
         .run = touch,
+    },
+    {
+        .name = "set",
+        .args = "TOKEN NAME=VALUE...",
+        .summary = "set fields of a session's data, or remove those with an empty value",
+        .options = store_options,
+        .details = "The data ends with the session: up to 100 fields, 16 KB together. Exit code 1\n"
+                   "when the session has ended, or the data would be too much.",
+        .example = "token=$(tackle session create alice)\n"
+                   "tackle session set \"$token\" language=de cart='{\"teapot\": 2}'\n"
+                   "tackle session check \"$token\" --json",
+        .run = set,
     },
     {
         .name = "recent",

@@ -181,6 +181,111 @@ static void logging_out_takes_everything_along(void **state)
 
 /* ---- Items --------------------------------------------------------------- */
 
+/* The data of a session as "name=value name=value", sorted; what `use` and `check` return. */
+static void assert_data(tkl_sessions *store, const char *token, const char *expected)
+{
+    tkl_session_view view = {.token = token};
+    for (int round = 0; round < 2; round++) {
+        tkl_session *session;
+        char line[512] = "";
+        assert_ok(round == 0 ? tkl_session_use(store, &view, &session)
+                             : tkl_session_check(store, token, &session));
+        assert_memory_equal(session->user.data, "alice", 5);
+        for (char first = 'a'; first <= 'z'; first++) /* names begin with different letters */
+            for (size_t i = 0; i < session->field_count; i++)
+                if (session->fields[i].name.data[0] == first)
+                    sprintf(line + strlen(line), "%s" TKL_FMT "=" TKL_FMT, *line ? " " : "",
+                            TKL_ARG(session->fields[i].name), TKL_ARG(session->fields[i].value));
+        assert_string_equal(line, expected);
+        tkl_session_free(session);
+    }
+}
+
+static int set_field(tkl_sessions *store, const char *token, const char *name, tkl_bytes value)
+{
+    return tkl_session_set(store, token,
+                           &(tkl_session_field){.name = tkl_str(name), .value = value}, 1);
+}
+
+static void a_session_has_data_that_ends_with_it(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store;
+    char token[TKL_SESSION_TOKEN_SIZE], other[TKL_SESSION_TOKEN_SIZE];
+    tkl_session *session;
+    assert_ok(tkl_session_open(f->client, tkl_str("data"), NULL, &store));
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, other));
+    assert_data(store, token, "");
+    const tkl_session_field fields[] = {{.name = tkl_str("cart"), .value = tkl_str("teapot")},
+                                        {.name = tkl_str("language"), .value = tkl_str("de")},
+                                        {.name = tkl_str("cart"), .value = tkl_str("kettle")}};
+    assert_ok(tkl_session_set(store, token, fields, 3));
+    assert_data(store, token, "cart=kettle language=de");
+    assert_ok(set_field(store, token, "cart", (tkl_bytes){NULL, 0}));
+    assert_ok(set_field(store, token, "nothing", (tkl_bytes){NULL, 0}));
+    assert_data(store, token, "language=de");
+    assert_data(store, other, "");
+    assert_ok(tkl_session_set(store, token, NULL, 0));
+
+    char *large = calloc(1, TKL_SESSION_DATA_MAX + 1);
+    memset(large, 'x', TKL_SESSION_DATA_MAX);
+    assert_code(set_field(store, token, "a", (tkl_bytes){large, TKL_SESSION_DATA_MAX - 10}),
+                TKL_FULL); /* 10 bytes are there */
+    assert_contains(tkl_errmsg(), "16384");
+    assert_ok(set_field(store, token, "a", (tkl_bytes){large, TKL_SESSION_DATA_MAX - 11}));
+    assert_code(set_field(store, token, "b", tkl_str("c")), TKL_FULL);
+    assert_ok(set_field(store, token, "a", tkl_str("z")));
+    assert_data(store, token, "a=z language=de");
+    tkl_session_field many[TKL_SESSION_FIELDS_MAX + 1] = {{.name = {0}}};
+    char names[TKL_SESSION_FIELDS_MAX + 1][8];
+    for (int i = 0; i <= TKL_SESSION_FIELDS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        many[i] = (tkl_session_field){.name = tkl_str(names[i]), .value = tkl_str("v")};
+    }
+    assert_code(tkl_session_set(store, other, many, TKL_SESSION_FIELDS_MAX + 1), TKL_EINVAL);
+    assert_ok(tkl_session_set(store, other, many, TKL_SESSION_FIELDS_MAX));
+    assert_code(set_field(store, other, "more", tkl_str("v")), TKL_FULL);
+    assert_code(set_field(store, other, "", tkl_str("v")), TKL_EINVAL);
+    free(large);
+
+    assert_ok(tkl_session_end(store, token));
+    assert_code(set_field(store, token, "a", tkl_str("b")), TKL_NOTFOUND);
+    assert_code(tkl_session_use(store, &(tkl_session_view){.token = token}, &session),
+                TKL_NOTFOUND);
+    assert_null(session);
+    assert_code(set_field(store, "no token", "a", tkl_str("b")), TKL_NOTFOUND);
+    int64_t ended;
+    assert_ok(tkl_session_end_user(store, tkl_str("alice"), &ended));
+    assert_int_equal(ended, 1);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    tkl_session_close(store);
+}
+
+/* The data lives as long as its session, which every use prolongs. */
+static void a_use_prolongs_the_data(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_sessions *store;
+    char token[TKL_SESSION_TOKEN_SIZE];
+    int64_t noon = INT64_C(1800000000000);
+    timed_set(t, noon);
+    assert_ok(tkl_session_open(client, tkl_str("data"), NULL, &store));
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 3600000, token));
+    assert_ok(set_field(store, token, "a", tkl_str("b")));
+    for (int hour = 1; hour < 4; hour++) {
+        timed_set(t, noon + hour * 3500000);
+        assert_data(store, token, "a=b");
+    }
+    timed_set(t, noon + 30 * 3600000);
+    eventually(call_int(client, "DBSIZE", NULL) == 0, 20000);
+    tkl_session_close(store);
+    tkl_close(client);
+    timed_end(t);
+}
+
 static void items_are_remembered_without_repeats_the_latest_first(void **state)
 {
     fixture *f = *state;
@@ -231,8 +336,8 @@ static void many_uses_go_in_one_round_trip(void **state)
 static void very_many_uses_do_not_run_out_of_time(void **state)
 {
     fixture *f = *state;
-    enum { COUNT = 30000 };
-    tkl_session_options options = {.timeout_ms = 1000, .half_life_ms = TKL_NONE};
+    enum { COUNT = 60000 };
+    tkl_session_options options = {.timeout_ms = 3000, .half_life_ms = TKL_NONE};
     tkl_sessions *store = open_store(f->client, "shop", &options);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
@@ -829,6 +934,8 @@ int main(void)
         TEST(the_server_does_not_know_tokens),
         TEST(a_session_ends_without_use_and_a_use_prolongs_it),
         TEST(logging_out_takes_everything_along),
+        TEST(a_session_has_data_that_ends_with_it),
+        cmocka_unit_test(a_use_prolongs_the_data),
         TEST(items_are_remembered_without_repeats_the_latest_first),
         TEST(many_uses_go_in_one_round_trip),
         TEST(very_many_uses_do_not_run_out_of_time),

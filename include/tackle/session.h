@@ -8,8 +8,7 @@
  *     tkl_session_open(client, tkl_str("shop"), NULL, &shop);
  *     tkl_session_create(shop, tkl_str("alice"), 0, token);            // log in
  *     tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
- *     tkl_session_touch(shop, &view, 1, NULL);                         // each page: one round trip
- *     if (tkl_session_check(shop, token, &session) == TKL_OK)
+ *     if (tkl_session_use(shop, &view, &session) == TKL_OK)            // each page: one round trip
  *         greet(session->user);
  *     tkl_session_free(session);
  *     tkl_session_end(shop, token);                                    // log out
@@ -35,10 +34,12 @@ extern "C" {
 
 typedef struct tkl_sessions tkl_sessions;
 
-#define TKL_SESSION_TOKEN_SIZE 33   /* 32 hex digits, 128 random bits, and a NUL */
-#define TKL_SESSION_ID_SIZE    33   /* 32 hex digits and a NUL */
-#define TKL_SESSION_TEXT_MAX   1024 /* bytes of a user's or an item's name */
-#define TKL_SESSION_PAGE_MAX   1000 /* most results of recent, top and list */
+#define TKL_SESSION_TOKEN_SIZE 33    /* 32 hex digits, 128 random bits, and a NUL */
+#define TKL_SESSION_ID_SIZE    33    /* 32 hex digits and a NUL */
+#define TKL_SESSION_TEXT_MAX   1024  /* bytes of a user's or an item's name */
+#define TKL_SESSION_PAGE_MAX   1000  /* most results of recent, top and list */
+#define TKL_SESSION_FIELDS_MAX 100   /* fields of the data of a session */
+#define TKL_SESSION_DATA_MAX   16384 /* bytes of their names and values together */
 
 /* All programs that use a store should use the same options. The first view fixes the half-life of
  * the ranking: calls about the ranking with a different half-life are TKL_EINVAL and change
@@ -68,17 +69,26 @@ TKL_API void tkl_session_close(tkl_sessions *sessions);
 TKL_API int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
                                char token[TKL_SESSION_TOKEN_SIZE]) TKL_NONNULL(1, 4) TKL_CHECK;
 
+/* A field of a session's data: a cart, a language, a form that is half filled in. */
+typedef struct tkl_session_field {
+    tkl_bytes name;  /* 1 byte or more */
+    tkl_bytes value; /* 1 byte or more; for tkl_session_set(): empty removes the field */
+    TKL_RESERVED(2);
+} tkl_session_field;
+
 typedef struct tkl_session {
     tkl_bytes user;
     char id[TKL_SESSION_ID_SIZE];
-    int64_t created_ms; /* Unix times of the server's clock */
-    int64_t seen_ms;    /* the last use */
-    int64_t ends_ms;    /* when it expires unless it is used before */
-    TKL_RESERVED(4);
+    int64_t created_ms;              /* Unix times of the server's clock */
+    int64_t seen_ms;                 /* the last use */
+    int64_t ends_ms;                 /* when it expires unless it is used before */
+    const tkl_session_field *fields; /* its data, in no order; not read by tkl_session_of_user() */
+    size_t field_count;
+    TKL_RESERVED(2);
 } tkl_session;
 
-/* Looks up the session of a token. This does not count as a use; tkl_session_touch() does.
- * TKL_NOTFOUND: it has ended, or never existed. */
+/* Looks up the session of a token, with its data. This does not count as a use; tkl_session_use()
+ * and tkl_session_touch() do. TKL_NOTFOUND: it has ended, or never existed. */
 TKL_API int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **session)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 TKL_API void tkl_session_free(tkl_session *session); /* NULL is fine */
@@ -97,7 +107,20 @@ typedef struct tkl_session_view {
 TKL_API int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
                               int *codes) TKL_NONNULL(1) TKL_CHECK;
 
-/* Ends the session and removes its recent items. TKL_NOTFOUND: it had ended. */
+/* Records one use, as tkl_session_touch() does, and reads the session with its data, in the same
+ * round trip. TKL_NOTFOUND: the session has ended. */
+TKL_API int tkl_session_use(tkl_sessions *sessions, const tkl_session_view *view,
+                            tkl_session **session) TKL_NONNULL(1, 2, 3) TKL_CHECK;
+
+/* Sets fields of the session's data, or removes those whose values are empty, in one step: all or
+ * none. Other fields stay. The data ends with the session. This does not count as a use.
+ * TKL_NOTFOUND: the session has ended. TKL_FULL: there would be more than TKL_SESSION_FIELDS_MAX
+ * fields or TKL_SESSION_DATA_MAX bytes. */
+TKL_API int tkl_session_set(tkl_sessions *sessions, const char *token,
+                            const tkl_session_field *fields, size_t count)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* Ends the session and removes its data and its recent items. TKL_NOTFOUND: it had ended. */
 TKL_API int tkl_session_end(tkl_sessions *sessions, const char *token) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- The sessions of a user ---------------------------------------------- */

@@ -1,8 +1,8 @@
 -- session/check: whose session it is.
--- KEYS[1...] store  see keys.inc.lua
+-- KEYS[1...] store  see keys.inc.lua; the last two are of this session
 -- ARGV[1] id        of the session
 -- flags: no-writes
--- returns {user, created, last use, end} in ms; {} when it has ended
+-- returns {user, created, last use, end, {field, value, ...}}, times in ms; {} when it has ended
 -- include: keys
 -- include: sessions
 
@@ -12,4 +12,5 @@ local session = sessions.find(id, clock.ms())
 if not session then
   return {}
 end
-return {session.user, session.created, session.ends - session.ttl, session.ends}
+return {session.user, session.created, session.ends - session.ttl, session.ends,
+        redis.call('HGETALL', DATA)}

@@ -6,4 +6,6 @@ local ENDS         = KEYS[2] -- zset of ids by when they end
 local USERS        = KEYS[3] -- zset by bytes: user and id of each session
 local RANKING      = KEYS[4] -- zset of items by views
 local RANKING_INFO = KEYS[5] -- hash: half_life, bound
-local ITEMS        = KEYS[6] -- zset: what one session viewed, for scripts about a single session
+-- For scripts about a single session:
+local ITEMS        = KEYS[6] -- zset: what the session viewed
+local DATA         = KEYS[7] -- hash: its data

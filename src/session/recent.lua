@@ -1,5 +1,5 @@
 -- session/recent: what a session viewed, the most recent first.
--- KEYS[1...] store  see keys.inc.lua; the last is what the session viewed
+-- KEYS[1...] store  see keys.inc.lua; the last two are of this session
 -- ARGV[1] id        of the session
 -- ARGV[2] first     rank, from 0
 -- ARGV[3] last

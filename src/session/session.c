@@ -11,15 +11,16 @@
  *   :ranking_info  hash: half_life that the first view fixed, in ms (-1: none); bound: no item
  *                without a place in the ranking has a higher score
  *   :items:<id>  zset: what one session viewed, by microseconds
+ *   :data:<id>   hash: the data of one session
  *
  * The first three expire with their last session, the ranking when nothing was viewed for 64
- * half-lives (never, where views do not lose weight), the items with their session. A key is
+ * half-lives (never, where views do not lose weight), items and data with their session. A key is
  * prolonged by a little more than is needed (an eighth of a ttl, a half-life), so that most uses
  * need not do it. Sessions that
  * have ended are forgotten by later uses of the store: two by each use, ten by each new session.
  *
  * A script can only use keys that it was given, and the script that ends sessions of others early
- * was not given the keys of their items. So it returns their ids, and the client removes these keys
+ * was not given the keys of their items and data. So it returns their ids, and the client removes these keys
  * with its next command. If the client dies in between, they expire by themselves.
  *
  * A clock that is set back does not change the order: an item viewed then is noted right behind the
@@ -134,13 +135,27 @@ int tkl__session_check_page(size_t skip, size_t max)
                         : rc;
 }
 
-#define ITEMS_PART ":items:"
-
-void tkl__session_add_items_key(tkl__buf *out, const tkl_sessions *s, tkl_bytes id)
+void tkl__session_keys_make(const tkl_sessions *s, tkl_bytes id, tkl__session_keys *keys)
 {
-    tkl__buf_add(out, s->keys.items[TKL__SESSION_BASE].data, s->keys.items[TKL__SESSION_BASE].len);
-    tkl__buf_addz(out, ITEMS_PART);
-    tkl__buf_add(out, id.data, id.len);
+    static const char *const own[TKL__SESSION_OWN] = {":items:", ":data:"};
+    const tkl_bytes *base = &s->keys.items[TKL__SESSION_BASE];
+    memcpy(keys->items, s->keys.items, TKL__SESSION_BASE * sizeof *keys->items);
+    keys->failed = false;
+    for (int i = 0; i < TKL__SESSION_OWN; i++) {
+        tkl__buf *key = &keys->own[i];
+        tkl__buf_init(key);
+        tkl__buf_add(key, base->data, base->len);
+        tkl__buf_addz(key, own[i]);
+        tkl__buf_add(key, id.data, id.len);
+        keys->items[TKL__SESSION_BASE + i] = (tkl_bytes){key->data, key->len};
+        keys->failed = keys->failed || key->failed;
+    }
+}
+
+void tkl__session_keys_free(tkl__session_keys *keys)
+{
+    for (int i = 0; i < TKL__SESSION_OWN; i++)
+        tkl__buf_free(&keys->own[i]);
 }
 
 /* ---- Running scripts ----------------------------------------------------- */
@@ -159,20 +174,16 @@ int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args
     return rc;
 }
 
-int tkl__session_run_with_items(tkl_sessions *s, const tkl__script *script, const char *id,
-                                tkl__args *args, bool retry_safe, tkl_reply **reply)
+int tkl__session_run_on(tkl_sessions *s, const tkl__script *script, const char *id, tkl__args *args,
+                        bool retry_safe, tkl_reply **reply)
 {
-    tkl_bytes keys[TKL__SESSION_BASE + 1];
-    tkl__keys list = {keys, TKL__SESSION_BASE + 1};
-    tkl__buf key;
-    memcpy(keys, s->keys.items, TKL__SESSION_BASE * sizeof *keys);
-    tkl__buf_init(&key);
-    tkl__session_add_items_key(&key, s, tkl_str(id));
-    keys[TKL__SESSION_BASE] = (tkl_bytes){key.data, key.len};
-    int rc = key.failed ? tkl__nomem()
-                        : tkl__eval(s->client, script, &list, args, tkl__session_deadline(s),
-                                    retry_safe, reply);
-    tkl__buf_free(&key);
+    tkl__session_keys keys;
+    tkl__keys list = {keys.items, TKL__SESSION_BASE + TKL__SESSION_OWN};
+    tkl__session_keys_make(s, tkl_str(id), &keys);
+    int rc = keys.failed ? tkl__nomem()
+                         : tkl__eval(s->client, script, &list, args, tkl__session_deadline(s),
+                                     retry_safe, reply);
+    tkl__session_keys_free(&keys);
     tkl__args_free(args);
     return rc;
 }
@@ -188,7 +199,7 @@ int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t
     return rc;
 }
 
-void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t first)
+void tkl__session_unlink(tkl_sessions *s, const tkl_reply *ids, size_t first)
 {
     tkl_pipeline *pipeline = NULL;
     tkl_reply *replies = NULL;
@@ -197,13 +208,14 @@ void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t fir
         return;
     int rc = TKL_OK;
     for (size_t i = first; rc == TKL_OK && i < tkl_reply_count(ids); i++) {
-        tkl__buf key;
-        tkl__buf_init(&key);
-        tkl__session_add_items_key(&key, s, tkl_reply_bytes(tkl_reply_at(ids, i)));
-        const char *words[] = {"UNLINK", key.data};
-        const size_t lens[] = {6, key.len};
-        rc = key.failed ? TKL_ENOMEM : tkl_pipeline_add(pipeline, 2, words, lens);
-        tkl__buf_free(&key);
+        tkl__session_keys keys;
+        tkl__session_keys_make(s, tkl_reply_bytes(tkl_reply_at(ids, i)), &keys);
+        const char *words[] = {"UNLINK", keys.own[TKL__SESSION_ITEMS].data,
+                               keys.own[TKL__SESSION_DATA].data};
+        const size_t lens[] = {6, keys.own[TKL__SESSION_ITEMS].len,
+                               keys.own[TKL__SESSION_DATA].len};
+        rc = keys.failed ? TKL_ENOMEM : tkl_pipeline_add(pipeline, 3, words, lens);
+        tkl__session_keys_free(&keys);
     }
     if (rc == TKL_OK)
         rc = tkl_pipeline_run(pipeline, &how, &replies);
@@ -261,7 +273,7 @@ int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
     rc = tkl__session_run(sessions, &tkl__lua_session_create, &args, true, &reply);
     if (rc == TKL_OK) {
         memcpy(token, fresh, sizeof fresh);
-        tkl__session_unlink_items(sessions, reply, 0);
+        tkl__session_unlink(sessions, reply, 0);
     }
     tkl_reply_free(reply);
     return rc;
@@ -269,9 +281,35 @@ int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
 
 /* The result for the caller, and the reply that owns its bytes. */
 typedef struct found {
-    tkl_session session;
+    tkl_session session; /* must be first: callers have a pointer to it */
     tkl_reply *reply;
+    tkl_session_field fields[];
 } found;
+
+int tkl__session_make(tkl_reply *reply, const char *id, tkl_session **session)
+{
+    const tkl_reply *data = tkl_reply_at(reply, 4);
+    size_t count = tkl_reply_count(data) / 2;
+    found *one = calloc(1, sizeof *one + count * sizeof *one->fields);
+    if (!one) {
+        tkl_reply_free(reply);
+        return tkl__nomem();
+    }
+    for (size_t i = 0; i < count; i++)
+        one->fields[i] =
+            (tkl_session_field){.name = tkl_reply_bytes(tkl_reply_at(data, 2 * i)),
+                                .value = tkl_reply_bytes(tkl_reply_at(data, 2 * i + 1))};
+    one->reply = reply;
+    one->session = (tkl_session){.user = tkl_reply_bytes(tkl_reply_at(reply, 0)),
+                                 .created_ms = tkl_reply_int(tkl_reply_at(reply, 1)),
+                                 .seen_ms = tkl_reply_int(tkl_reply_at(reply, 2)),
+                                 .ends_ms = tkl_reply_int(tkl_reply_at(reply, 3)),
+                                 .fields = one->fields,
+                                 .field_count = count};
+    memcpy(one->session.id, id, TKL_SESSION_ID_SIZE);
+    *session = &one->session;
+    return TKL_OK;
+}
 
 int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **session)
 {
@@ -283,22 +321,13 @@ int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **s
         return tkl__session_ended();
     tkl__args_init(&args);
     tkl__args_str(&args, id);
-    int rc = tkl__session_run(sessions, &tkl__lua_session_check, &args, true, &reply);
-    if (rc == TKL_OK && tkl_reply_count(reply) < 4)
+    int rc = tkl__session_run_on(sessions, &tkl__lua_session_check, id, &args, true, &reply);
+    if (rc == TKL_OK && tkl_reply_count(reply) < 5)
         rc = tkl__session_ended();
-    found *one = rc == TKL_OK ? calloc(1, sizeof *one) : NULL;
-    if (!one) {
-        tkl_reply_free(reply);
-        return rc == TKL_OK ? tkl__nomem() : rc;
-    }
-    one->reply = reply;
-    one->session = (tkl_session){.user = tkl_reply_bytes(tkl_reply_at(reply, 0)),
-                                 .created_ms = tkl_reply_int(tkl_reply_at(reply, 1)),
-                                 .seen_ms = tkl_reply_int(tkl_reply_at(reply, 2)),
-                                 .ends_ms = tkl_reply_int(tkl_reply_at(reply, 3))};
-    memcpy(one->session.id, id, sizeof id);
-    *session = &one->session;
-    return TKL_OK;
+    if (rc == TKL_OK)
+        return tkl__session_make(reply, id, session);
+    tkl_reply_free(reply);
+    return rc;
 }
 
 void tkl_session_free(tkl_session *session)
@@ -318,9 +347,53 @@ int tkl_session_end(tkl_sessions *sessions, const char *token)
         return tkl__session_ended();
     tkl__args_init(&args);
     tkl__args_str(&args, id);
-    int rc = tkl__session_run_with_items(sessions, &tkl__lua_session_end, id, &args, false, &reply);
+    int rc = tkl__session_run_on(sessions, &tkl__lua_session_end, id, &args, false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
         rc = tkl__session_ended();
     tkl_reply_free(reply);
     return rc;
+}
+
+/* ---- Data ---------------------------------------------------------------- */
+
+static int check_fields(const tkl_session_field *fields, size_t count)
+{
+    int rc = tkl__check_number("count", count > INT32_MAX ? INT32_MAX : (int64_t)count, 0,
+                               TKL_SESSION_FIELDS_MAX);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = TKL__CHECK_RESERVED(&fields[i]);
+        if (rc == TKL_OK && fields[i].name.len == 0)
+            rc = tkl__fail(TKL_EINVAL, "a field has no name");
+    }
+    return rc;
+}
+
+int tkl_session_set(tkl_sessions *sessions, const char *token, const tkl_session_field *fields,
+                    size_t count)
+{
+    char id[TKL_SESSION_ID_SIZE];
+    tkl_reply *reply = NULL;
+    tkl__args args;
+    int rc = check_fields(fields, count);
+    if (rc != TKL_OK)
+        return rc;
+    if (!tkl__session_id_of(token, id))
+        return tkl__session_ended();
+    tkl__args_init(&args);
+    tkl__args_str(&args, id);
+    tkl__args_int(&args, TKL_SESSION_FIELDS_MAX);
+    tkl__args_int(&args, TKL_SESSION_DATA_MAX);
+    for (size_t i = 0; i < count; i++) {
+        tkl__args_bytes(&args, fields[i].name);
+        tkl__args_bytes(&args, fields[i].value);
+    }
+    rc = tkl__session_run_on(sessions, &tkl__lua_session_set, id, &args, true, &reply);
+    int code = (int)tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    if (rc != TKL_OK || code == TKL_OK)
+        return rc;
+    return code == TKL_FULL
+               ? tkl__fail(TKL_FULL, "the data of a session has up to %d fields and %d bytes",
+                           TKL_SESSION_FIELDS_MAX, TKL_SESSION_DATA_MAX)
+               : tkl__session_ended();
 }

@@ -39,8 +39,18 @@ int tkl__session_check_text(const char *what, tkl_bytes text);
 /* TKL_EINVAL: not a page of at most TKL_SESSION_PAGE_MAX. */
 int tkl__session_check_page(size_t skip, size_t max);
 
-/* Appends the key of the items that a session viewed. */
-void tkl__session_add_items_key(tkl__buf *out, const tkl_sessions *s, tkl_bytes id);
+/* The keys of one session: the items that it viewed, and its data. */
+enum { TKL__SESSION_ITEMS, TKL__SESSION_DATA, TKL__SESSION_OWN };
+
+/* The keys for a script about one session: those of the store, and its own. */
+typedef struct tkl__session_keys {
+    tkl_bytes items[TKL__SESSION_BASE + TKL__SESSION_OWN];
+    tkl__buf own[TKL__SESSION_OWN];
+    bool failed; /* out of memory */
+} tkl__session_keys;
+
+void tkl__session_keys_make(const tkl_sessions *s, tkl_bytes id, tkl__session_keys *keys);
+void tkl__session_keys_free(tkl__session_keys *keys);
 
 int64_t tkl__session_deadline(const tkl_sessions *s);
 
@@ -48,17 +58,21 @@ int64_t tkl__session_deadline(const tkl_sessions *s);
 int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args, bool retry_safe,
                      tkl_reply **reply);
 
-/* The same, with the key of this session's items. */
-int tkl__session_run_with_items(tkl_sessions *s, const tkl__script *script, const char *id,
-                                tkl__args *args, bool retry_safe, tkl_reply **reply);
+/* The same, with the keys of this session. */
+int tkl__session_run_on(tkl_sessions *s, const tkl__script *script, const char *id, tkl__args *args,
+                        bool retry_safe, tkl_reply **reply);
 
 /* Runs a command such as "UNLINK key..."; *answer is its integer reply. */
 int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t *lens,
                      int64_t *answer);
 
-/* Removes the items of forgotten sessions: those with the ids in the reply from `first` on. A
+/* Removes the items and the data of forgotten sessions: those with the ids in the reply from `first` on. A
  * failure is ignored, because their keys expire anyway. */
-void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t first);
+void tkl__session_unlink(tkl_sessions *s, const tkl_reply *ids, size_t first);
+
+/* Makes a session for the caller from {user, created, last use, end, {field, value, ...}}. It takes
+ * over the reply, even after a failure. */
+int tkl__session_make(tkl_reply *reply, const char *id, tkl_session **session);
 
 /* TKL_NOTFOUND, with an error text about a session or an item. */
 int tkl__session_ended(void);

@@ -112,7 +112,7 @@ int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
         forgotten = tkl_reply_int(tkl_reply_at(reply, 0));
         size_t ended_now = rc == TKL_OK ? tkl_reply_count(reply) : 0;
         total += ended_now > 0 ? (int64_t)ended_now - 1 : 0;
-        tkl__session_unlink_items(sessions, reply, 1);
+        tkl__session_unlink(sessions, reply, 1);
         tkl_reply_free(reply);
         if (rc == TKL_OK && forgotten == STEP)
             rc = tkl__next_round(&rounds, sessions->client, sessions->timeout_ms, ended_now > 1);
@@ -148,7 +148,7 @@ static int forget_some(tkl_sessions *s, bool *left, bool *any)
     int rc = tkl__session_run(s, &tkl__lua_session_forget, &args, true, &reply);
     *left = tkl_reply_count(reply) == STEP;
     *any = *any || tkl_reply_count(reply) > 0;
-    tkl__session_unlink_items(s, reply, 0);
+    tkl__session_unlink(s, reply, 0);
     tkl_reply_free(reply);
     return rc;
 }

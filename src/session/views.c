@@ -19,8 +19,7 @@
 typedef struct use {
     char id[TKL_SESSION_ID_SIZE];
     bool sent;
-    tkl__buf items;
-    tkl_bytes keys[TKL__SESSION_BASE + 1];
+    tkl__session_keys keys;
     tkl__args args;
 } use;
 
@@ -41,22 +40,27 @@ static int check_view(const tkl_session_view *view)
     return rc;
 }
 
+/* The arguments of session/touch. `read`: the session and its data are wanted. */
+static void write_use(tkl__args *args, const tkl_sessions *s, const char *id, tkl_bytes item,
+                      bool read)
+{
+    tkl__args_init(args);
+    tkl__args_str(args, id);
+    tkl__args_bytes(args, item);
+    tkl__args_int(args, s->items);
+    tkl__args_int(args, s->ranked);
+    tkl__args_int(args, s->half_life_ms);
+    tkl__args_int(args, read);
+}
+
 static void prepare_use(tkl_sessions *s, const tkl_session_view *view, use *u,
                         tkl__invocation *call)
 {
-    tkl__buf_init(&u->items);
-    tkl__args_init(&u->args);
-    memcpy(u->keys, s->keys.items, TKL__SESSION_BASE * sizeof *u->keys);
-    tkl__session_add_items_key(&u->items, s, tkl_str(u->id));
-    u->keys[TKL__SESSION_BASE] = (tkl_bytes){u->items.data, u->items.len};
-    tkl__args_str(&u->args, u->id);
-    tkl__args_bytes(&u->args, view->item);
-    tkl__args_int(&u->args, s->items);
-    tkl__args_int(&u->args, s->ranked);
-    tkl__args_int(&u->args, s->half_life_ms);
+    tkl__session_keys_make(s, tkl_str(u->id), &u->keys);
+    write_use(&u->args, s, u->id, view->item, false);
     *call = (tkl__invocation){.script = &tkl__lua_session_touch,
-                              .keys = u->keys,
-                              .nkeys = TKL__SESSION_BASE + 1,
+                              .keys = u->keys.items,
+                              .nkeys = TKL__SESSION_BASE + TKL__SESSION_OWN,
                               .args = u->args.items,
                               .nargs = u->args.count};
 }
@@ -72,7 +76,7 @@ static bool load(trip *t, tkl_sessions *s, const tkl_session_view *views, size_t
         if (!u->sent)
             continue;
         prepare_use(s, &views[i], u, &t->calls[t->sent++]);
-        failed |= u->items.failed || u->args.failed;
+        failed |= u->keys.failed || u->args.failed;
     }
     return !failed;
 }
@@ -81,7 +85,7 @@ static void unload(trip *t, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (t->uses[i].sent) {
-            tkl__buf_free(&t->uses[i].items);
+            tkl__session_keys_free(&t->uses[i].keys);
             tkl__args_free(&t->uses[i].args);
         }
 }
@@ -148,6 +152,27 @@ int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, siz
     free(t.uses);
     free(t.calls);
     return tkl__first_tell(&first);
+}
+
+int tkl_session_use(tkl_sessions *sessions, const tkl_session_view *view, tkl_session **session)
+{
+    char id[TKL_SESSION_ID_SIZE];
+    tkl_reply *reply = NULL;
+    tkl__args args;
+    *session = NULL;
+    int rc = check_view(view);
+    if (rc != TKL_OK)
+        return rc;
+    if (!tkl__session_id_of(view->token, id))
+        return tkl__session_ended();
+    write_use(&args, sessions, id, view->item, true);
+    rc = tkl__session_run_on(sessions, &tkl__lua_session_touch, id, &args, false, &reply);
+    if (rc == TKL_OK && tkl_reply_count(reply) == 5)
+        return tkl__session_make(reply, id, session);
+    if (rc == TKL_OK)
+        rc = judge_ranking(sessions, reply);
+    tkl_reply_free(reply);
+    return rc == TKL_OK || rc == TKL_NOTFOUND ? tkl__session_ended() : rc;
 }
 
 /* ---- Views without a session --------------------------------------------- */
@@ -289,7 +314,7 @@ static int ask_recent(tkl_sessions *s, const char *id, size_t skip, size_t max, 
     tkl__args_init(&args);
     tkl__args_str(&args, id);
     add_ranks(&args, skip, max);
-    int rc = tkl__session_run_with_items(s, &tkl__lua_session_recent, id, &args, true, reply);
+    int rc = tkl__session_run_on(s, &tkl__lua_session_recent, id, &args, true, reply);
     if (rc != TKL_OK || !tkl_reply_is_nil(*reply))
         return rc;
     tkl_reply_free(*reply);

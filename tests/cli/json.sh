@@ -275,6 +275,8 @@ t stats drop /cart size --yes
 t stats drop /cart size --yes
 t session create ann
 token=$(jq -r .token <out); t session touch $token teapot
+t session set $token language=de
+t session set $token x
 t session check $token
 t session check nonsense
 t session recent $token

@@ -94,3 +94,23 @@ has "$err" "--yes"
 ends 0 tackle session drop --yes
 ends 1 tackle session drop --yes
 is "nothing is left" "$(tackle call DBSIZE)" 0
+
+# Data of a session.
+token=$(tackle session create dora --store data)
+ends 0 tackle session set "$token" language=de 'cart={"a": 1}' --store data --json
+is "set" "$(jq -c . <<<"$out")" '{"fields_set":2}'
+ends 0 tackle session touch "$token" teapot --store data --json
+is "user and data" "$(jq -c '[.touched, .item, .user, (.data | map([.name, .value]) | sort)]' <<<"$out")" \
+    '[true,"teapot","dora",[["cart","{\"a\": 1}"],["language","de"]]]'
+ends 0 tackle session set "$token" cart= --store data
+ends 0 tackle session check "$token" --store data
+has "$out" "language = de"
+is "removed" "$(tackle session check "$token" --store data --json | jq -c '.data | length')" 1
+for field in x =x ""; do
+    ends 64 tackle session set "$token" "$field" --store data
+done
+ends 64 tackle session set "$token" --store data
+ends 1 tackle session set "$token" "a=$(head -c 20000 /dev/zero | tr '\0' x)" --store data
+has "$err" "16384"
+ends 0 tackle session end "$token" --store data
+ends 1 tackle session set "$token" a=b --store data
