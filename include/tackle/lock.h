@@ -109,6 +109,11 @@ TKL_API int tkl_lock_downgrade(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
 /* No I/O. */
 TKL_API tkl_hold_state tkl_lock_state(tkl_lock *lock) TKL_NONNULL(1);
+/* Waits up to `wait_ms` (0: looks once; negative: for ever) until the lock is lost: the lease ended,
+ * or, noticed by a renewal or at once with `watch`, it was broken. No I/O; from any thread. TKL_OK:
+ * it is lost. TKL_BUSY: it was still held when the time was up. TKL_NOTOWNER: the handle holds
+ * nothing, or was released meanwhile. TKL_EINTR: tkl_interrupt(). */
+TKL_API int tkl_lock_wait_lost(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 /* The fence of the acquisition; 0 when the handle is free. No I/O. */
 TKL_API uint64_t tkl_lock_fence(tkl_lock *lock) TKL_NONNULL(1);
 /* Copies the token of the acquisition, a secret of 32 hex digits; "" when the handle is free. No

@@ -56,6 +56,7 @@ TKL_API int tkl_semaphore_renew(tkl_semaphore *sem, int64_t lease_ms) TKL_NONNUL
 TKL_API int tkl_semaphore_release(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API int tkl_semaphore_release_nowait(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API tkl_hold_state tkl_semaphore_state(tkl_semaphore *sem) TKL_NONNULL(1);
+TKL_API int tkl_semaphore_wait_lost(tkl_semaphore *sem, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 TKL_API uint64_t tkl_semaphore_fence(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API void tkl_semaphore_token(tkl_semaphore *sem, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
 TKL_API int64_t tkl_semaphore_left_ms(tkl_semaphore *sem) TKL_NONNULL(1);

@@ -477,7 +477,7 @@ int tkl__hold_detach(tkl__hold *h)
 
 /* ---- Asking the handle --------------------------------------------------- */
 
-static tkl_hold_state state_locked(const tkl__hold *h)
+tkl_hold_state tkl__hold_state_locked(const tkl__hold *h)
 {
     bool busy = h->phase == TKL__HOLD_RENEWING || h->phase == TKL__HOLD_RELEASING;
     switch (busy ? h->before : h->phase) {
@@ -500,7 +500,7 @@ tkl_hold_state tkl__hold_state(tkl__hold *h)
     if (!tkl__hold_is_ours(h))
         return TKL_HOLD_FREE;
     pthread_mutex_lock(&h->mutex);
-    tkl_hold_state state = state_locked(h);
+    tkl_hold_state state = tkl__hold_state_locked(h);
     pthread_mutex_unlock(&h->mutex);
     return state;
 }
@@ -537,7 +537,7 @@ int64_t tkl__hold_left_ms(tkl__hold *h)
     if (!tkl__hold_is_ours(h))
         return 0;
     pthread_mutex_lock(&h->mutex);
-    tkl_hold_state state = state_locked(h);
+    tkl_hold_state state = tkl__hold_state_locked(h);
     bool live = state == TKL_HOLD_HELD || state == TKL_HOLD_SUSPECT;
     int64_t left = live ? (h->expires - tkl__lease_now()) / 1000 : 0;
     pthread_mutex_unlock(&h->mutex);

@@ -36,6 +36,7 @@ int tkl__hold_release(tkl__hold *hold, bool wait_for_reply);
 int tkl__hold_detach(tkl__hold *hold);
 int tkl__hold_adopt(tkl__hold *hold, const char *token, int64_t lease_ms);
 tkl_hold_state tkl__hold_state(tkl__hold *hold);
+int tkl__hold_wait_lost(tkl__hold *hold, int64_t wait_ms);
 uint64_t tkl__hold_fence(tkl__hold *hold);
 void tkl__hold_token(tkl__hold *hold, char token[TKL_TOKEN_SIZE]);
 int64_t tkl__hold_left_ms(tkl__hold *hold);

@@ -55,6 +55,8 @@ typedef enum tkl__hold_phase {
     TKL__HOLD_TOLD,      /* lost, and on_lost has been called */
 } tkl__hold_phase;
 
+typedef struct tkl__hold_onlooker tkl__hold_onlooker; /* a thread that waits for the loss */
+
 /* Two locks. `turn` lets one operation of the owner run at a time; the keeper's thread never takes
  * it. `mutex` guards the fields that operations and keeper both use; no thread keeps it during a
  * request. Operations may read fields that only operations change (token, fence) with the turn
@@ -89,7 +91,8 @@ struct tkl__hold {
     int64_t lease_us; /* of the last acquire or renewal */
     int64_t started;  /* local time before that request was sent */
     int64_t expires;  /* started + lease */
-    uint64_t serial;  /* counts operations; the keeper ignores answers from before the last one */
+    tkl__hold_onlooker *onlookers;
+    uint64_t serial; /* counts operations; the keeper ignores answers from before the last one */
 
     /* The keeper's request under way; only the keeper's thread uses it. */
     tkl__kept kept;
@@ -159,6 +162,12 @@ int tkl__hold_end_renewal(tkl__hold *h, int rc, const tkl__hold_grant *g);
  * call may come late or never. */
 tkl__hold_phase tkl__hold_begin_release(tkl__hold *h);
 void tkl__hold_end_release(tkl__hold *h, int rc, bool may_hold);
+
+/* ---- hold.c ---- With the mutex. */
+tkl_hold_state tkl__hold_state_locked(const tkl__hold *h);
+
+/* ---- lost.c ---- After every change of the handle, with the mutex. */
+void tkl__hold_wake_onlookers(const tkl__hold *h);
 
 /* ---- ask.c: each function is one request to the server ---- */
 

@@ -88,6 +88,7 @@ static void unlock_and_keep(tkl__hold *h)
 {
     int64_t due = h->called && is_kept(h) ? tkl__lease_now() : next_due(h);
     h->called = false;
+    tkl__hold_wake_onlookers(h);
     pthread_mutex_unlock(&h->mutex);
     if (due != TKL__FOREVER)
         tkl__keep(h->client, &h->kept, tkl__lease_end(due));
@@ -123,6 +124,7 @@ void tkl__hold_become_free(tkl__hold *h)
     h->fence = 0;
     h->token[0] = '\0';
     h->serial++;
+    tkl__hold_wake_onlookers(h);
     pthread_mutex_unlock(&h->mutex);
     tkl__unkeep(h->client, &h->kept);
 }
@@ -212,6 +214,7 @@ static void unlock_and_tell(tkl__hold *h)
     bool tell = h->phase == TKL__HOLD_LOST && h->rules.on_lost;
     if (tell)
         h->phase = TKL__HOLD_TOLD;
+    tkl__hold_wake_onlookers(h);
     pthread_mutex_unlock(&h->mutex);
     if (tell)
         h->rules.on_lost(h->rules.owner);

@@ -95,6 +95,11 @@ tkl_hold_state tkl_lock_state(tkl_lock *lock)
     return tkl__hold_state(lock->hold);
 }
 
+int tkl_lock_wait_lost(tkl_lock *lock, int64_t wait_ms)
+{
+    return tkl__hold_wait_lost(lock->hold, wait_ms);
+}
+
 uint64_t tkl_lock_fence(tkl_lock *lock)
 {
     return tkl__hold_fence(lock->hold);

@@ -94,6 +94,11 @@ tkl_hold_state tkl_semaphore_state(tkl_semaphore *sem)
     return tkl__hold_state(sem->hold);
 }
 
+int tkl_semaphore_wait_lost(tkl_semaphore *sem, int64_t wait_ms)
+{
+    return tkl__hold_wait_lost(sem->hold, wait_ms);
+}
+
 uint64_t tkl_semaphore_fence(tkl_semaphore *sem)
 {
     return tkl__hold_fence(sem->hold);
