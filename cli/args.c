@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,28 +72,56 @@ static int unknown(const cli_session *cli, const char *kind, const char *dashes,
                      dashes, nearest->best);
 }
 
+/* "queue push or blist push", to be freed: the verbs of this name in all components. NULL: there is
+ * none, or more than would help. */
+static char *verbs_called(const char *name)
+{
+    enum { MOST = 4 };
+    char *text = NULL;
+    size_t size = 0, count = 0;
+    FILE *to = open_memstream(&text, &size);
+    for (size_t i = 0; to != NULL && cli_components[i] != NULL; i++)
+        if (cli_find_verb(cli_components[i], name) != NULL)
+            fprintf(to, "%s'%s %s'", count++ > 0 ? " or " : "", cli_components[i]->name, name);
+    if (to != NULL && fclose(to) == 0 && count > 0 && count <= MOST)
+        return text;
+    free(text);
+    return NULL;
+}
+
 int cli_unknown_component(const cli_session *cli, const char *name)
 {
     cli_nearness nearest = {.word = name};
-    for (size_t i = 0; cli_components[i] != NULL; i++)
+    for (size_t i = 0; cli_components[i] != NULL; i++) {
         cli_nearest(&nearest, cli_components[i]->name);
-    return unknown(cli, "command", "", &nearest);
+        cli_known_as(&nearest, cli_components[i]->name);
+    }
+    char *verbs = nearest.best == NULL ? verbs_called(name) : NULL;
+    int failed = verbs != NULL
+                     ? cli_usage(cli, "unknown command '%s'; did you mean %s?", name, verbs)
+                     : unknown(cli, "command", "", &nearest);
+    free(verbs);
+    return failed;
 }
 
 int cli_unknown_verb(const cli_session *cli, const char *name)
 {
     cli_nearness nearest = {.word = name};
     for (const cli_verb *verb = cli->component->verbs; verb->run != NULL; verb++)
-        if (verb->name != NULL)
+        if (verb->name != NULL) {
             cli_nearest(&nearest, verb->name);
+            cli_known_as(&nearest, verb->name);
+        }
     return unknown(cli, "verb", "", &nearest);
 }
 
 static void suggest_options(cli_nearness *nearest, const cli_option *options)
 {
     for (; options != NULL && options->name != NULL; options++)
-        if (options->summary != NULL)
+        if (options->summary != NULL) {
             cli_nearest(nearest, options->name);
+            cli_known_as(nearest, options->name);
+        }
 }
 
 static int unknown_option(const cli_session *cli, const char *name)

@@ -91,6 +91,13 @@ typedef struct cli_component {
 /* All components, ended by NULL, in the order of help. */
 extern const cli_component *const cli_components[];
 
+/* The same in groups: an entry is the title of a group or a component. Ended by a zero entry. */
+typedef struct cli_entry {
+    const char *title;
+    const cli_component *component;
+} cli_entry;
+extern const cli_entry cli_contents[];
+
 /* The options every verb understands. */
 extern const cli_option cli_globals[];
 

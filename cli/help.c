@@ -81,10 +81,13 @@ static void print_options(FILE *stream, const cli_option *options)
 
 static void print_components(FILE *stream)
 {
-    cli_table *table = cli_table_new(2);
-    for (size_t i = 0; cli_components[i] != NULL; i++)
-        add_row(table, cli_components[i]->name, cli_components[i]->summary);
-    cli_table_print(table, stream);
+    enum { NAME_WIDTH = 12 };
+    for (const cli_entry *entry = cli_contents; entry->title || entry->component; entry++)
+        if (entry->title != NULL)
+            print_heading(stream, entry->title);
+        else
+            fprintf(stream, "  %-*s  %s\n", NAME_WIDTH, entry->component->name,
+                    entry->component->summary);
 }
 
 static void print_verbs(FILE *stream, const cli_component *component)
@@ -102,7 +105,6 @@ static void help_command(FILE *stream)
     fputs("tackle: application components on Redis and Valkey\n"
           "\nUsage: tackle [OPTION...] COMMAND [VERB] [ARG...]\n",
           stream);
-    print_heading(stream, "Commands");
     print_components(stream);
     print_heading(stream, "Options, anywhere before --");
     print_options(stream, cli_globals);

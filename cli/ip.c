@@ -379,9 +379,9 @@ static const cli_verb verbs[] = {
 static const cli_step demo[] = {
     {"Places, and networks that name them by their ids.",
      "printf 'geoname_id,city_name,country_name\\n1,Paris,France\\n2,Berlin,Germany\\n' "
-     ">$DIR/places.csv; "
-     "printf 'network,geoname_id\\n192.0.2.0/24,1\\n2001:db8::/32,2\\n' >$DIR/blocks.csv; "
-     "tackle ip import tour --places $DIR/places.csv --blocks $DIR/blocks.csv",
+     ">\"$DIR/places.csv\"; "
+     "printf 'network,geoname_id\\n192.0.2.0/24,1\\n2001:db8::/32,2\\n' >\"$DIR/blocks.csv\"; "
+     "tackle ip import tour --places \"$DIR/places.csv\" --blocks \"$DIR/blocks.csv\"",
      0},
     {"IPv4 and IPv6 in one table, many addresses in one round trip.",
      "tackle ip lookup tour 192.0.2.7 2001:db8::1 198.51.100.1", 1},

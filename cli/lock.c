@@ -3,6 +3,8 @@
  * Locks and semaphores from the shell: hold one while a command runs, or by hand with a token. Both
  * have the same verbs; a cli_hold_kind says which functions of the library they call.
  */
+#include <string.h>
+
 #include "hold.h"
 #include "holders.h"
 #include "out.h"
@@ -333,6 +335,10 @@ static int show(cli_session *cli)
         failed = cli_end(cli, hold.kind->show(hold.handle, &holders));
     if (!failed)
         failed = cli_print_holders(cli, cli_json_hold(cli, tkl_str(cli->argv[0]), holders));
+    if (!failed && holders->held == 0 && holders->waiters == 0 && holders->limit == 0)
+        failed =
+            cli_no(cli, TKL_NOTFOUND, "there is no %s '%s': nobody holds it or waits for it",
+                   strcmp(cli->component->name, "sem") == 0 ? "semaphore" : "lock", cli->argv[0]);
     tkl_holders_free(holders);
     close_named(&hold);
     return failed;
@@ -479,6 +485,7 @@ static const cli_verb lock_verbs[] = {
         .name = "show",
         .args = "NAME",
         .summary = "who holds the lock, since when, and who waits",
+        .details = "Exit code 1 when nobody holds it or waits for it.",
         .example = "tackle lock run backup --label nightly -- tackle lock show backup",
         .run = show,
     },
@@ -586,6 +593,7 @@ static const cli_verb sem_verbs[] = {
         .name = "show",
         .args = "NAME",
         .summary = "who holds permits, since when, and who waits",
+        .details = "Exit code 1 when nobody holds it or waits for it.",
         .example = "tackle sem run crawlers --limit 5 -- tackle sem show crawlers",
         .run = show,
     },

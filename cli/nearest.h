@@ -16,4 +16,7 @@ typedef struct cli_nearness {
 /* Offers a name that exists. */
 void cli_nearest(cli_nearness *suggestion, const char *name);
 
+/* Offers the same name by what other programs call it: "delete" is drop here. */
+void cli_known_as(cli_nearness *suggestion, const char *name);
+
 #endif

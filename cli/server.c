@@ -16,8 +16,29 @@ static const cli_column fields[] = {
     {"program", "program"},
     {"version", "version"},
     {"durability", "durability"},
+    {"saved_at", "last snapshot"},
+    {"aof_bytes", "append-only file"},
+    {"unsaved_changes", "changes since the snapshot"},
+    {"at_risk", "a power cut loses"},
     {0},
 };
+
+/* What a crash or a power cut would lose now; "stop" loses nothing, except with none. */
+static const char *at_risk(const tkl_server_info *info)
+{
+    static const struct {
+        const char *durability, *lost;
+    } losses[] = {
+        {"none", "everything, and so does stop"},
+        {"lazy", "about the last half minute"},
+        {"everysec", "the last second or two"},
+        {"always", "nothing that was answered"},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (strcmp(info->durability, losses[i].durability) == 0)
+            return losses[i].lost;
+    return info->unsaved_changes > 0 ? "the changes since the last snapshot" : "nothing";
+}
 
 /* Fields that a stopped server does not have are null; people do not see them. */
 static json_t *describe(const cli_session *cli, const char *url, const tkl_server_info *info)
@@ -27,10 +48,15 @@ static json_t *describe(const cli_session *cli, const char *url, const tkl_serve
     if (!runs && !cli->json)
         return json_pack("{s:s, s:o}", "state", "stopped", "url", where);
     return json_pack(
-        "{s:s, s:o, s:o, s:o, s:s?, s:s?, s:s?}", "state", runs ? "running" : "stopped", "url",
-        where, "pid", runs ? json_integer((json_int_t)info->pid) : json_null(), "socket",
+        "{s:s, s:o, s:o, s:o, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:s?}", "state",
+        runs ? "running" : "stopped", "url", where, "pid",
+        runs ? json_integer((json_int_t)info->pid) : json_null(), "socket",
         cli_json_present(tkl_str(runs ? info->socket : "")), "program", runs ? info->program : NULL,
-        "version", runs ? info->version : NULL, "durability", runs ? info->durability : NULL);
+        "version", runs ? info->version : NULL, "durability", runs ? info->durability : NULL,
+        "saved_at", cli_json_time(info->saved_at_ms), "aof_bytes",
+        info->aof_bytes > 0 ? json_integer((json_int_t)info->aof_bytes) : json_null(),
+        "unsaved_changes", runs ? json_integer((json_int_t)info->unsaved_changes) : json_null(),
+        "at_risk", runs ? at_risk(info) : NULL);
 }
 
 /* The URL in use, which must name a directory: only then there is a private server. */
@@ -97,6 +123,41 @@ static int status(cli_session *cli)
         return cli_end(cli, code);
     failed = cli_print_record(cli, describe(cli, url, &info), fields);
     return failed || info.pid != 0 ? failed : cli_answered_no(cli, TKL_NOTFOUND, "not running");
+}
+
+/* ---- Files of the server ------------------------------------------------- */
+
+/* Shows the state after a file was written; `code` is the outcome of writing it. */
+static int end_written(cli_session *cli, const char *url, int code)
+{
+    tkl_server_info info;
+    if (code == TKL_NOTFOUND)
+        return cli_fail(cli, CLI_NO, "not running: %s", url);
+    if (code == TKL_OK)
+        code = tkl_server_status(url, &info);
+    return code == TKL_OK ? cli_print_record(cli, describe(cli, url, &info), fields)
+                          : cli_end(cli, code);
+}
+
+static int save(cli_session *cli)
+{
+    const char *url;
+    int failed = directory_url(cli, &url);
+    return failed ? failed : end_written(cli, url, tkl_server_save(url));
+}
+
+static int rewrite(cli_session *cli)
+{
+    const char *url;
+    int failed = directory_url(cli, &url);
+    return failed ? failed : end_written(cli, url, tkl_server_rewrite(url));
+}
+
+static int backup(cli_session *cli)
+{
+    const char *url;
+    int failed = directory_url(cli, &url);
+    return failed ? failed : end_written(cli, url, tkl_server_backup(url, cli->argv[0]));
 }
 
 /* ---- Functions ----------------------------------------------------------- */
@@ -170,10 +231,37 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "status",
-        .summary = "show whether the private server is running, and where",
+        .summary = "whether the private server is running, where, and what is on the disk",
         .details = "Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server status",
         .run = status,
+    },
+    {
+        .name = "save",
+        .summary = "write the snapshot of the private server now",
+        .details = "Returns when the file is complete. Exit code 1 when it is not running. With\n"
+                   "durability none nothing is kept: make a backup.",
+        .example = "tackle server start\ntackle server save",
+        .run = save,
+    },
+    {
+        .name = "rewrite",
+        .summary = "make the append-only file of the private server as short as it can be",
+        .details = "The server does so by itself when the file has doubled. Returns when the new\n"
+                   "file is complete. Exit code 1 when it is not running.",
+        .example = "tackle server start\ntackle server rewrite",
+        .run = rewrite,
+    },
+    {
+        .name = "backup",
+        .args = "DIR",
+        .summary = "copy all data of the private server into a new directory",
+        .details =
+            "DIR/dump.rdb is a snapshot of this moment. 'tackle --url embedded:DIR' starts a\n"
+            "server on it; a copy of the file in another new directory serves as well. Exit\n"
+            "code 1 when the server is not running, or DIR has a backup already.",
+        .example = "tackle server start\ntackle server backup \"$(mktemp -d)\"",
+        .run = backup,
     },
     {
         .name = "functions",
@@ -191,18 +279,19 @@ static const cli_verb verbs[] = {
 
 static const cli_step demo[] = {
     {"A private server that outlives the command, in a directory of yours.",
-     "tackle server start --url embedded:$DIR", 0},
+     "tackle server start --url embedded:\"$DIR\"", 0},
     {"Everybody who names the directory uses the same one.",
-     "tackle call SET greeting hello --url embedded:$DIR", 0},
-    {"It can be stopped ...", "tackle server stop --url embedded:$DIR", 0},
-    {"... and comes back with what it knew.", "tackle call GET greeting --url embedded:$DIR", 0},
-    {"That was it.", "tackle server stop --url embedded:$DIR", 0},
+     "tackle call SET greeting hello --url embedded:\"$DIR\"", 0},
+    {"It can be stopped ...", "tackle server stop --url embedded:\"$DIR\"", 0},
+    {"... and comes back with what it knew.", "tackle call GET greeting --url embedded:\"$DIR\"",
+     0},
+    {"That was it.", "tackle server stop --url embedded:\"$DIR\"", 0},
     {0},
 };
 
 const cli_component cli_server = {
     .name = "server",
-    .summary = "the private server: start, stop, status; functions on any server",
+    .summary = "the private server: start, stop, status, backup; functions on any server",
     .verbs = verbs,
     .demo = demo,
 };

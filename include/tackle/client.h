@@ -281,17 +281,29 @@ typedef struct tkl_server_info {
     char durability[16]; /* none, snapshot, lazy, everysec or always; empty for a new directory */
     char program[32];    /* redis-server or valkey-server */
     char version[32];
-    TKL_RESERVED(4);
+    int64_t saved_at_ms;     /* when dump.rdb was written, Unix time; 0: there is none */
+    int64_t aof_bytes;       /* size of the append-only file; 0: there is none, or not running */
+    int64_t unsaved_changes; /* changes since the last snapshot; 0 when not running */
+    TKL_RESERVED(1);
 } tkl_server_info;
 
-/* All three take a URL of the form embedded:/dir[?durability=...]. Starting a server that runs
- * already is fine. Status and stop return TKL_NOTFOUND when the server does not run, and TKL_EAUTH
+/* All take a URL of the form embedded:/dir[?durability=...]. Starting a server that runs already is
+ * fine. Status and stop return TKL_NOTFOUND when the server does not run, and TKL_EAUTH
  * when it belongs to another user. Stop saves the data as the durability promises, which takes
  * longer the more data there is, and returns when the server has ended. The server program is
  * $TACKLE_SERVER, a name or a path, or redis-server or valkey-server on PATH. */
 TKL_API int tkl_server_start(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_server_stop(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_status(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* Write files of the running server now, and return when they are complete; TKL_NOTFOUND: it does
+ * not run. Save writes the snapshot dump.rdb (TKL_EINVAL with durability none, which keeps nothing).
+ * Rewrite makes the append-only file as short as the data allows (TKL_EINVAL without such a file).
+ * Backup copies all data as dump.rdb into a directory that it makes, mode 0700: open that as
+ * embedded:/dir, or put the file into another new directory. TKL_EXISTS: it has a dump.rdb. */
+TKL_API int tkl_server_save(const char *url) TKL_NONNULL(1) TKL_CHECK;
+TKL_API int tkl_server_rewrite(const char *url) TKL_NONNULL(1) TKL_CHECK;
+TKL_API int tkl_server_backup(const char *url, const char *dir) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

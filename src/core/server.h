@@ -68,6 +68,10 @@ int tkl__durability_print(int fd, const char *word);
 int tkl__durability_live(tkl__conn *conn, int64_t deadline, char *word);
 void tkl__durability_kept(const char *config, char *word);
 
+/* Write the snapshot or the append-only file now; return when it is complete. */
+int tkl__server_snapshot(tkl__conn *conn, int64_t deadline);
+int tkl__server_rewrite_aof(tkl__conn *conn, int64_t deadline);
+
 /* Switches the running server over and saves the change in its configuration file. At no moment is
  * the data less safe than both the old and the new setting promise. */
 int tkl__durability_apply(tkl__conn *conn, const char *dir, const char *config, const char *word,

@@ -404,19 +404,37 @@ static int parse(const char *url, tkl__target *target)
 
 static int ask_server(tkl__conn *conn, int64_t deadline, tkl_reply **info)
 {
-    return tkl__server_said(tkl__conn_command(conn, deadline, info, "INFO", "server", NULL), info);
+    return tkl__server_said(
+        tkl__conn_command(conn, deadline, info, "INFO", "server", "persistence", NULL), info);
+}
+
+static int64_t number_field(const tkl_reply *info, const char *field)
+{
+    char text[32];
+    tkl__server_field(info, field, text, sizeof text);
+    return atoll(text);
+}
+
+/* The file tells when it was written: the server's own note begins at its start. */
+static int64_t saved_at(const place *p)
+{
+    char path[TKL__SOCKET_MAX + 32];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/dump.rdb", p->dir);
+    return stat(path, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000
+                                : 0;
 }
 
 /* Valkey also reports a redis_version, for old clients. */
 static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
 {
     tkl_reply *reply = NULL;
-    char pid[32];
     int rc = ask_server(conn, deadline, &reply);
     if (rc != TKL_OK)
         return rc;
-    tkl__server_field(reply, "process_id", pid, sizeof pid);
-    info->pid = atoll(pid);
+    info->pid = number_field(reply, "process_id");
+    info->aof_bytes = number_field(reply, "aof_current_size");
+    info->unsaved_changes = number_field(reply, "rdb_changes_since_last_save");
     tkl__server_field(reply, "valkey_version", info->version, sizeof info->version);
     snprintf(info->program, sizeof info->program, "%s-server", *info->version ? "valkey" : "redis");
     if (!*info->version)
@@ -455,6 +473,7 @@ int tkl_server_start(const char *url, tkl_server_info *info)
     if (rc != TKL_OK)
         return rc;
     memcpy(info->socket, p.socket, sizeof p.socket);
+    info->saved_at_ms = saved_at(&p);
     rc = describe(conn, deadline, info);
     tkl__conn_close(conn);
     return rc;
@@ -484,10 +503,125 @@ int tkl_server_status(const char *url, tkl_server_info *info)
         return rc;
     memcpy(info->socket, p.socket, sizeof p.socket);
     tkl__durability_kept(p.config, info->durability);
+    info->saved_at_ms = saved_at(&p);
     rc = reach(&p, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
     rc = describe(conn, deadline, info);
+    tkl__conn_close(conn);
+    return rc;
+}
+
+/* ---- Saving -------------------------------------------------------------- */
+
+/* Connects to the running server of a URL, and reads its durability. */
+static int reach_url(const char *url, place *p, tkl__conn **conn, char word[TKL__WORD_MAX])
+{
+    int64_t deadline;
+    int rc = look_up(url, p, &deadline);
+    if (rc == TKL_OK)
+        rc = reach(p, deadline, conn);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__durability_live(*conn, deadline, word);
+    if (rc != TKL_OK)
+        tkl__conn_close(*conn);
+    return rc;
+}
+
+int tkl_server_save(const char *url)
+{
+    place p;
+    tkl__conn *conn;
+    char word[TKL__WORD_MAX];
+    int rc = reach_url(url, &p, &conn, word);
+    if (rc != TKL_OK)
+        return rc;
+    if (strcmp(word, "none") == 0)
+        rc = tkl__fail(TKL_EINVAL, "durability none keeps nothing: change it, or make a backup");
+    else
+        rc = tkl__server_snapshot(conn, TKL__FOREVER);
+    tkl__conn_close(conn);
+    return rc;
+}
+
+int tkl_server_rewrite(const char *url)
+{
+    place p;
+    tkl__conn *conn;
+    char word[TKL__WORD_MAX];
+    int rc = reach_url(url, &p, &conn, word);
+    if (rc != TKL_OK)
+        return rc;
+    if (strcmp(word, "none") == 0 || strcmp(word, "snapshot") == 0)
+        rc = tkl__fail(TKL_EINVAL, "durability %s has no append-only file", word);
+    else
+        rc = tkl__server_rewrite_aof(conn, TKL__FOREVER);
+    tkl__conn_close(conn);
+    return rc;
+}
+
+/* Copies an open file to a new one, and gives it its name when it is on the disk. */
+static int copy_file(int from, const char *path)
+{
+    char part[PATH_MAX + 8], chunk[65536];
+    ssize_t n = 0;
+    snprintf(part, sizeof part, "%s.part", path);
+    int to = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (to < 0)
+        return tkl__fail_errno(TKL_EIO, "%s cannot be written", part);
+    bool written = true;
+    while (written && (n = read(from, chunk, sizeof chunk)) > 0)
+        for (ssize_t done = 0, m; written && done < n; done += m) {
+            m = write(to, chunk + done, (size_t)(n - done));
+            written = m > 0;
+        }
+    written = written && n == 0 && fsync(to) == 0 && rename(part, path) == 0;
+    int reason = errno;
+    close(to);
+    if (written)
+        return TKL_OK;
+    unlink(part);
+    errno = reason;
+    return tkl__fail_errno(TKL_EIO, "%s cannot be written", path);
+}
+
+/* Durability none would load the snapshot at its next start: it is moved out of the directory's
+ * way. */
+static int copy_snapshot(const place *p, bool keep, const char *to)
+{
+    char from[TKL__SOCKET_MAX + 32];
+    snprintf(from, sizeof from, "%s/dump.rdb", p->dir);
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return tkl__fail_errno(TKL_EIO, "%s", from);
+    if (!keep)
+        unlink(from);
+    int rc = copy_file(fd, to);
+    close(fd);
+    return rc;
+}
+
+int tkl_server_backup(const char *url, const char *dir)
+{
+    place p;
+    tkl__conn *conn;
+    char word[TKL__WORD_MAX], to[PATH_MAX], target[PATH_MAX];
+    int rc = tkl__absolute(dir, target, sizeof target);
+    if (rc == TKL_OK && snprintf(to, sizeof to, "%s/dump.rdb", target) >= (int)sizeof to)
+        rc = tkl__fail(TKL_EINVAL, "the path of the backup is too long");
+    if (rc == TKL_OK)
+        rc = reach_url(url, &p, &conn, word);
+    if (rc != TKL_OK)
+        return rc;
+    if (access(to, F_OK) == 0)
+        rc = tkl__fail(TKL_EXISTS, "%s exists already", to);
+    else
+        rc = make_dir(target);
+    if (rc == TKL_OK)
+        rc = tkl__server_snapshot(conn, TKL__FOREVER);
+    if (rc == TKL_OK)
+        rc = copy_snapshot(&p, strcmp(word, "none") != 0, to);
     tkl__conn_close(conn);
     return rc;
 }

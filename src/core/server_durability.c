@@ -160,8 +160,7 @@ static int await_file(tkl__conn *conn, const char *status, int64_t deadline)
                        : tkl__fail(TKL_EREFUSED,
                                    "the server could not write its data: see its log");
         if (tkl__left(deadline) == 0)
-            return tkl__fail(TKL_EUNREADY, "the server is still writing its data: the durability "
-                                           "is not changed yet");
+            return tkl__fail(TKL_EUNREADY, "the server is still writing its data");
         tkl__sleep_until(tkl__now() + POLL_US);
     }
 }
@@ -186,7 +185,7 @@ static int rewrite(tkl__conn *conn, int64_t deadline)
     return rc;
 }
 
-static int snapshot_now(tkl__conn *conn, int64_t deadline)
+int tkl__server_snapshot(tkl__conn *conn, int64_t deadline)
 {
     tkl_reply *reply = NULL;
     int rc = await_file(conn, NULL, deadline);
@@ -196,9 +195,20 @@ static int snapshot_now(tkl__conn *conn, int64_t deadline)
     return rc == TKL_OK ? await_file(conn, "rdb_last_bgsave_status", deadline) : rc;
 }
 
+int tkl__server_rewrite_aof(tkl__conn *conn, int64_t deadline)
+{
+    tkl_reply *reply = NULL;
+    int rc = await_file(conn, NULL, deadline);
+    if (rc == TKL_OK)
+        rc = tkl__server_said(tkl__conn_command(conn, deadline, &reply, "BGREWRITEAOF", NULL),
+                              &reply);
+    tkl_reply_free(reply);
+    return rc == TKL_OK ? await_file(conn, "aof_last_bgrewrite_status", deadline) : rc;
+}
+
 static int to_snapshots(tkl__conn *conn, const level *l, int64_t deadline)
 {
-    int rc = snapshot_now(conn, deadline);
+    int rc = tkl__server_snapshot(conn, deadline);
     return rc == TKL_OK ? set(conn, l, deadline) : rc;
 }
 

@@ -42,6 +42,10 @@ while read -r line; do
 done <<'LINES'
 t server start
 t server status
+t server save
+t server rewrite
+t server backup backup
+t server backup backup --url embedded:$home/missing
 t server functions
 t server functions --load
 t server functions --remove-old

@@ -47,7 +47,8 @@ yields . '{"name":"door","released":true}'
 ends 1 tackle lock release door "$token"
 ends 1 tackle lock renew door "$token"
 
-ends 0 tackle lock show door --json
+ends 1 tackle lock show door --json
+has "$err" "there is no lock 'door'"
 yields . '{"name":"door","held":0,"shared":false,"holders":[],"waiters":0,"line":[]}'
 ends 0 tackle lock acquire door --lease 1h --json
 yields ".fence > $fence" true

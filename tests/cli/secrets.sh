@@ -6,12 +6,12 @@
 start_server
 socket=$(tackle server status --json | jq -r .socket)
 secret=s3cr3t-p4ss
-tackle call ACL SETUSER tester on ">$secret" allkeys allcommands >/dev/null
-with_password="unix://tester:$secret@$socket"
+tackle call ACL SETUSER spy-7f3a on ">$secret" allkeys allcommands >/dev/null
+with_password="unix://spy-7f3a:$secret@$socket"
 
 unset TACKLE_URL
-for url in "redis://tester:$secret@127.0.0.1:1" "redis://tester:$secret@no-such-host.invalid" \
-    "redis://tester:$secret@host:notaport" "redis:tester:$secret@host" "tester:$secret@host" \
+for url in "redis://spy-7f3a:$secret@127.0.0.1:1" "redis://spy-7f3a:$secret@no-such-host.invalid" \
+    "redis://spy-7f3a:$secret@host:notaport" "redis:spy-7f3a:$secret@host" "spy-7f3a:$secret@host" \
     "$with_password/nowhere"; do
     "$TACKLE" --url "$url" --timeout 200ms ping >"$home/out" 2>&1 && fail "$url answers"
     lacks "$(cat "$home/out")" "$secret"
@@ -23,7 +23,7 @@ lacks "$(cat "$home/out")" "$secret"
 
 # While it runs: here it waits for its input. Both spellings.
 mkfifo "$home/pipe"
-for spelling in "--url redis://tester:$secret@10.255.255.1:9" "--url=redis://tester:$secret@10.255.255.1:9"; do
+for spelling in "--url redis://spy-7f3a:$secret@10.255.255.1:9" "--url=redis://spy-7f3a:$secret@10.255.255.1:9"; do
     "$TACKLE" $spelling call SET x --stdin <"$home/pipe" >/dev/null 2>&1 &
     pid=$!
     exec {feed}>"$home/pipe"
@@ -37,19 +37,19 @@ for spelling in "--url redis://tester:$secret@10.255.255.1:9" "--url=redis://tes
     exec {feed}>&-
     has "$line" "xxxx@10.255.255.1"
     lacks "$line" "$secret"
-    lacks "$line" "tester"
+    lacks "$line" "spy-7f3a"
 done
 
 # Commands that tackle runs do not inherit it, unless asked. It is lock run's own business.
 export TACKLE_PASSWORD=$secret
 is "the child's password" \
-    "$("$TACKLE" --url "unix://tester@$socket" lock run door -- sh -c 'echo "${TACKLE_PASSWORD-none}"')" none
+    "$("$TACKLE" --url "unix://spy-7f3a@$socket" lock run door -- sh -c 'echo "${TACKLE_PASSWORD-none}"')" none
 is "the child's password, wanted" \
-    "$("$TACKLE" --url "unix://tester@$socket" --keep-password lock run door -- sh -c 'echo "$TACKLE_PASSWORD"')" \
+    "$("$TACKLE" --url "unix://spy-7f3a@$socket" --keep-password lock run door -- sh -c 'echo "$TACKLE_PASSWORD"')" \
     "$secret"
-"$TACKLE" --url "unix://tester@$socket" queue push errands x >/dev/null
+"$TACKLE" --url "unix://spy-7f3a@$socket" queue push errands x >/dev/null
 is "a job's password" \
-    "$("$TACKLE" --url "unix://tester@$socket" queue work errands --once -- \
+    "$("$TACKLE" --url "unix://spy-7f3a@$socket" queue work errands --once -- \
         sh -c 'echo "${TACKLE_PASSWORD-none}"' 2>/dev/null)" none
 unset TACKLE_PASSWORD
 

@@ -52,7 +52,8 @@ ends 0 tackle sem release pool "$two"
 ends 1 tackle sem acquire pool --limit 1
 ends 0 tackle sem acquire pool --limit 2
 
-ends 0 tackle sem show nothing --json
+ends 1 tackle sem show nothing --json
+has "$err" "there is no semaphore 'nothing'"
 yields . '{"name":"nothing","held":0,"limit":null,"holders":[],"waiters":0,"line":[]}'
 
 # ---- list and break -------------------------------------------------------------------------------

@@ -20,6 +20,15 @@ lacks "$err" "did you mean"
 refuses "unknown command ''" ""
 refuses "unknown command 'PING'" PING
 refuses "server: unknown verb 'statsu'; did you mean 'status'?" server statsu
+# Names that other programs use.
+refuses "queue: unknown verb 'pop'; did you mean 'claim'?" queue pop
+refuses "queue: unknown verb 'delete'; did you mean 'drop'?" queue delete
+refuses "lock: unknown verb 'unlock'; did you mean 'release'?" lock unlock
+refuses "queue push: unknown option '--prio'; did you mean '--priority'?" queue push x --prio 3
+refuses "unknown command 'semaphore'; did you mean 'sem'?" semaphore list
+refuses "unknown command 'enqueue'" enqueue
+refuses "unknown command 'push'; did you mean 'queue push' or 'blist push'?" help push
+refuses "unknown command 'push'; did you mean 'queue push' or 'blist push'?" push
 refuses "server start: unknown option '--durablity'; did you mean '--durability'?" \
     server start --durablity none
 refuses "unknown option '--durablity'" server start --durablity=none

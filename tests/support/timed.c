@@ -8,6 +8,25 @@
 
 #include "support/test.h"
 
+/* The library of the clock in this program's directory: blanks and colons separate names in
+ * LD_PRELOAD, so one of the build folder may not do. */
+static const char *clock_library(void)
+{
+    static char path[64];
+    char chunk[65536];
+    size_t n;
+    if (*path != '\0')
+        return path;
+    snprintf(path, sizeof(path), "%s/clock.so", test_dir());
+    FILE *from = fopen(TACKLE_TEST_CLOCK_LIBRARY, "re"), *to = fopen(path, "we");
+    assert_true(from != NULL && to != NULL);
+    while ((n = fread(chunk, 1, sizeof(chunk), from)) > 0)
+        assert_int_equal(fwrite(chunk, 1, n, to), n);
+    assert_int_equal(fclose(to), 0);
+    fclose(from);
+    return path;
+}
+
 timed_server *timed_start(const server_options *options)
 {
     timed_server *t = calloc(1, sizeof(*t));
@@ -20,7 +39,7 @@ timed_server *timed_start(const server_options *options)
     assert_ptr_not_equal(t->shift_us, MAP_FAILED);
     close(fd);
     setenv("TACKLE_TEST_CLOCK", t->file, 1);
-    setenv("LD_PRELOAD", TACKLE_TEST_CLOCK_LIBRARY, 1);
+    setenv("LD_PRELOAD", clock_library(), 1);
     t->server = server_start(options);
     unsetenv("LD_PRELOAD");
     unsetenv("TACKLE_TEST_CLOCK");
