@@ -177,12 +177,49 @@ static void print_lines(const tkl_book_answers *page, bool ids)
     }
 }
 
-/* The entries found, as an array; with --more as an object that says whether there are more. */
-static int print_array(cli_session *cli, json_t *found, bool more)
+/* The entries found, as an array; with --more as an object that says whether there are more, and
+ * `what` else. Takes over `value`. */
+static int print_array(cli_session *cli, json_t *found, bool more, const char *what, json_t *value)
 {
-    if (!cli_flag(cli, "more"))
-        return cli_print_json(cli, found);
-    return cli_print_json(cli, json_pack("{s:o, s:b}", "found", found, "more", more));
+    if (cli_flag(cli, "more"))
+        return cli_print_json(
+            cli, json_pack("{s:o, s:b, s:o}", "found", found, "more", more, what, value));
+    json_decref(value);
+    return cli_print_json(cli, found);
+}
+
+/* ---- Places where pages begin: bytes, written as hex digits --------------- */
+
+/* To be freed; NULL: out of memory. */
+static char *hex_of(tkl_bytes bytes)
+{
+    char *text = malloc(2 * bytes.len + 1);
+    for (size_t i = 0; text != NULL && i < bytes.len; i++)
+        sprintf(text + 2 * i, "%02x", (unsigned char)bytes.data[i]);
+    if (text != NULL)
+        text[2 * bytes.len] = '\0';
+    return text;
+}
+
+/* Reads --after. *bytes is to be freed. */
+static int read_after(const cli_session *cli, char **bytes, tkl_bytes *after)
+{
+    const char *text = cli_text(cli, "after", "");
+    size_t len = strlen(text);
+    *bytes = NULL;
+    *after = (tkl_bytes){NULL, 0};
+    if (len % 2 != 0 || strspn(text, "0123456789abcdef") != len || (cli_flag(cli, "after") && !len))
+        return cli_usage(cli, "invalid --after: what the page before it printed as `next`");
+    *bytes = malloc(len / 2 + 1);
+    if (*bytes == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; i < len / 2; i++) {
+        unsigned value = 0;
+        sscanf(text + 2 * i, "%2x", &value);
+        (*bytes)[i] = (char)value;
+    }
+    *after = (tkl_bytes){*bytes, len / 2};
+    return CLI_OK;
 }
 
 static int check_more(cli_session *cli)
@@ -190,11 +227,13 @@ static int check_more(cli_session *cli)
     return cli_flag(cli, "more") && !cli->json ? cli_usage(cli, "--more is for --json") : CLI_OK;
 }
 
-/* Fetches pages until there are enough entries; usually one. */
-static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *all, bool *more)
+/* Fetches pages until there are enough entries; usually one. *next: where the next one begins, to
+ * be freed; NULL: there are no more. */
+static int print_pages(cli_session *cli, tkl_book *book, tkl_bytes after, size_t count, json_t *all,
+                       bool *more, char **next)
 {
     tkl_book_answers *page = NULL, *before = NULL;
-    tkl_bytes prefix = tkl_str(cli->argv[1]), after = {NULL, 0};
+    tkl_bytes prefix = tkl_str(cli->argv[1]);
     bool ids = cli_flag(cli, "ids");
     int failed = CLI_OK;
     do {
@@ -211,6 +250,9 @@ static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *a
         after = page->next;
     } while (count > 0 && after.len > 0);
     *more = !failed && page->more;
+    *next = !failed && after.len > 0 ? hex_of(after) : NULL;
+    if (!failed && after.len > 0 && *next == NULL)
+        failed = cli_end(cli, TKL_ENOMEM);
     tkl_book_answers_free(before);
     return failed;
 }
@@ -218,21 +260,31 @@ static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *a
 static int complete(cli_session *cli)
 {
     tkl_book *book = NULL;
+    char *bytes = NULL, *next = NULL;
+    tkl_bytes after;
     int64_t count = cli_number(cli, "count", 10);
     bool more = false;
     if (count < 0)
         return cli_usage(cli, "--count is 0 or more");
     int failed = check_more(cli);
+    if (!failed)
+        failed = read_after(cli, &bytes, &after);
     if (failed)
         return failed;
     json_t *all = json_array();
     failed = open_book(cli, NULL, &book);
     if (!failed)
-        failed = print_pages(cli, book, (size_t)count, all, &more);
+        failed = print_pages(cli, book, after, (size_t)count, all, &more, &next);
     tkl_book_close(book);
+    free(bytes);
     if (!failed && cli->json)
-        return print_array(cli, all, more);
-    json_decref(all);
+        failed =
+            print_array(cli, all, more, "next", next != NULL ? json_string(next) : json_null());
+    else
+        json_decref(all);
+    if (!failed && !cli->json && next != NULL)
+        fprintf(stderr, "There may be more: --after %s\n", next);
+    free(next);
     return failed;
 }
 
@@ -253,7 +305,7 @@ static int print_found(cli_session *cli, const tkl_book_answers *answers)
                                         tkl_book_match_name(a->match), "id", id_json(a)));
     }
     if (cli->json)
-        return print_array(cli, rows, answers->more);
+        return print_array(cli, rows, answers->more, "parts", json_boolean(answers->parts));
     int failed = cli_print_rows(cli, rows, found_columns);
     if (!failed && answers->more)
         fprintf(stderr, "There may be more: --count.\n");
@@ -274,6 +326,10 @@ static int find(cli_session *cli)
         failed = cli_end(cli, tkl_book_find(book, tkl_str(cli->argv[1]), (size_t)count, &answers));
     if (!failed)
         failed = print_found(cli, answers);
+    tkl_book_info info;
+    if (!failed && !answers->parts && tkl_book_show(book, &info) == TKL_OK && !info.contains)
+        fprintf(stderr, "Ends and other parts of names were not searched: "
+                        "the book was made without --contains.\n");
     tkl_book_answers_free(answers);
     tkl_book_close(book);
     return failed;
@@ -361,6 +417,7 @@ static const cli_option rename_options[] = {
 
 static const cli_option complete_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 10)"},
+    {"after", CLI_TEXT, "PLACE", "go on where another page ended"},
     IDS("print the ids, too"),
     MORE,
     {0},
@@ -412,8 +469,12 @@ static const cli_verb verbs[] = {
         .args = "BOOK PREFIX",
         .summary = "names that begin with PREFIX, in order",
         .options = complete_options,
+        .details = "When there may be more than --count, a line on standard error says where the\n"
+                   "next page begins: --after. With --json --more it is `next`; null: no more.",
         .example = "tackle book add staff Anna 'Ann Lee' Bob\n"
-                   "tackle book complete staff ann --json",
+                   "tackle book complete staff ann --json\n"
+                   "next=$(tackle book complete staff a --count 1 --json --more | jq -r .next)\n"
+                   "tackle book complete staff a --count 1 --after \"$next\"",
         .run = complete,
     },
     {
@@ -422,8 +483,9 @@ static const cli_verb verbs[] = {
         .summary = "names that equal TEXT, begin with it, end with it or contain it",
         .options = find_options,
         .details =
-            "In this order. The last two need a book with --contains. When there may be more\n"
-            "than --count, a line on standard error says so; with --json --more the result does.",
+            "In this order. The last two need a book with --contains: if it has none, a line on\n"
+            "standard error says so, as it does when there may be more than --count. With --json\n"
+            "--more the result says both: `parts`, `more`.",
         .example = "tackle book add people Anna Hanna Joanna Annabel --contains\n"
                    "tackle book find people anna --json",
         .run = find,

@@ -195,6 +195,10 @@ static void without_the_index_only_beginnings_are_found(void **state)
     book_add(b, "ana|Banana|anagram");
     check_find(b, "ana", 50, false, "e:ana|p:anagram");
     check_find(b, "", 50, false, "p:ana|p:anagram|p:Banana");
+    tkl_book_answers *answers;
+    assert_ok(tkl_book_find(b, tkl_str("ana"), 50, &answers));
+    assert_false(answers->parts); /* which it says */
+    tkl_book_answers_free(answers);
     tkl_book_close(b);
 }
 
@@ -214,6 +218,7 @@ static void repetitions_do_not_hide_others(void **state)
     assert_ok(tkl_book_find(b, tkl_str("a"), 5, &answers));
     assert_int_equal(answers->count, 1);
     assert_true(answers->more);
+    assert_true(answers->parts);
     tkl_book_answers_free(answers);
     assert_ok(tkl_book_find(b, tkl_str("a"), 500, &answers));
     assert_int_equal(answers->count, 2);

@@ -105,6 +105,8 @@ typedef struct tkl_book_answers {
     bool more;      /* there may be more than these */
     tkl_bytes next; /* after tkl_book_complete(): where the next page begins; empty: there are no
                        more */
+    bool parts;     /* after tkl_book_find(): ends and other parts were searched, too; false: the
+                       book has no `contains` */
 } tkl_book_answers;
 
 TKL_API void tkl_book_answers_free(tkl_book_answers *answers); /* NULL is fine */

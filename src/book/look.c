@@ -363,12 +363,14 @@ typedef struct search {
     size_t fetch; /* number of members requested, of all groups together */
     tkl__book_query query;
     tkl__buf equal, longer, above; /* bounds */
+    bool parts;                    /* the book has `contains` */
 } search;
 
 /* Equal keys are followed by NUL; in longer keys the next byte is 01 or above. */
 static int make_search(void *arg, unsigned settings, tkl__args *args)
 {
     search *s = arg;
+    s->parts = settings & TKL__BOOK_CONTAINS;
     tkl__buf_clear(&s->equal);
     tkl__buf_clear(&s->longer);
     tkl__buf_clear(&s->above);
@@ -426,6 +428,8 @@ static int give_search(const search *s, const tkl_reply *groups, tkl_book_answer
         rc = read_group(tkl_reply_at(groups, g), (tkl_book_match)(g + 1), &h);
     if (rc == TKL_OK && (members == s->fetch || tkl_reply_int(tkl_reply_at(groups, GROUPS)) == 1))
         h.answers->more = true;
+    if (rc == TKL_OK)
+        h.answers->parts = s->parts;
     return harvest_end(&h, rc, answers);
 }
 

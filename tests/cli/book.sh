@@ -18,13 +18,43 @@ is "find" "$(tackle book find staff anna --json)" \
 ends 0 tackle book find staff ann --count 1
 has "$err" "There may be more"
 is "more" "$(tackle book find staff ann --count 1 --json --more | jq -c .)" \
-    '{"found":[{"text":"Anna","match":"prefix","id":null}],"more":true}'
-is "no more" "$(tackle book find staff xyz --json --more | jq -c .)" '{"found":[],"more":false}'
-is "more to complete" "$(tackle book complete staff ann --count 1 --json --more | jq -c .)" \
+    '{"found":[{"text":"Anna","match":"prefix","id":null}],"more":true,"parts":true}'
+is "no more" "$(tackle book find staff xyz --json --more | jq -c .)" '{"found":[],"more":false,"parts":true}'
+is "more to complete" "$(tackle book complete staff ann --count 1 --json --more | jq -c 'del(.next)')" \
     '{"found":["Anna"],"more":true}'
 is "all completed" "$(tackle book complete staff ann --json --more | jq -c .)" \
-    '{"found":["Anna","Annabel"],"more":false}'
+    '{"found":["Anna","Annabel"],"more":false,"next":null}'
 ends 64 tackle book find staff ann --more
+
+# Pages: each name once.
+seq -f 'name %g' 25 | tackle book add pages --lines >/dev/null
+seen="" after=()
+for page in 1 2 3 4; do
+    result=$(tackle book complete pages name --count 10 --json --more "${after[@]}")
+    seen+=$(jq -r '.found[]' <<<"$result")$'\n'
+    next=$(jq -r '.next // ""' <<<"$result")
+    [ -n "$next" ] || break
+    after=(--after "$next")
+done
+is "three pages" "$page" 3
+is "all names, each once" "$(sort <<<"$seen" | grep -c name) $(sort -u <<<"$seen" | grep -c name)" "25 25"
+ends 0 tackle book complete pages name --count 10
+has "$err" "--after "
+ends 0 tackle book complete pages name --count 10 --after "${err##* }"
+is "the second page" "$(wc -l <<<"$out")" 10
+for after in xyz abc ""; do
+    ends 64 tackle book complete pages name --after "$after"
+done
+
+# A book without --contains says what was not searched.
+ends 0 tackle book find pages ame
+has "$err" "parts of names were not searched"
+is "as JSON" "$(tackle book find pages ame --json --more 2>/dev/null | jq -c .parts)" false
+ends 0 tackle book find staff ann
+is "all parts were searched" "$err" ""
+ends 0 tackle book find nosuchbook ann
+is "no book, no parts" "$err" ""
+ends 0 tackle book drop pages --yes
 ends 64 tackle book complete staff ann --more
 is "mixed" "$(tackle book complete staff zhangsf --json)$(tackle book complete staff z三 --json)" '["张三丰"]["张三丰"]'
 is "lines with ids" "$(printf '7\tBob\n8\tEve\n' | tackle book add staff --lines --ids)" 2
