@@ -169,7 +169,7 @@ static void what_killed_writers_left_is_cleared_in_steps(void **state)
     assert_int_equal(pages_count(s, "behind"), 0);
     int64_t before = LEFT;
     for (int i = 0; i < 10 && before > 0; i++) {
-        pages_add(s, "new", "something else", i, NULL);
+        pages_add(s, "new", "something fresh", i, NULL);
         int64_t left = pages_leftover(s);
         assert_true(left < before && left >= before - 400);
         before = left;
@@ -310,6 +310,71 @@ static void replaced_documents_are_found_all_the_time(void **state)
     tkl_search_close(s);
 }
 
+/* ---- Results of several steps -------------------------------------------- */
+
+enum { REPLACED = 2500, AT_ONCE = 50 };
+
+/* Replaces the documents [first, first + AT_ONCE). */
+static void replace_some(tkl_search *s, int first)
+{
+    tkl_search_doc docs[AT_ONCE];
+    tkl_search_value values[AT_ONCE];
+    char ids[AT_ONCE][16];
+    for (int i = 0; i < AT_ONCE; i++) {
+        sprintf(ids[i], "%d", first + i);
+        values[i] = (tkl_search_value){.field = tkl_str("votes"), .number = first + i};
+        docs[i] = (tkl_search_doc){.id = tkl_str(ids[i]),
+                                   .text = tkl_str("common words"),
+                                   .values = &values[i],
+                                   .value_count = 1};
+    }
+    assert_ok(tkl_search_add(s, docs, AT_ONCE, NULL));
+}
+
+static void check_once_each(const tkl_search_result *r)
+{
+    bool seen[REPLACED] = {false};
+    for (size_t i = 0; i < r->count; i++) {
+        char id[16];
+        sprintf(id, TKL_FMT, TKL_ARG(r->hits[i].id));
+        if (seen[atoi(id)])
+            fail_msg("document %s twice", id);
+        seen[atoi(id)] = true;
+    }
+}
+
+/* A query by weights takes several steps. A document that is replaced between two of them may come
+ * with both of its versions. */
+static void no_document_is_twice_in_a_result(void **state)
+{
+    fixture *f = *state;
+    skip_under_sanitizers();
+    tkl_search *s = pages_open(f, NULL);
+    for (int i = 0; i < REPLACED; i += AT_ONCE)
+        replace_some(s, i);
+    pid_t child = fork();
+    if (child == 0) {
+        tkl_client *client;
+        tkl_search *own;
+        assert_ok(tkl_open(f->server->url, NULL, &client));
+        assert_ok(tkl_search_open(client, tkl_str("pages"), NULL, &own));
+        for (int i = 0;; i = (i + 17 * AT_ONCE) % REPLACED) /* far away from the one before */
+            replace_some(own, i);
+    }
+    /* Until the writer has overtaken some queries; it may be slow. */
+    for (int i = 0, overtaken = 0; i < 500 && overtaken < 10; i++) {
+        tkl_search_query_options options = {.order = tkl_str("votes=1"), .count = 1000};
+        tkl_search_result *r;
+        assert_ok(tkl_search_query(s, tkl_str("common"), &options, &r));
+        check_once_each(r);
+        overtaken += !r->exact;
+        tkl_search_result_free(r);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    tkl_search_close(s);
+}
+
 static void a_killed_writer_leaves_whole_documents(void **state)
 {
     fixture *f = *state;
@@ -344,6 +409,7 @@ int main(void)
         TEST(what_others_clear_just_now_is_left_to_them),
         TEST(writers_of_the_same_documents_do_not_mix),
         TEST(replaced_documents_are_found_all_the_time),
+        TEST(no_document_is_twice_in_a_result),
         TEST(a_killed_writer_leaves_whole_documents),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -17,6 +17,7 @@
 #include "core/rounds.h"
 #include "search/call.h"
 #include "search/scripts.h"
+#include "text/library.h"
 
 /* Candidates of one step of a scan. A step takes longer for a plan with many terms. */
 #define SCAN_BLOCK 1000
@@ -451,17 +452,64 @@ static int check_page(const tkl__search_finding *f)
     return TKL_OK;
 }
 
+/* A document's place among the items, for finding those that came twice. */
+typedef struct place {
+    const tkl__search_finding *finding;
+    size_t index;
+    tkl_bytes id;
+} place;
+
+static int by_id(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    size_t left = x->finding->items[x->index].shard, right = y->finding->items[y->index].shard;
+    if (left != right)
+        return left < right ? -1 : 1;
+    int order = tkl__text_word_compare(&x->id, &y->id);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Drops documents that came twice, because they were replaced between two steps: the version that
+ * came last stays. The others keep their order. */
+static int drop_repeated(tkl__search_finding *f)
+{
+    place *places = calloc(f->item_count + 1, sizeof *places);
+    bool *gone = calloc(f->item_count + 1, sizeof *gone);
+    int rc = places && gone ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < f->item_count; i++) {
+        tkl__search_record record;
+        if (!tkl__search_record_read(f->items[i].bytes, f->schema, &record))
+            rc = tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
+        places[i] = (place){f, i, record.id};
+    }
+    if (rc == TKL_OK) {
+        size_t kept = 0;
+        qsort(places, f->item_count, sizeof *places, by_id);
+        for (size_t i = 1; i < f->item_count; i++)
+            gone[places[i - 1].index] =
+                f->items[places[i - 1].index].shard == f->items[places[i].index].shard &&
+                tkl__text_word_compare(&places[i - 1].id, &places[i].id) == 0;
+        for (size_t i = 0; i < f->item_count; i++)
+            if (!gone[i])
+                f->items[kept++] = f->items[i];
+        f->item_count = kept;
+    }
+    free(places);
+    free(gone);
+    return rc;
+}
+
 static int finish(tkl__search_finding *f)
 {
     int64_t candidates = 0, docs = 0, words = 0;
-    int rc = TKL_OK;
+    int rc = f->changed && f->item_count ? drop_repeated(f) : TKL_OK;
     for (size_t i = 0; i < f->schema->shard_count; i++) {
         tkl__add(&candidates, f->shards[i].total);
         tkl__add(&docs, f->shards[i].docs);
         tkl__add(&words, f->shards[i].words);
         f->exact_made = f->exact_made && !f->shards[i].made_before;
     }
-    if (f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))
+    if (rc == TKL_OK && f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))
         rc = rank(f, docs, words);
     count(f, candidates);
     f->exact = f->exact && f->exact_made;
