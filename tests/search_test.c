@@ -200,6 +200,31 @@ static void facets_count_values(void **state)
     tkl_search_close(s);
 }
 
+/* A value is shown as a document of the result has it, never as a document had it before, and
+ * whole, however long it is. */
+static void facets_show_values_that_documents_have(void **state)
+{
+    static const tkl_bytes title = TKL_LIT("title");
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_result *r;
+    char value[601];
+    memset(value, 'v', 600);
+    value[600] = 0;
+    pages_add(s, "1", "word", 1, "Go");
+    pages_add(s, "2", "word", 1, "GO");
+    pages_add(s, "2", "word", 1, value);
+    pages_add(s, "3", "word", 1, "Go");
+    assert_ok(tkl_search_query(
+        s, tkl_str("word"), &(tkl_search_query_options){.facets = &title, .facet_count = 1}, &r));
+    assert_int_equal(r->facets[0].count, 2);
+    assert_int_equal(r->facets[0].counts[0].count, 2);
+    assert_memory_equal(r->facets[0].counts[0].value.data, "Go", 2);
+    assert_int_equal(r->facets[0].counts[1].value.len, 600);
+    assert_memory_equal(r->facets[0].counts[1].value.data, value, 600);
+    tkl_search_result_free(r);
+    tkl_search_close(s);
+}
+
 /* ---- A cluster ----------------------------------------------------------- */
 
 static void shards_of_a_cluster_make_one_result(void **state)
@@ -243,6 +268,7 @@ int main(void)
         TEST(results_are_kept_until_the_index_changes),
         TEST(further_pages_are_kept_in_place_of_the_first),
         TEST(facets_count_values),
+        TEST(facets_show_values_that_documents_have),
         cmocka_unit_test(shards_of_a_cluster_make_one_result),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

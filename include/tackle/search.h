@@ -190,7 +190,7 @@ typedef struct tkl_search_hit {
 } tkl_search_hit;
 
 typedef struct tkl_search_count {
-    tkl_bytes value; /* as it was last written */
+    tkl_bytes value; /* as one of these documents has it */
     int64_t count;   /* documents of the result that have it */
     TKL_RESERVED(2);
 } tkl_search_count;

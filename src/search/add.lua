@@ -6,9 +6,8 @@
 -- ARGV[3] finish   0: more terms come, by search/post
 -- ARGV[4] ndocs
 -- ARGV[5] nfields
--- ARGV[6] nshown
--- ARGV[7...] rest  of each document: id, record, terms, text, and for each field score and member;
---                  then term, value for what is shown; then the documents of each term
+-- ARGV[6...] rest  of each document: id, record, terms, text, and for each field score and member;
+--                  then the documents of each term
 -- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version, {field, side,
 --   step} of each step of a ladder that should be made, how many numbers were left behind}; without
 --   record and terms where the reply would be too long; unfinished: {number, stamp}
@@ -17,11 +16,11 @@
 -- include: climbing
 
 local FIRST_FIELD = SHARD_KEYS + 1
-local FIRST_DOCUMENT = 7 -- index of the first argument of the documents
+local FIRST_DOCUMENT = 6 -- index of the first argument of the documents
 local DOCUMENT = 4 -- arguments of a document before its fields: id, record, terms, text
 local LADDER_CHECK = 16 -- versions between two checks of the ladders
-local token, skip, finish, ndocs, nfields, nshown = unpack(ARGV, 1, FIRST_DOCUMENT - 1)
-skip, ndocs, nfields, nshown = tonumber(skip), tonumber(ndocs), tonumber(nfields), tonumber(nshown)
+local token, skip, finish, ndocs, nfields = unpack(ARGV, 1, FIRST_DOCUMENT - 1)
+skip, ndocs, nfields = tonumber(skip), tonumber(ndocs), tonumber(nfields)
 
 -- The index of a document's first argument. For the document behind the last one it is the index of
 -- the argument behind all documents.
@@ -83,14 +82,8 @@ store(numbers, stamp)
 for i = 1, ndocs do
   store_fields(numbers[i], document_at(i), steps)
 end
-local first_shown = place_of_document(ndocs + 1)
-local first_list = first_shown + 2 * nshown
-for i = first_shown, first_list - 1, 2 do
-  local term, value = ARGV[i], ARGV[i + 1]
-  redis.call('HSET', SHOWN, term, value)
-end
 local next = tonumber(redis.call('HGET', META, 'next'))
-postings.each_term(terms, ARGV, first_list, numbers, function(term, list)
+postings.each_term(terms, ARGV, place_of_document(ndocs + 1), numbers, function(term, list)
   postings.post(term, list, next)
 end)
 if finish == '0' then

@@ -110,15 +110,9 @@ static void write_value_term(const tkl__search_schema *schema, const values *v, 
                              tkl__buf *out, tkl__search_ready *ready)
 {
     tkl_bytes fold = {v->bytes.data + v->folds[field].at, v->folds[field].len};
-    tkl_bytes text = v->record.cells[field].text;
     tkl__buf term;
     tkl__buf_init(&term);
     tkl__search_term_value(&term, schema, field, fold);
-    if (text.len != fold.len || memcmp(text.data, fold.data, fold.len) != 0) {
-        ready->fields[field].shown = out->len + 1;
-        ready->fields[field].shown_len = term.len;
-        ready->fields[field].value = text;
-    }
     tkl__search_entry_write(out, (tkl_bytes){term.data, term.len}, 0, NULL);
     ready->count++;
     out->failed = out->failed || term.failed;

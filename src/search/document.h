@@ -17,9 +17,6 @@ typedef struct tkl__search_ready {
     struct {
         double score; /* in the sorted set of the field */
         size_t member, member_len;
-        size_t shown, shown_len; /* the term whose original spelling is stored for display; 0: none
-                                    */
-        tkl_bytes value;
     } fields[TKL_SEARCH_FIELDS_MAX];
 } tkl__search_ready;
 

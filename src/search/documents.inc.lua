@@ -15,7 +15,7 @@ local NUMBERS_MAX = 2 ^ 32
 
 -- Checks the types of all keys.
 function documents.check_types()
-  types.check_hashes(IDS, DOCS, FORWARD, TEXTS, COMMON, SHOWN)
+  types.check_hashes(IDS, DOCS, FORWARD, TEXTS, COMMON)
   types.check_zsets(DEAD, TERMS)
   redis.call('STRLEN', LIVE)
   redis.call('SCARD', FREE)

@@ -115,7 +115,7 @@ static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl_
     tkl__search_call_plan_args(call, f->plan, index, p->made_before ? "*" : p->made, false);
 }
 
-/* Adds the counts of one run. */
+/* Adds the counts of one run. A value is shown as one of the counted documents has it. */
 static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *reply)
 {
     tkl__search_finding *f = x->f;
@@ -129,12 +129,13 @@ static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *rep
     }
     if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), f->shards[index].version) != 0)
         f->exact = false;
-    const tkl_reply *counts = tkl_reply_at(reply, 1), *shown = tkl_reply_at(reply, 2);
+    const tkl_reply *counts = tkl_reply_at(reply, 1), *records = tkl_reply_at(reply, 2);
     for (size_t i = 0; i < tkl_reply_count(counts); i++) {
         tkl_search_count *count = &x->counts[from + i];
         tkl__add(&count->count, tkl_reply_int(tkl_reply_at(counts, i)));
-        if (!tkl_reply_is_nil(tkl_reply_at(shown, i)))
-            count->value = tkl_reply_bytes(tkl_reply_at(shown, i));
+        tkl__search_record record;
+        if (tkl__search_record_read(tkl_reply_bytes(tkl_reply_at(records, i)), f->schema, &record))
+            count->value = record.cells[x->field].text;
     }
     return TKL_OK;
 }

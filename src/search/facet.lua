@@ -12,7 +12,8 @@
 -- ARGV[8] nunions
 -- ARGV[9...] rest  of each range: low, its opening 0 or 1, high, its opening
 -- flags: allow-oom
--- returns 'stale'; 'make' when a bitmap is missing; or {version, counts, values as shown}
+-- returns 'stale'; 'make' when a bitmap is missing; or {version, counts, the record of one
+--   of the documents of each count}
 -- include: keys
 -- include: plans
 
@@ -40,28 +41,28 @@ local function as_bits(operand, into)
   return into
 end
 
--- How many documents of the bitmap are in the operand.
+-- How many documents of the bitmap are in the operand, and one of them.
 local function count(operand, key, scratch)
   if operand.size == 0 then
     return 0
   elseif operand.bits then
     redis.call('BITOP', 'AND', scratch, key, operand.key)
-    return redis.call('BITCOUNT', scratch)
+    local number = redis.call('BITPOS', scratch, '1')
+    return redis.call('BITCOUNT', scratch), number >= 0 and decimal.whole(number)
   end
-  return #sets.keep_bits(sets.members(operand), key, true)
+  local list = sets.keep_bits(sets.members(operand), key, true)
+  return #list, list[1]
 end
 
-local names = {}
-for i = #KEYS - ncount + 1, #KEYS do
-  names[#names + 1] = string.sub(KEYS[i], skip + 1)
-end
-local counts = plans.with_temps(temps, function()
+local counts, records = plans.with_temps(temps, function()
   local result = plans.carry_out(steps, plan)
   local key = result and as_bits(result, temps[1])
-  local counts = {}
+  local counts, records = {}, {}
   for i = #terms - ncount + 1, key and #terms or 0 do
-    counts[#counts + 1] = count(terms[i], key, temps[#temps])
+    local number
+    counts[#counts + 1], number = count(terms[i], key, temps[#temps])
+    records[#counts] = number and redis.call('HGET', DOCS, number) or false
   end
-  return result and counts
+  return result and counts, records
 end)
-return counts and {index.version, counts, redis.call('HMGET', SHOWN, unpack(names))} or 'make'
+return counts and {index.version, counts, records} or 'make'

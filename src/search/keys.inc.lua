@@ -2,7 +2,7 @@
 -- search.c says more. Behind them come those of fields, ladders, terms and results: the header of a
 -- script says which.
 
-local SHARD_KEYS = 12
+local SHARD_KEYS = 11
 local META    = KEYS[1]  -- hash: token, settings, version, next, docs, words
 local IDS     = KEYS[2]  -- hash: id, number of the document
 local DOCS    = KEYS[3]  -- hash: number, record
@@ -13,5 +13,4 @@ local DEAD    = KEYS[7]  -- zset of numbers being added or removed, by stamp
 local FREE    = KEYS[8]  -- set of free numbers
 local TERMS   = KEYS[9]  -- zset of all terms, by bytes
 local COMMON  = KEYS[10] -- hash: term that has a bitmap, number of its documents
-local SHOWN   = KEYS[11] -- hash: term of a value, the value as it was written
-local LADDER  = KEYS[12] -- hash: step of a ladder, its threshold
+local LADDER  = KEYS[11] -- hash: step of a ladder, its threshold

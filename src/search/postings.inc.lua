@@ -14,8 +14,6 @@ local SET_LEAST, SET_MOST, MEMBER_BYTES = 128, 2048, 48
 local SHRINK = 4
 -- Number of terms whose counts one command reads.
 local TERMS_AT_ONCE = 1000
--- The beginning of terms that are values of a field.
-local VALUE = '^v'
 
 -- The most members of a set when all numbers are below `next`.
 function postings.set_limit(next)
@@ -98,19 +96,11 @@ function postings.post(term, numbers, next)
   end
 end
 
--- Removes a term that no document has.
-function postings.remove_term(name)
-  redis.call('ZREM', TERMS, name)
-  if string.find(name, VALUE) then
-    redis.call('HDEL', SHOWN, name)
-  end
-end
-
 -- Removes numbers from a term.
 function postings.unpost(term, numbers, next)
   if not term.is_common then
     if redis.call('SREM', term.key, unpack(numbers)) > 0 and redis.call('SCARD', term.key) == 0 then
-      postings.remove_term(term.name)
+      redis.call('ZREM', TERMS, term.name)
     end
     return
   end
@@ -119,7 +109,7 @@ function postings.unpost(term, numbers, next)
   if left <= 0 then
     redis.call('DEL', term.key)
     redis.call('HDEL', COMMON, term.name)
-    postings.remove_term(term.name)
+    redis.call('ZREM', TERMS, term.name)
   elseif left < postings.set_limit(next) / SHRINK then
     postings.shrink_to_set(term.key, term.name, left)
   end

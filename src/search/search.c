@@ -21,7 +21,6 @@
  *   :t:TERM   the numbers of the documents with a term: a set, or a bitmap if there are many. A
  *             term is 'w' and a word, or 'v', a field, '=' and a value.
  *   :common   hash: term that has a bitmap, its count.
- *   :shown    hash: term of a value, the value as it was last written, where that differs.
  *   :f:FIELD  sorted set. Numeric field: number by value. Text field: "value NUL number" by
  *             tkl_text_score() of the value, so that equal scores are in the order of the values.
  *             Documents without a value have the score inf.

@@ -28,7 +28,6 @@ typedef enum tkl__search_key {
     TKL__SEARCH_FREE,
     TKL__SEARCH_TERMS,
     TKL__SEARCH_COMMON,
-    TKL__SEARCH_SHOWN,
     TKL__SEARCH_LADDER,
     TKL__SEARCH_SCRIPT_KEYS,
     TKL__SEARCH_SCRATCH = TKL__SEARCH_SCRIPT_KEYS, /* with a number appended: scratch results */

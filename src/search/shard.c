@@ -17,8 +17,7 @@ static const char *const parts[TKL__SEARCH_KEYS] = {
     [TKL__SEARCH_TEXTS] = "texts",     [TKL__SEARCH_LIVE] = "live",
     [TKL__SEARCH_DEAD] = "dead",       [TKL__SEARCH_FREE] = "free",
     [TKL__SEARCH_TERMS] = "terms",     [TKL__SEARCH_COMMON] = "common",
-    [TKL__SEARCH_SHOWN] = "shown",     [TKL__SEARCH_LADDER] = "ladder",
-    [TKL__SEARCH_SCRATCH] = "scratch",
+    [TKL__SEARCH_LADDER] = "ladder",   [TKL__SEARCH_SCRATCH] = "scratch",
 };
 
 /* "ns:search:{name}" is the first shard, "ns:search:{name%233}" the fourth. No name of an index

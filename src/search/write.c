@@ -170,24 +170,6 @@ static void add_doc(tkl__search_writer *w, const slice *s, const tkl__search_rea
     }
 }
 
-/* Adds the values whose original spelling differs from their term; returns how many. */
-static int64_t add_shown(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
-                         tkl__search_bundle *run)
-{
-    int64_t count = 0;
-    for (size_t i = 0; i < w->schema->is.field_count; i++) {
-        if (ready->fields[i].shown_len == 0)
-            continue;
-        count++;
-        if (run) {
-            tkl__args_bytes(&run->args,
-                            stored(s, ready->fields[i].shown, ready->fields[i].shown_len));
-            tkl__args_bytes(&run->args, ready->fields[i].value);
-        }
-    }
-    return count;
-}
-
 /* Makes a run of search/add with these documents, and at most `max` terms of each. */
 static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, size_t count,
                      size_t max, bool finish, tkl__search_runs *runs)
@@ -197,21 +179,15 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
         tkl__search_run_new(runs, &w->schema->shards[s->ready[docs[0]].shard]);
     if (!run)
         return false;
-    int64_t shown = 0;
-    for (size_t i = 0; i < count; i++)
-        shown += add_shown(w, s, &s->ready[docs[i]], NULL);
     add_head(w, run, finish);
     tkl__args_int(&run->args, (int64_t)count);
     tkl__args_int(&run->args, (int64_t)nfields);
-    tkl__args_int(&run->args, shown);
     for (size_t i = 0; i < count; i++) {
         const tkl__search_ready *ready = &s->ready[docs[i]];
         tkl_bytes terms = stored(s, ready->terms, ready->terms_len);
         add_doc(w, s, ready, run);
         tkl__search_bundle_terms(run, &terms, w->schema->is.positions, (unsigned char)(i + 1), max);
     }
-    for (size_t i = 0; i < count; i++)
-        add_shown(w, s, &s->ready[docs[i]], run);
     tkl__search_bundle_end(run, nfields);
     return true;
 }
