@@ -268,7 +268,7 @@ static void send_paths(const bench_run *run, const tkl_files_source *sources, si
 }
 
 static void receive_all(const bench_run *run, int index, bool unpack,
-                        int (*on_line)(tkl_bytes line, void *arg))
+                        int (*on_line)(tkl_bytes file, tkl_bytes line, void *arg))
 {
     char path[128];
     tkl_client *client;
@@ -364,8 +364,9 @@ static void send_packed(bench_run *run, const bench_contender *self)
 
 static atomic_int lines;
 
-static int count_line(tkl_bytes line, void *arg)
+static int count_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     (void)arg;
     if (line.len > 0)
         atomic_store_explicit(&lines, atomic_load_explicit(&lines, memory_order_relaxed) + 1,

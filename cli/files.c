@@ -63,6 +63,7 @@ static const cli_option receive_options[] = {
     {"as", CLI_TEXT, "NAME", "name of this receiver (required)"},
     {"dir", CLI_TEXT, "DIR", "put files into this directory (default .)"},
     {"lines", CLI_FLAG, NULL, "print lines instead of writing files"},
+    {"names", CLI_FLAG, NULL, "with --lines: the name of the file and a tab before each line"},
     {"unpack", CLI_FLAG, NULL, "unpack what is compressed by gzip"},
     {"sync", CLI_FLAG, NULL, "write each file through to the disk before acknowledging it"},
     {"wait", CLI_DURATION, "DURATION", "wait up to this long for a file (default: no limit)"},

@@ -228,21 +228,39 @@ static void make_room(moving *m, size_t len)
     m->pending += len;
 }
 
-/* Bounds for the size of a JSON object: bytes for each byte of its line, and around the line. */
-enum { JSON_BYTES = 6, JSON_AROUND = 16 };
+/* Bounds for the size of a JSON object: bytes for each byte of its texts, and around them. */
+enum { JSON_BYTES = 6, JSON_AROUND = 32 };
 
-static int print_line(tkl_bytes line, void *arg)
+static bool print_object(moving *m, tkl_bytes file, tkl_bytes line)
+{
+    make_room(m, JSON_BYTES * (file.len + line.len) + JSON_AROUND);
+    return cli_print_json(m->cli, json_pack("{s:o, s:o}", "name", cli_json_bytes(file), "text",
+                                            cli_json_bytes(line))) == CLI_OK;
+}
+
+/* With --names the name of the file and a tab come first; a tab within the name is escaped. */
+static bool print_text(moving *m, tkl_bytes file, tkl_bytes line)
+{
+    bool named = cli_flag(m->cli, "names");
+    char *name = named ? cli_escape(file, false) : NULL;
+    if (named && !name)
+        return cli_end(m->cli, TKL_ENOMEM) == CLI_OK;
+    make_room(m, line.len + 1 + (name ? strlen(name) + 1 : 0));
+    if (name)
+        printf("%s\t", name);
+    if (line.len > 0)
+        fwrite(line.data, 1, line.len, stdout);
+    putchar('\n');
+    free(name);
+    return true;
+}
+
+static int print_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
     moving *m = arg;
-    make_room(m, m->cli->json ? JSON_BYTES * line.len + JSON_AROUND : line.len + 1);
-    if (m->cli->json) {
-        if (cli_print_json(m->cli, json_pack("{s:o}", "text", cli_json_bytes(line))) != CLI_OK)
-            return 1;
-    } else {
-        if (line.len > 0)
-            fwrite(line.data, 1, line.len, stdout);
-        putchar('\n');
-    }
+    bool printed = m->cli->json ? print_object(m, file, line) : print_text(m, file, line);
+    if (!printed)
+        return 1;
     if (m->pending > PIPE_BUF)
         make_room(m, 0);
     if (ferror(stdout))
@@ -290,6 +308,8 @@ int cli_files_receive(cli_session *cli)
     tkl_files_options options = {.lease_ms = cli_number(cli, "lease", 0)};
     if (!*cli_text(cli, "as", ""))
         return cli_usage(cli, "--as names the receiver");
+    if (cli_flag(cli, "names") && !cli_flag(cli, "lines"))
+        return cli_usage(cli, "--names is for --lines");
     int failed = cli_files_check(cli);
     if (!failed)
         failed = cli_files_open(cli, &options, &files);

@@ -35,8 +35,9 @@ typedef struct processor {
 } processor;
 
 /* "GET /item/17 200 1517": what counts depends on the processor. */
-static int read_line(tkl_bytes line, void *arg)
+static int read_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     processor *p = arg;
     char text[128];
     int status = 0, size = 0;

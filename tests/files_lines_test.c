@@ -26,8 +26,9 @@ typedef struct page {
     int left; /* the callback refuses after so many; negative: never */
 } page;
 
-static int note_line(tkl_bytes line, void *arg)
+static int note_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     page *p = arg;
     if (p->left == 0)
         return 1;
@@ -45,7 +46,7 @@ static void lines_are_cut_anywhere_and_put_together(void **state)
     for (size_t piece = 1; piece <= sizeof text; piece++) {
         page p = {.left = -1};
         tkl__files_lines lines;
-        tkl__files_lines_init(&lines, note_line, &p, 0);
+        tkl__files_lines_init(&lines, note_line, &p, tkl_str("log"), 0);
         for (size_t at = 0; at < sizeof text - 1; at += piece) {
             size_t left = sizeof text - 1 - at;
             assert_ok(
@@ -205,8 +206,9 @@ typedef struct series {
     int repeated;
 } series;
 
-static int check_number(tkl_bytes line, void *arg)
+static int check_number(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     series *s = arg;
     int number = atoi(line.data);
     if (number == s->stop)
@@ -220,8 +222,9 @@ static int check_number(tkl_bytes line, void *arg)
     return 0;
 }
 
-static int count_line(tkl_bytes line, void *arg)
+static int count_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     (void)line;
     ((series *)arg)->next++;
     return 0;
@@ -308,8 +311,9 @@ static void a_callback_that_stops_gets_that_line_next_time(void **state)
     tkl_files_close(files);
 }
 
-static int measure_line(tkl_bytes line, void *arg)
+static int measure_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     size_t *lens = arg;
     lens[lens[0]++ + 1] = line.len;
     return 0;
@@ -380,6 +384,37 @@ static void a_line_may_be_longer_than_everything(void **state)
     tkl_files_close(files);
 }
 
+/* Collects "file:line " of each line. */
+static int note_source(tkl_bytes file, tkl_bytes line, void *arg)
+{
+    char *text = arg;
+    sprintf(text + strlen(text), TKL_FMT ":" TKL_FMT " ", TKL_ARG(file), TKL_ARG(line));
+    return 0;
+}
+
+static void each_line_says_which_file_it_is_from(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files;
+    parcels p;
+    char got[256] = "";
+    parcels_make(&p);
+    char *dir = parcels_path(&p, "a/");
+    char *first = parcels_text(&p, "src/first", tkl_str("one\ntwo")),
+         *second = parcels_text(&p, "src/second", tkl_str("\nthree\n"));
+    assert_ok(tkl_files_open(f->client, tkl_str("logs"), NULL, &files));
+    assert_ok(parcels_send(files, "a", first, NULL));
+    assert_ok(parcels_send(files, "a", second, NULL));
+    tkl_files_receive_options options = {
+        .dir = dir, .on_line = note_source, .arg = got, .exit_when_done = true};
+    assert_ok(tkl_files_receive(files, tkl_str("a"), &options, 20000, NULL));
+    assert_string_equal(got, "first:one first:two second: second:three ");
+    free(first);
+    free(second);
+    free(dir);
+    tkl_files_close(files);
+}
+
 /* ---- Killed -------------------------------------------------------------- */
 
 typedef struct reader {
@@ -387,8 +422,9 @@ typedef struct reader {
     int out; /* where it writes its lines */
 } reader;
 
-static int write_line(tkl_bytes line, void *arg)
+static int write_line(tkl_bytes file, tkl_bytes line, void *arg)
 {
+    (void)file;
     char text[32];
     int len = snprintf(text, sizeof text, TKL_FMT "\n", TKL_ARG(line));
     return write(*(int *)arg, text, (size_t)len) == len ? 0 : 1;
@@ -463,6 +499,7 @@ int main(void)
         TEST(a_callback_that_stops_gets_that_line_next_time),
         TEST(a_callback_that_stops_keeps_its_place_among_small_files),
         TEST(a_line_may_be_longer_than_everything),
+        TEST(each_line_says_which_file_it_is_from),
         TEST(no_line_is_lost_when_the_reader_is_killed),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

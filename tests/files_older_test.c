@@ -68,8 +68,9 @@ static void stop_on_the_way(const tkl_files_progress *progress, void *arg)
     raise(SIGSTOP);
 }
 
-static int note_line(tkl_bytes line, void *arg)
+static int note_line(tkl_bytes from, tkl_bytes line, void *arg)
 {
+    (void)from;
     job *j = arg;
     char path[256];
     snprintf(path, sizeof path, "%s/got", j->p.dir);

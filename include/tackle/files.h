@@ -157,10 +157,11 @@ typedef struct tkl_files_receive_options {
     bool unpack;     /* unpack gzip files and drop the ".gz" at the end of the name */
     bool sync;       /* flush files to disk (fsync) before the server may remove them */
     bool exit_when_done; /* return when nothing is left, after at least one file was received */
-    /* Delivers lines instead of files: called for each line, without its line feed. Nonzero ends
-     * the call with TKL_EINTR; this line and later ones come again. After a crash the last lines,
-     * up to a few megabytes, may come again. */
-    int (*on_line)(tkl_bytes line, void *arg);
+    /* Delivers lines instead of files: called for each line, without its line feed, and with the
+     * name, as sent, of the file that it is from. Nonzero ends the call with TKL_EINTR; this line
+     * and later ones come again. After a crash the last lines, up to a few megabytes, may come
+     * again. */
+    int (*on_line)(tkl_bytes file, tkl_bytes line, void *arg);
     /* Called before the lines since the last flush count as delivered: the callback writes out its
      * buffer. Nonzero ends the call with TKL_EINTR, and these lines come again. NULL: the callback
      * does not buffer. */

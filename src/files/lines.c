@@ -8,10 +8,11 @@
 #include "core/error.h"
 #include "files/files.h"
 
-void tkl__files_lines_init(tkl__files_lines *lines, int (*on_line)(tkl_bytes line, void *arg),
-                           void *arg, int64_t skip)
+void tkl__files_lines_init(tkl__files_lines *lines,
+                           int (*on_line)(tkl_bytes file, tkl_bytes line, void *arg), void *arg,
+                           tkl_bytes file, int64_t skip)
 {
-    *lines = (tkl__files_lines){.on_line = on_line, .arg = arg, .skip = skip};
+    *lines = (tkl__files_lines){.on_line = on_line, .arg = arg, .file = file, .skip = skip};
     tkl__buf_init(&lines->rest);
 }
 
@@ -23,7 +24,7 @@ void tkl__files_lines_free(tkl__files_lines *lines)
 /* Delivers a line. `len`: its length with the line feed, if it has one. */
 static int deliver(tkl__files_lines *lines, tkl_bytes line, size_t len)
 {
-    if (lines->on_line(line, lines->arg) != 0)
+    if (lines->on_line(lines->file, line, lines->arg) != 0)
         return tkl__fail(TKL_EINTR, "the callback for lines ended the call");
     lines->delivered += (int64_t)len;
     lines->count++;

@@ -187,7 +187,7 @@ int tkl__files_partial_load_lines(tkl__files_incoming *in)
     if (!options->on_line)
         return TKL_OK;
     in->saved = saved_lines(in);
-    tkl__files_lines_init(&in->lines, options->on_line, options->arg, in->saved);
+    tkl__files_lines_init(&in->lines, options->on_line, options->arg, in->name, in->saved);
     if (options->unpack)
         in->unpacker = tkl__files_unpack_new(tkl__files_lines_add, &in->lines);
     return options->unpack && !in->unpacker ? tkl__nomem() : TKL_OK;

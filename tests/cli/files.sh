@@ -45,7 +45,12 @@ tackle files send logs --to a src/small src/numbers.gz >/dev/null
 ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
 is "lines" "$out" "$(printf 'one\ntwo\n'; seq 1000)"
 tackle files send logs --to a src/small >/dev/null
-is "lines as JSON" "$(tackle files receive logs --as a --dir a --lines --exit-when-done --json)" $'{"text": "one"}\n{"text": "two"}'
+is "lines as JSON" "$(tackle files receive logs --as a --dir a --lines --exit-when-done --json)" $'{"name": "small", "text": "one"}\n{"name": "small", "text": "two"}'
+tackle files send logs --to a --name $'od\td' src/small >/dev/null
+tackle files send logs --to a src/numbers.gz >/dev/null
+ends 0 tackle files receive logs --as a --dir a --lines --names --unpack --exit-when-done
+is "lines with names" "$out" "$(printf 'od\\td\tone\nod\\td\ttwo\n'; seq 1000 | sed 's/^/numbers.gz\t/')"
+ends 64 tackle files receive logs --as a --dir a --names --exit-when-done
 tackle files send logs --to a src/numbers.gz >/dev/null
 ends 70 bash -c 'tackle files receive logs --as a --dir a --lines --unpack --exit-when-done >/dev/full'
 ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
