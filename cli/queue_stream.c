@@ -697,11 +697,12 @@ static void wait_for_news(cli_stream *s)
 static void report_progress(cli_stream *s, errand *e)
 {
     char *progress = e->progress;
+    size_t len = e->progress_len;
     e->progress = NULL;
     if (progress == NULL)
         return;
     pthread_mutex_unlock(&s->mutex);
-    tkl_task_progress(e->task, (tkl_bytes){progress, e->progress_len});
+    tkl_task_progress(e->task, (tkl_bytes){progress, len});
     free(progress);
     pthread_mutex_lock(&s->mutex);
 }
