@@ -583,8 +583,8 @@ static void attend(cli_stream *s)
     pthread_mutex_unlock(&s->mutex);
     if (!stuck && !useless && s->wrong[0] == '\0')
         return;
-    if (useless && !stuck && cli_child_wait(&s->child, -1, TICK_MS) == CLI_CHILD_ENDED) {
-        bury(s, false); /* it was just about to end */
+    if (useless && !stuck && cli_child_wait(&s->child, -1, s->crew->grace_ms) == CLI_CHILD_ENDED) {
+        bury(s, false); /* its pipes end a moment before it does */
         return;
     }
     if (useless && !stuck && s->output == 0 && s->wrong[0] == '\0')
