@@ -93,9 +93,33 @@ static void man_verb(FILE *stream, const cli_component *component, const cli_ver
         print_roff(stream, cli_token_help);
     }
     man_options(stream, verb->options);
-    fputs(".PP\n.RS\n.EX\n", stream);
-    print_roff(stream, verb->example);
-    fputs(".EE\n.RE\n", stream);
+}
+
+/* One line for each verb. */
+static void man_synopsis(FILE *stream, const cli_component *component)
+{
+    for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *line = open_memstream(&text, &size);
+        if (line == NULL)
+            return;
+        cli_synopsis(line, component, verb);
+        if (fclose(line) == 0) {
+            print_roff(stream, text);
+            fputs(".br\n", stream);
+        }
+        free(text);
+    }
+}
+
+static void man_examples(FILE *stream, const cli_component *component)
+{
+    for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++) {
+        fputs(".PP\n.RS\n.EX\n", stream);
+        print_roff(stream, verb->example);
+        fputs(".EE\n.RE\n", stream);
+    }
 }
 
 static void man_components(FILE *stream)
@@ -115,9 +139,13 @@ static void man_page(FILE *stream, const cli_component *component)
     fprintf(stream, " 1 \"\" \"tackle %s\" \"User Commands\"\n", tkl_version());
     fprintf(stream, ".SH NAME\ntackle\\-%s \\- ", name);
     print_roff(stream, component->summary);
+    fputs(".SH SYNOPSIS\n", stream);
+    man_synopsis(stream, component);
     fputs(".SH COMMANDS\n", stream);
     for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++)
         man_verb(stream, component, verb);
+    fputs(".SH EXAMPLES\n", stream);
+    man_examples(stream, component);
     fputs(".SH \"SEE ALSO\"\n.BR tackle (1)\ntells of the options of every command, of URLs, the "
           "environment and exit codes.\n",
           stream);

@@ -40,9 +40,10 @@ install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.sh)
 install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  COMPONENT development)
-install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT development)
-install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)
+  COMPONENT command)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT command)
+install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
+install(FILES docs/man/libtackle.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
 if(TARGET tackle_cli)
@@ -61,8 +62,14 @@ if(TARGET tackle_cli)
 endif()
 install(FILES cli/completion/tackle.bash RENAME tackle COMPONENT command
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+# Debian's zsh looks for completions of packages here, and for those of /usr/local there.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(zsh_folder vendor-completions)
+else()
+  set(zsh_folder site-functions)
+endif()
 install(FILES cli/completion/_tackle COMPONENT command
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${zsh_folder})
 install(FILES cli/completion/tackle.fish COMPONENT command
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
@@ -76,6 +83,8 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL command library development)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
 
 set(so_version ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
@@ -95,4 +104,25 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtackle${so_version} (= ${PROJEC
  libhiredis-dev, libssl-dev, libxxhash-dev, libjansson-dev, zlib1g-dev, libcsv-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library and pages of libtackle.")
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+
+# Debian wants a copyright and a changelog of its own form in each package.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  file(WRITE ${PROJECT_BINARY_DIR}/changelog "\
+tackle (${PROJECT_VERSION}) unstable; urgency=medium
+
+  * Everything that is new: /usr/share/doc/tackle/CHANGELOG.md
+
+ -- ${CPACK_PACKAGE_CONTACT}  Wed, 18 Nov 2026 00:00:00 +0000
+")
+  find_program(gzip_program gzip REQUIRED)
+  execute_process(COMMAND ${gzip_program} -9nc ${PROJECT_BINARY_DIR}/changelog
+    OUTPUT_FILE ${PROJECT_BINARY_DIR}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
+  foreach(component command library development)
+    string(TOUPPER ${component} upper)
+    set(package_docs ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+    install(FILES LICENSE RENAME copyright DESTINATION ${package_docs} COMPONENT ${component})
+    install(FILES ${PROJECT_BINARY_DIR}/changelog.gz DESTINATION ${package_docs}
+      COMPONENT ${component})
+  endforeach()
+endif()
 include(CPack)

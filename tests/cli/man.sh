@@ -11,6 +11,12 @@ while read -r component verb; do
     grep -qF "tackle\\-$component" "$pages/tackle.1" || fail "tackle.1 does not name $component"
 done < <(every_verb)
 
+for page in "$pages"/tackle-*.1; do
+    for section in NAME SYNOPSIS COMMANDS EXAMPLES; do
+        grep -qx "\.SH $section" "$page" || fail "$page has no $section"
+    done
+done
+
 if command -v man >/dev/null; then
     for page in "$pages"/*.1; do
         is "warnings of $page" \
