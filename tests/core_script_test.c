@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/script.h"
+#include "support/batch.h"
 #include "support/fixture.h"
 #include "support/library.h"
 #include "support/proxy.h"
@@ -150,7 +151,7 @@ static void a_full_server_still_runs_what_makes_room_and_what_reads(void **state
         tkl_reply_free(reply);
     }
     const tkl__invocation calls[] = {give_way, read, give_way, add_five};
-    assert_ok(tkl__run_many(f->client, calls, 4, soon(), &reply));
+    assert_code(batch_calls(f->client, calls, 4, soon(), &reply), TKL_EOOM);
     assert_int_equal(tkl_reply_int(tkl_reply_at(reply, 0)), 20);
     assert_string_equal(tkl_reply_str(tkl_reply_at(reply, 1)), "20");
     assert_int_equal(tkl_reply_int(tkl_reply_at(reply, 2)), 25);
@@ -174,7 +175,7 @@ static void a_refused_load_costs_a_batch_no_flood(void **state)
     server_do(f->server, "ACL SETUSER clerk on >secret ~* &* +@all -function");
     tkl_client *clerk =
         test_open(f->server->url, &(tkl_options){.username = "clerk", .password = "secret"});
-    assert_ok(tkl__run_many(clerk, calls, MANY, soon(), &replies));
+    assert_code(batch_calls(clerk, calls, MANY, soon(), &replies), TKL_EAUTH);
     for (size_t i = 0; i < MANY; i++)
         assert_code(tkl_reply_code(tkl_reply_at(replies, i)), TKL_EAUTH);
     tkl_reply_free(replies);
@@ -223,7 +224,7 @@ static void the_wrong_number_of_keys_or_arguments_is_a_bug(void **state)
     call = add_five;
     call.nkeys = 0;
     assert_code(tkl__run(f->client, &call, soon(), &reply), TKL_EBUG);
-    assert_code(tkl__run_many(f->client, &call, 1, soon(), &reply), TKL_EBUG);
+    assert_code(batch_calls(f->client, &call, 1, soon(), &reply), TKL_EBUG);
     assert_null(reply);
 }
 
@@ -251,7 +252,8 @@ static void an_error_inside_does_not_tell_where(void **state)
     }
     server_do(f->server, "FUNCTION FLUSH SYNC");
     for (int i = 0; i < 2; i++) {
-        assert_ok(tkl__run_many(f->client, &call, 1, soon(), &reply));
+        assert_code(batch_calls(f->client, &call, 1, soon(), &reply), TKL_ETYPE);
+        assert_string_equal(tkl_errmsg(), expected);
         assert_string_equal(tkl_reply_str(tkl_reply_at(reply, 0)), expected);
         tkl_reply_free(reply);
     }
@@ -339,7 +341,7 @@ static void many_run_in_order_though_none_was_known(void **state)
                        ? add_five
                        : (tkl__invocation){.script = &scripts[WORDS], .args = words, .nargs = 2};
     tkl_reply *replies;
-    assert_ok(tkl__run_many(f->client, calls, 200, soon(), &replies));
+    assert_ok(batch_calls(f->client, calls, 200, soon(), &replies));
     assert_int_equal(server_calls(f->server, "function|load"), 1);
     assert_int_equal(tkl_reply_count(replies), 200);
     for (size_t i = 0; i < 200; i += 2) {
@@ -357,7 +359,7 @@ static void several_libraries_are_loaded_in_one_trip(void **state)
     more.script = &scripts[MORE];
     const tkl__invocation calls[] = {add_five, more, add_five, more, add_five, more};
     tkl_reply *replies;
-    assert_ok(tkl__run_many(f->client, calls, 6, soon(), &replies));
+    assert_ok(batch_calls(f->client, calls, 6, soon(), &replies));
     tkl_reply_free(replies);
     assert_int_equal(call_int(f->client, "GET", "n", NULL), 30);
     assert_int_equal(server_calls(f->server, "function|load"), 2);
@@ -372,7 +374,7 @@ static void an_unknown_one_among_known_ones_keeps_its_place(void **state)
     more.keys = &key_m;
     const tkl__invocation calls[] = {add_five, more, add_five};
     tkl_reply *replies;
-    assert_ok(tkl__run_many(f->client, calls, 3, soon(), &replies));
+    assert_ok(batch_calls(f->client, calls, 3, soon(), &replies));
     assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 0)), 10);
     assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 1)), 5);
     assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 2)), 15);
@@ -408,7 +410,7 @@ static void append_in_order(void *arg, int index)
     appends a;
     make_appends(&a, name, words);
     tkl_reply *replies;
-    assert_ok(tkl__run_in_order(client, a.calls, APPENDED, AFTER, soon(), &replies));
+    assert_ok(batch_calls_in_order(client, a.calls, APPENDED, AFTER, soon(), &replies));
     assert_int_equal(tkl_reply_count(replies), APPENDED);
     for (size_t i = 0; i < APPENDED; i++)
         assert_int_equal(tkl_reply_int(tkl_reply_at(replies, i)), i + 1);
@@ -424,7 +426,7 @@ static void calls_behind_a_gap_run_after_it(void **state)
     tkl_reply *replies;
     make_appends(&a, "list", words);
     a.args[1][AFTER] = tkl_str("lost");
-    assert_ok(tkl__run_in_order(f->client, a.calls, APPENDED, AFTER, soon(), &replies));
+    assert_ok(batch_calls_in_order(f->client, a.calls, APPENDED, AFTER, soon(), &replies));
     for (size_t i = 0; i < APPENDED; i++)
         assert_int_equal(tkl_reply_int(tkl_reply_at(replies, i)), i + 1);
     tkl_reply_free(replies);
@@ -440,7 +442,9 @@ static void calls_behind_an_error_are_not_run_and_get_it(void **state)
     appends a;
     tkl_reply *replies;
     make_appends(&a, "list", words);
-    assert_ok(tkl__run_in_order(f->client, a.calls, APPENDED, AFTER, soon(), &replies));
+    int rc = batch_calls_in_order(f->client, a.calls, APPENDED, AFTER, soon(), &replies);
+    assert_code(rc, TKL_EREFUSED);
+    assert_contains(tkl_errmsg(), "refused");
     assert_int_equal(tkl_reply_int(tkl_reply_at(replies, 0)), 1);
     for (size_t i = 1; i < APPENDED; i++)
         assert_contains(tkl_reply_str(tkl_reply_at(replies, i)), "refused");
@@ -462,7 +466,7 @@ static void none_is_an_empty_answer(void **state)
 {
     fixture *f = *state;
     tkl_reply *replies;
-    assert_ok(tkl__run_many(f->client, NULL, 0, soon(), &replies));
+    assert_ok(batch_calls(f->client, NULL, 0, soon(), &replies));
     assert_int_equal(tkl_reply_count(replies), 0);
     tkl_reply_free(replies);
 }
@@ -480,7 +484,7 @@ static void a_cut_tells_the_fate_of_each(void **state)
         calls[i] = add_five;
     proxy_cut_after(p, TO_CLIENT, 200);
     tkl_reply *replies;
-    assert_code(tkl__run_many(client, calls, 100, soon(), &replies), TKL_EUNKNOWN);
+    assert_code(batch_calls(client, calls, 100, soon(), &replies), TKL_EUNKNOWN);
     assert_code(tkl_reply_code(tkl_reply_at(replies, 0)), TKL_OK);
     assert_code(tkl_reply_code(tkl_reply_at(replies, 99)), TKL_EUNKNOWN);
     tkl_reply_free(replies);

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "limit/limit.h"
 #include "limit/scripts.h"
+#include "support/batch.h"
 #include "support/fixture.h"
 
 __extension__ typedef __int128 wide;
@@ -343,7 +344,7 @@ static void walk(fixture *f, model *m, const timed_function *check)
                 .nargs = steps[i].nargs,
             };
         }
-        assert_ok(tkl__run_many(f->client, calls, BATCH, tkl__deadline_ms(60000), &replies));
+        assert_ok(batch_calls(f->client, calls, BATCH, tkl__deadline_ms(60000), &replies));
         for (int i = 0; i < BATCH; i++)
             compare(m, &steps[i], tkl_reply_at(replies, (size_t)i));
         tkl_reply_free(replies);

@@ -328,6 +328,10 @@ static void many_uses_go_in_one_round_trip(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_code(codes[i], i < 2 ? TKL_EINVAL : TKL_OK);
     assert_in_range((int)(views_of(store, "teapot") + 0.5), 11, 11);
+    views[5] = (tkl_session_view){.token = tokens[3]}; /* has ended: a "no", and no error */
+    assert_code(tkl_session_touch(store, views + 5, 5, codes), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "no token");
+    assert_code(codes[0], TKL_NOTFOUND);
     assert_ok(tkl_session_touch(store, NULL, 0, NULL));
     tkl_session_close(store);
 }

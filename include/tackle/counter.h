@@ -65,7 +65,7 @@ typedef struct tkl_counter_item {
 
 /* Adds to many counters of one client, ten thousand in one round trip (one for each node of a
  * cluster). Each is its own step: the others still count when one is invalid or refused. `codes`
- * (may be NULL) has room for the result of each. Returns the first result that is not TKL_OK.
+ * (may be NULL) has room for the result of each. Returns the first error, or else the first "no".
  *
  * An item with `at_ms` adds to the slices of that time, of every precision that still keeps them:
  * of yesterday, the hours and days, but not the seconds. TKL_EINVAL: no precision keeps slices so

@@ -103,7 +103,7 @@ typedef struct tkl_session_view {
 /* Records uses of sessions: the session's time to live starts over, and the item becomes its most
  * recent one and counts in the ranking. Each use is one step: a failure does not affect the others.
  * A thousand uses are one round trip. `codes` (may be NULL) has room for the result of each:
- * TKL_NOTFOUND when the session has ended. Returns the first result that is not TKL_OK. */
+ * TKL_NOTFOUND when the session has ended. Returns the first error, or else the first "no". */
 TKL_API int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
                               int *codes) TKL_NONNULL(1) TKL_CHECK;
 

@@ -229,18 +229,15 @@ static void put_command(tkl__args *args, const char *command, tkl_bytes key)
 
 static int ask_stat(tkl_ads *ads, tkl_reply **replies)
 {
-    static const char *const fields[] = {"smoothing", "cpc views",   "cpc clicks",
-                                         "cpa views", "cpa actions", "explore"};
-    tkl__args commands[3];
-    put_command(&commands[0], "HMGET", ads->keys.items[TKL__ADS_META]);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        tkl__args_str(&commands[0], fields[i]);
-    put_command(&commands[1], "HLEN", ads->keys.items[TKL__ADS_ADS]);
-    put_command(&commands[2], "ZCARD", ads->keys.items[TKL__ADS_DUE]);
-    int rc = tkl__plain_many(ads->client, commands, 3, tkl__ads_deadline(ads), true, replies);
-    for (size_t i = 0; i < 3; i++)
-        tkl__args_free(&commands[i]);
-    return rc;
+    const tkl_bytes *keys = ads->keys.items;
+    tkl__batch batch;
+    tkl__batch_init(&batch, ads->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("HMGET"), keys[TKL__ADS_META], tkl_str("smoothing"),
+                     tkl_str("cpc views"), tkl_str("cpc clicks"), tkl_str("cpa views"),
+                     tkl_str("cpa actions"), tkl_str("explore"));
+    TKL__BATCH_WORDS(&batch, tkl_str("HLEN"), keys[TKL__ADS_ADS]);
+    TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), keys[TKL__ADS_DUE]);
+    return tkl__batch_end(&batch, tkl__ads_deadline(ads), replies);
 }
 
 #define LARGEST_NUMBER INT64_C(9999999999999999)

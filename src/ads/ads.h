@@ -7,8 +7,8 @@
 
 #include <tackle/ads.h>
 
+#include "core/batch.h"
 #include "core/name.h"
-#include "core/script.h"
 
 /* The keys of a set, in the order in which every script gets them: keys.inc.lua. */
 enum {

@@ -27,24 +27,16 @@ enum {
 
 int tkl__ads_show_all(tkl_ads *ads, const tkl_bytes *names, size_t count, tkl_reply **replies)
 {
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    if (!calls)
-        return tkl__nomem();
+    tkl__batch batch;
+    tkl__batch_init(&batch, ads->client);
     for (size_t i = 0; i < count; i++)
-        calls[i] = (tkl__invocation){.script = &tkl__lua_ads_show,
-                                     .keys = ads->keys.items,
-                                     .nkeys = ads->keys.count,
-                                     .args = &names[i],
-                                     .nargs = 1,
-                                     .retry_safe = true};
-    int rc = tkl__run_many(ads->client, calls, count, tkl__ads_deadline(ads), replies);
-    free(calls);
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        const tkl_reply *reply = tkl_reply_at(*replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            rc = tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    return rc;
+        tkl__batch_add(&batch, &(tkl__invocation){.script = &tkl__lua_ads_show,
+                                                  .keys = ads->keys.items,
+                                                  .nkeys = ads->keys.count,
+                                                  .args = &names[i],
+                                                  .nargs = 1,
+                                                  .retry_safe = true});
+    return tkl__batch_end(&batch, tkl__ads_deadline(ads), replies);
 }
 
 double tkl__ads_shown_ecpm(const tkl_reply *shown)

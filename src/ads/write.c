@@ -196,117 +196,74 @@ static int make_draft(const tkl_ads *ads, const tkl_ad *ad, draft *d)
     return rc;
 }
 
-static void free_drafts(draft *drafts, size_t count)
+static void free_draft(draft *d)
 {
-    for (size_t i = 0; drafts && i < count; i++) {
-        tkl__args_free(&drafts[i].args);
-        tkl__ads_list_free(&drafts[i].locations);
-        tkl__ads_list_free(&drafts[i].needs);
-        tkl__ads_list_free(&drafts[i].words);
-        free(drafts[i].values);
-    }
-    free(drafts);
+    tkl__args_free(&d->args);
+    tkl__ads_list_free(&d->locations);
+    tkl__ads_list_free(&d->needs);
+    tkl__ads_list_free(&d->words);
+    free(d->values);
 }
 
 /* ---- Sending ------------------------------------------------------------- */
 
-static int send_all(tkl_ads *ads, const tkl__script *script, const tkl__args *args, size_t stride,
-                    size_t count, bool retry_safe, tkl_reply **replies)
-{
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    bool failed = !calls;
-    for (size_t i = 0; calls && i < count; i++) {
-        const tkl__args *one = (const tkl__args *)((const char *)args + i * stride);
-        failed = failed || one->failed;
-        calls[i] = (tkl__invocation){.script = script,
-                                     .keys = ads->keys.items,
-                                     .nkeys = ads->keys.count,
-                                     .args = one->items,
-                                     .nargs = one->count,
-                                     .retry_safe = retry_safe};
-    }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(ads->client, calls, count, tkl__ads_deadline(ads), replies);
-    free(calls);
-    return rc;
-}
-
 static int check_reply(const tkl_reply *reply)
 {
-    if (tkl_reply_code(reply) != TKL_OK)
-        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     return tkl__ads_says(reply, "smoothing") ? tkl__ads_other_smoothing(reply) : TKL_OK;
-}
-
-static int make_drafts(const tkl_ads *ads, const tkl_ad *items, size_t count, draft *drafts)
-{
-    int rc = TKL_OK;
-    for (size_t i = 0; i < count; i++)
-        tkl__args_init(&drafts[i].args);
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = make_draft(ads, &items[i], &drafts[i]);
-        if (rc != TKL_OK && count > 1)
-            tkl__fail_in(rc, "ad %zu", i);
-    }
-    return rc;
 }
 
 int tkl_ads_add(tkl_ads *ads, const tkl_ad *items, size_t count)
 {
-    tkl_reply *replies = NULL;
+    tkl__batch batch;
+    int rc = TKL_OK;
     tkl__begin();
-    if (count == 0)
-        return TKL_OK;
-    draft *drafts = calloc(count, sizeof *drafts);
-    if (!drafts)
-        return tkl__nomem();
-    int rc = make_drafts(ads, items, count, drafts);
+    tkl__batch_init(&batch, ads->client);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        draft d = {0};
+        tkl__args_init(&d.args);
+        rc = make_draft(ads, &items[i], &d);
+        if (rc == TKL_OK)
+            tkl__batch_eval(&batch, &tkl__lua_ads_add, &ads->keys, &d.args, true);
+        else if (count > 1)
+            tkl__fail_in(rc, "ad %zu", i);
+        free_draft(&d);
+    }
     if (rc == TKL_OK)
-        rc = send_all(ads, &tkl__lua_ads_add, &drafts->args, sizeof *drafts, count, true, &replies);
+        rc = tkl__batch_run(&batch, tkl__ads_deadline(ads));
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = check_reply(tkl_reply_at(replies, i));
-    tkl_reply_free(replies);
-    free_drafts(drafts, count);
+        rc = check_reply(tkl__batch_reply(&batch, i));
+    tkl__batch_free(&batch);
     return rc;
 }
 
 /* ---- Removing ------------------------------------------------------------ */
 
-static int send_names(tkl_ads *ads, const tkl_bytes *names, size_t count, bool retry_safe,
-                      tkl_reply **replies)
-{
-    tkl__args *args = calloc(count, sizeof *args);
-    if (!args)
-        return tkl__nomem();
-    for (size_t i = 0; i < count; i++) {
-        tkl__args_init(&args[i]);
-        tkl__args_bytes(&args[i], names[i]);
-    }
-    int rc = send_all(ads, &tkl__lua_ads_remove, args, sizeof *args, count, retry_safe, replies);
-    for (size_t i = 0; i < count; i++)
-        tkl__args_free(&args[i]);
-    free(args);
-    return rc;
-}
-
 int tkl_ads_remove(tkl_ads *ads, const tkl_bytes *names, size_t count, int64_t *removed)
 {
-    tkl_reply *replies = NULL;
+    tkl__batch batch;
     int64_t number = 0;
     int rc = TKL_OK;
     tkl__begin();
+    tkl__batch_init(&batch, ads->client);
     if (removed)
         *removed = 0;
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
         rc = tkl__ads_check_name(names[i]);
-    if (rc == TKL_OK && count)
-        rc = send_names(ads, names, count, removed == NULL, &replies);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        tkl__batch_add(&batch, &(tkl__invocation){.script = &tkl__lua_ads_remove,
+                                                  .keys = ads->keys.items,
+                                                  .nkeys = ads->keys.count,
+                                                  .args = &names[i],
+                                                  .nargs = 1,
+                                                  .retry_safe = removed == NULL});
+    if (rc == TKL_OK)
+        rc = tkl__batch_run(&batch, tkl__ads_deadline(ads));
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = check_reply(tkl_reply_at(replies, i));
-        tkl__add(&number, tkl_reply_int(tkl_reply_at(replies, i)));
+        rc = check_reply(tkl__batch_reply(&batch, i));
+        tkl__add(&number, tkl_reply_int(tkl__batch_reply(&batch, i)));
     }
     if (removed)
         *removed = number;
-    tkl_reply_free(replies);
+    tkl__batch_free(&batch);
     return rc;
 }

@@ -15,9 +15,9 @@
 
 #include "bits/bits.h"
 #include "bits/scripts.h"
+#include "core/batch.h"
 #include "core/error.h"
 #include "core/options.h"
-#include "core/script.h"
 #include "core/token.h"
 
 #define SOURCES_MAX 1000
@@ -37,30 +37,21 @@ typedef struct sources {
  * or nothing. */
 static int ask_all(const sources *s, const char *name, const int64_t *range, tkl_reply **replies)
 {
-    tkl_pipeline *pipeline;
-    tkl_call_options safe = {.timeout_ms = s->items[0]->key.timeout_ms, .retry_safe = true};
-    char from[24] = "", to[24] = "";
-    if (range) {
-        snprintf(from, sizeof from, "%" PRId64, range[0]);
-        snprintf(to, sizeof to, "%" PRId64, range[1]);
-    }
-    *replies = NULL;
-    int rc = tkl_pipeline_open(s->items[0]->key.client, NULL, &pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
+    const tkl__onekey *first = &s->items[0]->key;
+    tkl__batch batch;
+    tkl__batch_init(&batch, first->client);
+    for (size_t i = 0; i < s->count; i++) {
         const tkl__base *key = &s->items[i]->key.base;
-        const char *argv[] = {name, key->data, from, to};
-        const size_t lens[] = {strlen(name), key->len, strlen(from), strlen(to)};
-        rc = tkl_pipeline_add(pipeline, range ? 4 : 2, argv, lens);
+        tkl__args words;
+        tkl__args_init(&words);
+        tkl__args_str(&words, name);
+        tkl__args_bytes(&words, (tkl_bytes){key->data, key->len});
+        for (size_t k = 0; range && k < 2; k++)
+            tkl__args_int(&words, range[k]);
+        tkl__batch_plain(&batch, &words, true);
+        tkl__args_free(&words);
     }
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &safe, replies);
-    tkl_pipeline_close(pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
-        const tkl_reply *reply = tkl_reply_at(*replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            rc = tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    return rc;
+    return tkl__batch_end(&batch, tkl__deadline(first->client, first->timeout_ms), replies);
 }
 
 static int measure(sources *s)

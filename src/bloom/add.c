@@ -155,12 +155,6 @@ static void run_free(run *r)
 
 /* ---- Results ------------------------------------------------------------- */
 
-/* Returns the first failure; a "no" only when there is no error. */
-static int worse(int a, int b)
-{
-    return a < 0 || b == TKL_OK ? a : b;
-}
-
 static bool is_in(int64_t code)
 {
     return code == TKL_OK || code == TKL_EXISTS;
@@ -193,11 +187,12 @@ static int keep_all(batch *b, const run *r, size_t *kept, int rc)
     return rc;
 }
 
-static int read_run(batch *b, const run *r, const tkl_reply *reply, size_t *kept)
+static int read_run(batch *b, const run *r, const tkl__batch *calls, size_t index, size_t *kept)
 {
-    int code = tkl_reply_code(reply);
+    const tkl_reply *reply = tkl__batch_reply(calls, index);
+    int code = tkl__batch_code(calls, index);
     if (code != TKL_OK)
-        return keep_all(b, r, kept, tkl__fail(code, "%s", tkl_reply_str(reply)));
+        return keep_all(b, r, kept, code);
     if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY)
         return read_codes(b, r, reply, kept);
     code = (int)tkl_reply_int(reply);
@@ -210,34 +205,31 @@ static int read_run(batch *b, const run *r, const tkl_reply *reply, size_t *kept
 
 /* Reads the replies of the runs, whose items are adjacent at the front of `waiting`. Items that
  * were not added stay there. */
-static int read_runs(batch *b, const run *runs, size_t count, const tkl_reply *replies)
+static int read_runs(batch *b, const run *runs, const tkl__batch *calls)
 {
+    tkl__first first = {.code = TKL_OK};
     size_t sent = 0, kept = 0;
-    int rc = TKL_OK;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < calls->count; i++) {
         sent += runs[i].count;
-        rc = worse(rc, read_run(b, &runs[i], tkl_reply_at(replies, i), &kept));
+        tkl__first_note(&first, read_run(b, &runs[i], calls, i, &kept));
     }
     memmove(b->waiting + kept, b->waiting + sent, (b->count - sent) * sizeof *b->waiting);
     b->count -= sent - kept;
-    return rc;
+    return tkl__first_tell(&first);
 }
 
 static int send_runs(tkl_bloom *bloom, batch *b, run *runs, size_t count)
 {
-    tkl__invocation calls[TRIP_RUNS];
-    tkl_reply *replies = NULL;
+    tkl__batch calls;
+    tkl__batch_init(&calls, bloom->client);
     for (size_t i = 0; i < count; i++)
-        calls[i] = (tkl__invocation){.script = &tkl__lua_bloom_add,
-                                     .keys = runs[i].keys.items,
-                                     .nkeys = runs[i].keys.count,
-                                     .args = runs[i].args.items,
-                                     .nargs = runs[i].args.count,
-                                     .retry_safe = !b->added};
-    int rc = tkl__run_many(bloom->client, calls, count, tkl__bloom_deadline(bloom), &replies);
-    if (rc == TKL_OK)
-        rc = read_runs(b, runs, count, replies);
-    tkl_reply_free(replies);
+        tkl__batch_eval(&calls, &tkl__lua_bloom_add,
+                        &(tkl__keys){runs[i].keys.items, runs[i].keys.count}, &runs[i].args,
+                        !b->added);
+    int rc = tkl__batch_run(&calls, tkl__bloom_deadline(bloom));
+    if (calls.replies)
+        rc = read_runs(b, runs, &calls);
+    tkl__batch_free(&calls);
     return rc;
 }
 

@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 #include "bloom/shape.h"
+#include "core/batch.h"
 #include "core/name.h"
-#include "core/script.h"
 
 struct tkl_bloom {
     tkl_client *client;

@@ -63,23 +63,11 @@ static int merge_part(const merging *m, int sub, int part)
  * the version is another one. */
 static int fetch(const merging *m, tkl_bytes part, tkl_reply **replies)
 {
-    const char *read[] = {"GET", part.data}, *look[] = {"HGET", m->source->meta.data, "version"};
-    tkl_call_options options = {.timeout_ms = m->source->timeout_ms, .retry_safe = true};
-    tkl_pipeline *pipeline;
-    *replies = NULL;
-    int rc = tkl_pipeline_open(m->source->client, NULL, &pipeline);
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_add(pipeline, 2, read, (size_t[]){3, part.len});
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_add(pipeline, 3, look, (size_t[]){4, m->source->meta.len, 7});
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &options, replies);
-    tkl_pipeline_close(pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < 2; i++) {
-        const tkl_reply *reply = tkl_reply_at(*replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            rc = tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
+    tkl__batch batch;
+    tkl__batch_init(&batch, m->source->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("GET"), part);
+    TKL__BATCH_WORDS(&batch, tkl_str("HGET"), m->source->meta, tkl_str("version"));
+    int rc = tkl__batch_end(&batch, tkl__bloom_deadline(m->source), replies);
     if (rc != TKL_OK)
         return rc;
     bool same = strcmp(tkl_reply_str(tkl_reply_at(*replies, 1)), m->from.version) == 0;

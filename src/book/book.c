@@ -190,19 +190,12 @@ int tkl__book_ask(tkl_book *book, const tkl__script *script, tkl__book_make *mak
 
 static int ask_info(tkl_book *book, tkl_reply **replies)
 {
-    tkl__args commands[2];
-    tkl__args_init(&commands[0]);
-    tkl__args_str(&commands[0], "HMGET");
-    tkl__args_bytes(&commands[0], book->keys.items[TKL__BOOK_META]);
-    tkl__args_str(&commands[0], "settings");
-    tkl__args_str(&commands[0], "entries");
-    tkl__args_init(&commands[1]);
-    tkl__args_str(&commands[1], "ZCARD");
-    tkl__args_bytes(&commands[1], book->keys.items[TKL__BOOK_NAMES]);
-    int rc = tkl__plain_many(book->client, commands, 2, tkl__book_deadline(book), true, replies);
-    tkl__args_free(&commands[0]);
-    tkl__args_free(&commands[1]);
-    return rc;
+    tkl__batch batch;
+    tkl__batch_init(&batch, book->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("HMGET"), book->keys.items[TKL__BOOK_META],
+                     tkl_str("settings"), tkl_str("entries"));
+    TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), book->keys.items[TKL__BOOK_NAMES]);
+    return tkl__batch_end(&batch, tkl__book_deadline(book), replies);
 }
 
 /* A book that has lost its settings or names by eviction is damaged. */

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <tackle/book.h>
 
+#include "core/batch.h"
 #include "core/buf.h"
-#include "core/script.h"
 #include "text/text.h"
 
 /* Settings of a book, combined with |. */

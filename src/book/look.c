@@ -12,7 +12,6 @@
 #include "core/error.h"
 #include "core/lex.h"
 #include "core/options.h"
-#include "core/plain.h"
 
 #define MIX_SIZE 24 /* size of "NUL mix " in `next` */
 
@@ -171,24 +170,16 @@ static int make_bounds(completion *c, unsigned settings)
  * take the server five times as long. */
 static int ask_range(tkl_book *book, const completion *c, tkl_reply **replies)
 {
-    tkl__args commands[2];
-    tkl__args_init(&commands[0]);
-    tkl__args_str(&commands[0], "HGET");
-    tkl__args_bytes(&commands[0], book->keys.items[TKL__BOOK_META]);
-    tkl__args_str(&commands[0], "settings");
-    tkl__args_init(&commands[1]);
-    tkl__args_str(&commands[1], "ZRANGE");
-    tkl__args_bytes(&commands[1], book->keys.items[TKL__BOOK_NAMES]);
-    tkl__args_bytes(&commands[1], (tkl_bytes){c->low.data, c->low.len});
-    tkl__args_bytes(&commands[1], (tkl_bytes){c->high.data, c->high.len});
-    tkl__args_str(&commands[1], "BYLEX");
-    tkl__args_str(&commands[1], "LIMIT");
-    tkl__args_int(&commands[1], 0);
-    tkl__args_int(&commands[1], (int64_t)c->fetch + 1);
-    int rc = tkl__plain_many(book->client, commands, 2, tkl__book_deadline(book), true, replies);
-    tkl__args_free(&commands[0]);
-    tkl__args_free(&commands[1]);
-    return rc;
+    char limit[24];
+    tkl__batch batch;
+    snprintf(limit, sizeof limit, "%zu", c->fetch + 1);
+    tkl__batch_init(&batch, book->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("HGET"), book->keys.items[TKL__BOOK_META],
+                     tkl_str("settings"));
+    TKL__BATCH_WORDS(&batch, tkl_str("ZRANGE"), book->keys.items[TKL__BOOK_NAMES],
+                     {c->low.data, c->low.len}, {c->high.data, c->high.len}, tkl_str("BYLEX"),
+                     tkl_str("LIMIT"), tkl_str("0"), tkl_str(limit));
+    return tkl__batch_end(&batch, tkl__book_deadline(book), replies);
 }
 
 /* Makes the arguments for a query that may be a mixture. It needs a script, because the mixes are

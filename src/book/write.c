@@ -27,8 +27,6 @@ typedef struct batch {
     unsigned settings;
     tkl__buf store;
     tkl__book_record *records;
-    tkl__args *runs;
-    size_t nruns;
 } batch;
 
 static int check_all(const tkl_book_entry *entries, size_t count, bool removal)
@@ -81,54 +79,51 @@ static size_t cost_of(const batch *b, size_t i)
     return b->records[i].cost + (unknown ? UNKNOWN_COST : 0);
 }
 
-static void make_runs(batch *b)
+/* Returns the end of the run that begins with this entry. */
+static size_t end_of_run(const batch *b, size_t first)
 {
-    size_t entries = RUN_ENTRIES, cost = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        if (entries == RUN_ENTRIES || cost + cost_of(b, i) > RUN_COST) {
-            begin_run(b, &b->runs[b->nruns++]);
-            entries = cost = 0;
-        }
-        add_to_run(b, i, &b->runs[b->nruns - 1]);
-        entries++;
-        cost += cost_of(b, i);
-    }
+    size_t end = first, cost = 0;
+    do
+        cost += cost_of(b, end++);
+    while (end < b->count && end - first < RUN_ENTRIES && cost + cost_of(b, end) <= RUN_COST);
+    return end;
 }
 
-/* Adds up the replies of the runs. *again: the book has other settings. */
+/* Sends the runs and adds up their replies. *again: the book has other settings. */
 static int send_runs(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     const tkl__script *script = b->removal ? &tkl__lua_book_remove : &tkl__lua_book_add;
     const tkl_reply *other = NULL;
-    tkl_reply *replies = NULL;
-    int rc = tkl__eval_many(b->book->client, script, &b->book->keys, b->runs, b->nruns,
-                            tkl__book_deadline(b->book), retry_safe, &replies);
+    tkl__batch runs;
+    tkl__batch_init(&runs, b->book->client);
+    for (size_t i = 0; i < b->count;) {
+        tkl__args run;
+        begin_run(b, &run);
+        for (size_t end = end_of_run(b, i); i < end; i++)
+            add_to_run(b, i, &run);
+        tkl__batch_eval(&runs, script, &b->book->keys, &run, retry_safe);
+        tkl__args_free(&run);
+    }
+    int rc = tkl__batch_run(&runs, tkl__book_deadline(b->book));
     if (rc == TKL_OK)
-        rc = tkl__sum_replies(replies, number, &other);
+        tkl__batch_sum(&runs, number, &other);
     *again = other != NULL;
-    if (rc == TKL_OK && other)
+    if (other)
         rc = tkl__book_learn(b->book, tkl_reply_bytes(other));
-    tkl_reply_free(replies);
+    tkl__batch_free(&runs);
     return rc;
 }
 
 static int run_once(batch *b, int64_t *number, bool counted, bool *again)
 {
     b->settings = atomic_load(&b->book->settings);
-    b->nruns = 0;
     tkl__buf_init(&b->store);
     b->records = calloc(b->count, sizeof *b->records);
-    b->runs = calloc(b->count, sizeof *b->runs);
-    int rc = b->records && b->runs ? make_records(b) : tkl__nomem();
-    if (rc == TKL_OK) {
-        make_runs(b);
+    int rc = b->records ? make_records(b) : tkl__nomem();
+    if (rc == TKL_OK)
         rc = send_runs(b, !counted, number, again);
-    }
-    for (size_t i = 0; i < b->nruns; i++)
-        tkl__args_free(&b->runs[i]);
     tkl__buf_free(&b->store);
     free(b->records);
-    free(b->runs);
     return rc;
 }
 

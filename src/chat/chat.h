@@ -23,24 +23,6 @@ int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__po
 int tkl__chat_members(const tkl_chat *chat, bool with_positions, int64_t deadline,
                       tkl_reply **members);
 
-/* ---- calls.c: scripts on several chats or lists, in one round trip for each node ---- */
-
-typedef struct tkl__chat_calls {
-    tkl__invocation *calls;
-    tkl__args *args; /* one for each call */
-    size_t count;
-} tkl__chat_calls;
-
-/* Makes room for `most` calls. Nothing to close on failure. */
-int tkl__chat_calls_open(size_t most, tkl__chat_calls *all);
-void tkl__chat_calls_close(tkl__chat_calls *all);
-/* Adds a call and returns its arguments, which the caller fills. The keys are borrowed. */
-tkl__args *tkl__chat_calls_add(tkl__chat_calls *all, const tkl__script *script,
-                               const tkl__keys *keys);
-/* *replies as of tkl__run_many(); NULL when there is no call. */
-int tkl__chat_calls_run(tkl__chat_calls *all, tkl_client *client, int64_t deadline,
-                        tkl_reply **replies);
-
 /* ---- lists.c: the members' lists of chats ---- */
 
 /* The key of a member's list. */

@@ -144,22 +144,6 @@ static int take_reply(found *f, tkl__chat_place *p, tkl_reply *reply)
 
 /* ---- Looking ------------------------------------------------------------- */
 
-static tkl__invocation fetch_call(const tkl__post *post, const tkl__args *args)
-{
-    return (tkl__invocation){.script = &tkl__lua_post_fetch,
-                             .keys = post->keys.items,
-                             .nkeys = post->keys.count,
-                             .args = args->items,
-                             .nargs = args->count,
-                             .retry_safe = true};
-}
-
-static tkl__invocation list_call(const tkl_inbox *inbox)
-{
-    return (tkl__invocation){
-        .script = &tkl__lua_chat_list, .keys = inbox->list.items, .nkeys = 1, .retry_safe = true};
-}
-
 static int64_t deadline_of(const tkl__chat_look *l)
 {
     return l->wait ? tkl__wait_deadline(l->wait)
@@ -172,40 +156,22 @@ static bool rests(const tkl__chat_look *l, const tkl__ear *ear)
     return l->wait && tkl__ear_rests(ear);
 }
 
-/* The calls of a look, in one trip. */
-typedef struct inquiry {
-    tkl__invocation *calls;
-    tkl__chat_place **places; /* one for each call; NULL: the list */
-    size_t count;
-    int64_t began;
-    tkl_reply *replies; /* the `found` takes ownership */
-} inquiry;
-
-static void add_call(inquiry *q, tkl__invocation call, tkl__chat_place *place)
+/* Adds calls for the list, if `with_list`, and for `count` places from `first` on, but not for
+ * those on servers that rest. */
+static void add_calls(const tkl__chat_look *l, size_t first, size_t count, bool with_list,
+                      tkl__batch *batch)
 {
-    q->places[q->count] = place;
-    q->calls[q->count++] = call;
-}
-
-/* Asks for the list, if `with_list`, and for `count` places from `first` on. */
-static int ask(const tkl__chat_look *l, size_t first, size_t count, bool with_list, inquiry *q)
-{
-    *q = (inquiry){.calls = calloc(count + 1, sizeof *q->calls),
-                   .places = calloc(count + 1, sizeof(tkl__chat_place *)),
-                   .began = tkl__now()};
-    if (!q->calls || !q->places)
-        return tkl__nomem();
     if (with_list)
-        add_call(q, list_call(l->inbox), NULL);
+        tkl__batch_add(batch, &(tkl__invocation){.script = &tkl__lua_chat_list,
+                                                 .keys = l->inbox->list.items,
+                                                 .nkeys = 1,
+                                                 .retry_safe = true});
     for (size_t i = first; i < first + count; i++) {
         tkl__chat_place *p = l->all->items[i];
-        if (!rests(l, &p->ear))
-            add_call(q, fetch_call(&p->post, l->args), p);
+        p->asked = !rests(l, &p->ear);
+        if (p->asked)
+            tkl__batch_eval(batch, &tkl__lua_post_fetch, &p->post.keys, l->args, true);
     }
-    if (q->count == 0)
-        return TKL_OK;
-    int rc = tkl__run_many(l->inbox->client, q->calls, q->count, deadline_of(l), &q->replies);
-    return q->replies ? TKL_OK : rc;
 }
 
 /* Notes whether a server answered. */
@@ -222,35 +188,35 @@ static void note_answer(tkl__chat_look *l, tkl__ear *ear, int code, int64_t bega
     }
 }
 
-static int take_replies(tkl__chat_look *l, inquiry *q, found *f)
-{
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < q->count; i++) {
-        tkl_reply *reply = (tkl_reply *)(uintptr_t)tkl_reply_at(q->replies, i);
-        tkl__chat_place *p = q->places[i];
-        if (p)
-            rc = take_reply(f, p, reply);
-        else
-            l->list_code = tkl_reply_code(reply);
-        note_answer(l, p ? &p->ear : &l->all->list, p ? p->code : l->list_code, q->began);
-    }
-    return rc;
-}
-
-/* Asks, and reads the replies. If `list` is not NULL, asks for the list too and stores it there. */
+/* Asks, and reads the replies. If `list` is not NULL, asks for the list too and stores it there. A
+ * server that does not answer is noted at its places. */
 static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
                         tkl_reply **replies, const tkl_reply **list)
 {
-    inquiry q;
     bool with_list = list && !rests(l, &l->all->list);
-    int rc = ask(l, first, count, with_list, &q);
-    *replies = q.replies;
-    if (rc == TKL_OK)
-        rc = take_replies(l, &q, f);
-    if (rc == TKL_OK && with_list && l->list_code == TKL_OK)
-        *list = tkl_reply_at(q.replies, 0);
-    free(q.calls);
-    free(q.places);
+    int64_t began = tkl__now();
+    size_t at = 0;
+    tkl__batch batch;
+    tkl__batch_init(&batch, l->inbox->client);
+    add_calls(l, first, count, with_list, &batch);
+    int rc = tkl__batch_run(&batch, deadline_of(l));
+    *replies = tkl__batch_take(&batch);
+    if (*replies)
+        rc = TKL_OK;
+    if (rc == TKL_OK && with_list) {
+        const tkl_reply *reply = tkl_reply_at(*replies, at++);
+        l->list_code = tkl_reply_code(reply);
+        *list = l->list_code == TKL_OK ? reply : NULL;
+        note_answer(l, &l->all->list, l->list_code, began);
+    }
+    for (size_t i = first; rc == TKL_OK && i < first + count; i++) {
+        tkl__chat_place *p = l->all->items[i];
+        if (!p->asked)
+            continue;
+        rc = take_reply(f, p, (tkl_reply *)(uintptr_t)tkl_reply_at(*replies, at++));
+        note_answer(l, &p->ear, p->code, began);
+    }
+    tkl__batch_free(&batch);
     return rc;
 }
 
@@ -396,69 +362,35 @@ int tkl_inbox_show(tkl_inbox *inbox, tkl_inbox_chats **chats)
 
 /* ---- Acknowledging ------------------------------------------------------- */
 
-/* The first failure among the replies, with its text. */
-static int failure_in(const tkl_reply *replies)
-{
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        int code = tkl_reply_code(tkl_reply_at(replies, i));
-        if (code != TKL_OK)
-            return tkl__fail(code, "%s", tkl_reply_str(tkl_reply_at(replies, i)));
-    }
-    return TKL_OK;
-}
-
-static int first_no(const tkl_reply *replies)
-{
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        int code = (int)tkl_reply_int(tkl_reply_at(tkl_reply_at(replies, i), 0));
-        if (code != TKL_OK)
-            return tkl__fail(code, "not a member any more of a chat that was fetched");
-    }
-    return TKL_OK;
-}
-
-/* Adds a call for each chat that has messages. The caller closes the posts. */
-static int add_acks(const tkl_inbox *inbox, const tkl_inbox_chats *chats, tkl__post *posts,
-                    tkl__chat_calls *all)
-{
-    for (size_t i = 0; i < chats->count; i++) {
-        const tkl_messages *messages = chats->items[i].messages;
-        tkl__post *post = &posts[all->count];
-        if (!messages || messages->count == 0)
-            continue;
-        int rc = tkl__chat_post(inbox->client, chats->items[i].id, inbox->timeout_ms, post);
-        if (rc != TKL_OK)
-            return rc;
-        tkl__args *args = tkl__chat_calls_add(all, &tkl__lua_post_ack, &post->keys);
-        tkl__args_bytes(args, member_of(inbox));
-        tkl__args_str(args, "0");
-        tkl__args_int(args, messages->items[messages->count - 1].id);
-    }
-    return TKL_OK;
-}
-
 int tkl_inbox_ack_all(tkl_inbox *inbox, const tkl_inbox_chats *chats)
 {
-    tkl__chat_calls all;
-    tkl_reply *replies = NULL;
-    tkl__post *posts = calloc(chats->count + 1, sizeof *posts);
-    int rc = posts ? tkl__chat_calls_open(chats->count, &all) : tkl__nomem();
-    if (rc != TKL_OK) {
-        free(posts);
-        return rc;
+    tkl__batch batch;
+    int rc = TKL_OK;
+    tkl__batch_init(&batch, inbox->client);
+    for (size_t i = 0; rc == TKL_OK && i < chats->count; i++) {
+        const tkl_messages *messages = chats->items[i].messages;
+        tkl__post post;
+        tkl__args args;
+        if (!messages || messages->count == 0)
+            continue;
+        rc = tkl__chat_post(inbox->client, chats->items[i].id, inbox->timeout_ms, &post);
+        if (rc != TKL_OK)
+            break;
+        tkl__args_init(&args);
+        tkl__args_bytes(&args, member_of(inbox));
+        tkl__args_str(&args, "0");
+        tkl__args_int(&args, messages->items[messages->count - 1].id);
+        tkl__batch_eval(&batch, &tkl__lua_post_ack, &post.keys, &args, true);
+        tkl__args_free(&args);
+        tkl__post_close(&post);
     }
-    rc = add_acks(inbox, chats, posts, &all);
     if (rc == TKL_OK)
-        rc = tkl__chat_calls_run(&all, inbox->client,
-                                 tkl__deadline(inbox->client, inbox->timeout_ms), &replies);
-    if (rc == TKL_OK)
-        rc = failure_in(replies);
-    if (rc == TKL_OK)
-        rc = first_no(replies);
-    tkl_reply_free(replies);
-    for (size_t i = 0; i < all.count; i++)
-        tkl__post_close(&posts[i]);
-    tkl__chat_calls_close(&all);
-    free(posts);
+        rc = tkl__batch_run(&batch, tkl__deadline(inbox->client, inbox->timeout_ms));
+    for (size_t i = 0; rc == TKL_OK && i < batch.count; i++) {
+        int code = (int)tkl_reply_int(tkl_reply_at(tkl__batch_reply(&batch, i), 0));
+        if (code != TKL_OK)
+            rc = tkl__fail(code, "not a member any more of a chat that was fetched");
+    }
+    tkl__batch_free(&batch);
     return rc;
 }

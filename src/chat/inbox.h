@@ -19,6 +19,7 @@ typedef struct tkl__chat_place {
     int64_t listed_ms; /* when it was put into the list */
     bool listed;       /* it is on the latest list */
     bool stranger;     /* the chat does not know the member */
+    bool asked;        /* the last look has read it */
     int code;          /* TKL_OK, or why the last read failed */
     tkl__post_caught_up caught_up;
 } tkl__chat_place;

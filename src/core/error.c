@@ -75,7 +75,7 @@ int tkl__no_or_ok(int code)
 
 void tkl__first_note(tkl__first *first, int code)
 {
-    if (code == TKL_OK || first->code != TKL_OK)
+    if (code == TKL_OK || first->code < 0 || (first->code > 0 && code > 0))
         return;
     first->code = code;
     snprintf(first->text, sizeof first->text, "%s", *last_text ? last_text : tkl_strerror(code));

@@ -41,8 +41,8 @@ int tkl__no(int code);
 /* Returns the code that a script answered: TKL_OK, or a "no" with the text of its code. */
 int tkl__no_or_ok(int code);
 
-/* The first failure of a batch, with its own text: later failures overwrite the thread's text. All
- * zero at the start. */
+/* The first failure of a batch, with its own text: later failures overwrite the thread's text. An
+ * error takes precedence over a "no". All zero at the start. */
 typedef struct tkl__first {
     int code; /* TKL_OK: none yet */
     char text[TKL__ERRMSG_MAX];

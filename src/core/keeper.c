@@ -26,9 +26,9 @@ typedef struct tkl__keeper {
 
 typedef struct turn {
     tkl__kept *items[TURN_MAX];
-    tkl__invocation calls[TURN_MAX];
     tkl__kept *callers[TURN_MAX]; /* the item of each call */
     size_t nitems, ncalls;
+    tkl__batch calls;
     int64_t patience_us;
 } turn;
 
@@ -92,28 +92,24 @@ static int64_t turn_deadline(const tkl_client *client, const turn *t)
 static void prepare(turn *t)
 {
     for (size_t i = 0; i < t->nitems; i++) {
-        tkl__invocation *call = &t->calls[t->ncalls];
-        *call = (tkl__invocation){0};
-        if (t->items[i]->prepare(t->items[i], call))
+        tkl__invocation call = {0};
+        if (t->items[i]->prepare(t->items[i], &call)) {
             t->callers[t->ncalls++] = t->items[i];
+            tkl__batch_add(&t->calls, &call);
+        }
     }
 }
 
 static void run(tkl_client *client, turn *t)
 {
-    tkl_reply *replies = NULL;
-    if (t->ncalls == 0)
-        return;
-    int rc = tkl__run_many(client, t->calls, t->ncalls, turn_deadline(client, t), &replies);
+    (void)tkl__batch_run(&t->calls, turn_deadline(client, t));
     for (size_t i = 0; i < t->ncalls; i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        int one = reply ? tkl_reply_code(reply) : rc;
-        if (one != TKL_OK)
-            tkl__tell_event(client, TKL_EVENT_RENEWAL_FAILED, one, NULL,
-                            reply ? tkl_reply_str(reply) : NULL);
-        t->callers[i]->done(t->callers[i], one, reply);
+        int rc = tkl__batch_code(&t->calls, i);
+        if (rc != TKL_OK)
+            tkl__tell_event(client, TKL_EVENT_RENEWAL_FAILED, rc, NULL, tkl_errmsg());
+        t->callers[i]->done(t->callers[i], rc, tkl__batch_reply(&t->calls, i));
     }
-    tkl_reply_free(replies);
+    tkl__batch_clear(&t->calls);
 }
 
 /* With the lock: sets when each item is due again. A time that tkl__keep() set during the turn
@@ -139,6 +135,8 @@ static void *keep_all(void *arg)
     tkl_client *client = arg;
     tkl__keeper *k = client->keeper;
     turn *t = malloc(sizeof *t);
+    if (t)
+        tkl__batch_init(&t->calls, client);
     pthread_mutex_lock(&k->mutex);
     while (!k->stop && t) {
         k->sleeps_until = earliest(k);
@@ -154,6 +152,8 @@ static void *keep_all(void *arg)
         settle(k, t);
     }
     pthread_mutex_unlock(&k->mutex);
+    if (t)
+        tkl__batch_free(&t->calls);
     free(t);
     return NULL;
 }

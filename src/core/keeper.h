@@ -6,13 +6,13 @@
 #ifndef TKL_CORE_KEEPER_H
 #define TKL_CORE_KEEPER_H
 
-#include "core/script.h"
+#include "core/batch.h"
 
 /* An item of the keeper; part of the object whose lease it renews. */
 typedef struct tkl__kept {
     /* The keeper's thread calls this when the item is due. Either fills in a script to run, whose
-     * keys and arguments must stay valid until `done`, and returns true; or does the work itself
-     * and returns false. */
+     * keys and arguments must stay valid until the next call of a function of the item, and returns
+     * true; or does the work itself and returns false. */
     bool (*prepare)(struct tkl__kept *kept, tkl__invocation *call);
     /* Called with the result of the script. An error reply of the server comes as its code. */
     void (*done)(struct tkl__kept *kept, int rc, const tkl_reply *reply);

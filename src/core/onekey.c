@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/onekey.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "core/batch.h"
 #include "core/error.h"
 #include "core/number.h"
 #include "core/options.h"
@@ -90,24 +93,6 @@ void tkl__query_key(tkl__query *command, const tkl__onekey *key)
     tkl__query_bytes(command, bytes_of(key));
 }
 
-static tkl__request request_for(const tkl__query *command, const tkl__buf *wire, size_t start,
-                                bool retry_safe)
-{
-    bool cluster = command->key->client->route->cluster;
-    return (tkl__request){.wire = {wire->data + start, wire->len - start},
-                          .slot = cluster ? tkl__slot_of(bytes_of(command->key)) : TKL__NO_SLOT,
-                          .retry_safe = retry_safe};
-}
-
-static void write_query(tkl__query *command, tkl__buf *wire)
-{
-    tkl__buf_init(wire);
-    tkl__resp_head(wire, command->count);
-    tkl__buf_add(wire, command->words.data, command->words.len);
-    wire->failed = wire->failed || command->words.failed;
-    tkl__buf_free(&command->words);
-}
-
 static int64_t deadline_of(const tkl__query *command)
 {
     return tkl__deadline(command->key->client, command->key->timeout_ms);
@@ -116,49 +101,34 @@ static int64_t deadline_of(const tkl__query *command)
 int tkl__query_end(tkl__query *command, bool retry_safe, tkl_reply **reply)
 {
     tkl__buf wire;
+    bool cluster = command->key->client->route->cluster;
     *reply = NULL;
-    write_query(command, &wire);
-    tkl__request request = request_for(command, &wire, 0, retry_safe);
+    tkl__buf_init(&wire);
+    tkl__resp_head(&wire, command->count);
+    tkl__buf_add(&wire, command->words.data, command->words.len);
+    wire.failed = wire.failed || command->words.failed;
+    tkl__buf_free(&command->words);
+    tkl__request request = {.wire = {wire.data, wire.len},
+                            .slot = cluster ? tkl__slot_of(bytes_of(command->key)) : TKL__NO_SLOT,
+                            .retry_safe = retry_safe};
     int rc = wire.failed ? tkl__nomem()
                          : tkl__exec(command->key->client, &request, deadline_of(command), reply);
     tkl__buf_free(&wire);
     return rc == TKL_OK ? tkl__check(reply) : rc;
 }
 
-static void write_life(const tkl__onekey *key, tkl__buf *wire)
-{
-    tkl__resp_head(wire, 3);
-    tkl__resp_argz(wire, "PEXPIRE");
-    tkl__resp_arg(wire, key->base.data, key->base.len);
-    tkl__resp_int(wire, key->ttl_ms);
-}
-
-static int check_both(const tkl_reply *replies)
-{
-    for (size_t i = 0; i < 2; i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    return TKL_OK;
-}
-
 /* Sends the command and its expiry in one round trip. The key can stay without an expiry only if
  * the caller gets an unknown outcome; writing again sets it. */
 static int write_with_life(tkl__query *command, bool retry_safe, tkl_reply **replies)
 {
-    tkl__buf wire;
-    write_query(command, &wire);
-    size_t first = wire.len;
-    write_life(command->key, &wire);
-    tkl__request requests[] = {request_for(command, &wire, 0, retry_safe),
-                               request_for(command, &wire, first, true)};
-    requests[0].wire.len = first;
-    int rc = wire.failed
-                 ? tkl__nomem()
-                 : tkl__exec_many(command->key->client, requests, 2, deadline_of(command), replies);
-    tkl__buf_free(&wire);
-    return rc == TKL_OK ? check_both(*replies) : rc;
+    char ttl[24];
+    tkl__batch batch;
+    snprintf(ttl, sizeof ttl, "%" PRId64, command->key->ttl_ms);
+    tkl__batch_init(&batch, command->key->client);
+    tkl__batch_body(&batch, command->count, &command->words, bytes_of(command->key), retry_safe);
+    TKL__BATCH_WORDS(&batch, tkl_str("PEXPIRE"), bytes_of(command->key), tkl_str(ttl));
+    tkl__buf_free(&command->words);
+    return tkl__batch_end(&batch, deadline_of(command), replies);
 }
 
 int tkl__query_write(tkl__query *command, bool retry_safe, tkl_reply **owner,

@@ -14,10 +14,4 @@
 int tkl__plain(tkl_client *client, const tkl__args *words, int64_t deadline, bool retry_safe,
                tkl_reply **reply);
 
-/* Runs several commands on keys of one slot in one round trip. Not a transaction: commands of other
- * clients may run in between. *replies is an array with the reply of each. The first error reply
- * comes back as its code. *replies is NULL unless TKL_OK is returned. */
-int tkl__plain_many(tkl_client *client, const tkl__args *commands, size_t count, int64_t deadline,
-                    bool retry_safe, tkl_reply **replies);
-
 #endif

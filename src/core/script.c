@@ -28,8 +28,7 @@ static bool fits(size_t given, int declared, bool open)
     return open ? given >= (size_t)declared : given == (size_t)declared;
 }
 
-/* Checks the numbers of keys and arguments against the script's header block. */
-static int check_counts(const tkl__invocation *call)
+int tkl__script_check(const tkl__invocation *call)
 {
     const tkl__script *script = call->script;
     if (fits(call->nkeys, script->nkeys, script->open_keys) &&
@@ -44,11 +43,9 @@ static int slot_of(const tkl_client *client, const tkl__invocation *call)
     return client->route->cluster && call->nkeys > 0 ? tkl__slot_of(call->keys[0]) : TKL__NO_SLOT;
 }
 
-static tkl__request request_of(const tkl_client *client, const tkl__invocation *call,
-                               tkl_bytes wire)
+tkl__request tkl__script_request(const tkl_client *client, const tkl__invocation *call)
 {
-    return (tkl__request){.wire = wire,
-                          .slot = slot_of(client, call),
+    return (tkl__request){.slot = slot_of(client, call),
                           .retry_safe = call->retry_safe,
                           .doubted = call->doubted,
                           .no_tryagain = call->no_tryagain,
@@ -63,7 +60,8 @@ static int run_once(tkl_client *client, tkl__invocation *call, int64_t deadline,
     tkl__buf wire;
     tkl__buf_init(&wire);
     tkl__script_wire(&wire, call);
-    tkl__request request = request_of(client, call, (tkl_bytes){wire.data, wire.len});
+    tkl__request request = tkl__script_request(client, call);
+    request.wire = (tkl_bytes){wire.data, wire.len};
     int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
     tkl__buf_free(&wire);
     if (rc != TKL_OK)
@@ -101,7 +99,7 @@ static int run_sparing(tkl_client *client, tkl__invocation *call, int64_t deadli
 int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply)
 {
     *reply = NULL;
-    int rc = check_counts(call);
+    int rc = tkl__script_check(call);
     if (rc != TKL_OK)
         return rc;
     tkl__invocation one = *call;
@@ -125,42 +123,6 @@ int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *ke
                             .nargs = args->count,
                             .retry_safe = retry_safe};
     return tkl__run(client, &call, deadline, reply);
-}
-
-int tkl__eval_many(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
-                   const tkl__args *args, size_t count, int64_t deadline, bool retry_safe,
-                   tkl_reply **replies)
-{
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    bool failed = !calls;
-    *replies = NULL;
-    for (size_t i = 0; calls && i < count; i++) {
-        failed = failed || args[i].failed;
-        calls[i] = (tkl__invocation){.script = script,
-                                     .keys = keys->items,
-                                     .nkeys = keys->count,
-                                     .args = args[i].items,
-                                     .nargs = args[i].count,
-                                     .retry_safe = retry_safe};
-    }
-    int rc = failed ? tkl__nomem() : tkl__run_many(client, calls, count, deadline, replies);
-    free(calls);
-    return rc;
-}
-
-int tkl__sum_replies(const tkl_reply *replies, int64_t *sum, const tkl_reply **other)
-{
-    *other = NULL;
-    for (size_t i = 0; !*other && i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        if (tkl_reply_kind(reply) == TKL_REPLY_STRING)
-            *other = reply;
-        else
-            tkl__add(sum, tkl_reply_int(reply));
-    }
-    return TKL_OK;
 }
 
 /* A script sent without waiting for its reply. */
@@ -246,7 +208,7 @@ int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t dea
 {
     tkl__node *node;
     tkl__conn *conn;
-    int rc = check_counts(call);
+    int rc = tkl__script_check(call);
     if (rc == TKL_OK)
         rc = client->route->pick(client, slot_of(client, call), deadline, &node);
     if (rc != TKL_OK)
@@ -264,91 +226,5 @@ int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t dea
     again.doubted |= tkl_is_unknown(rc);
     rc = tkl__run(client, &again, deadline, &reply);
     tkl_reply_free(reply);
-    return rc;
-}
-
-int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
-                  tkl_reply **replies)
-{
-    tkl__buf wire;
-    *replies = NULL;
-    tkl__buf_init(&wire);
-    tkl__request *requests = malloc((count + 1) * sizeof *requests);
-    size_t *ends = malloc((count + 1) * sizeof *ends);
-    int rc = requests && ends ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = check_counts(&calls[i]);
-        tkl__script_wire(&wire, &calls[i]);
-        ends[i] = wire.len;
-    }
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        size_t start = i ? ends[i - 1] : 0;
-        requests[i] =
-            request_of(client, &calls[i], (tkl_bytes){wire.data + start, ends[i] - start});
-    }
-    if (rc == TKL_OK)
-        rc =
-            wire.failed ? tkl__nomem() : tkl__exec_many(client, requests, count, deadline, replies);
-    for (size_t i = 0; *replies && i < count; i++)
-        tkl__explain_error((tkl_reply *)tkl_reply_at(*replies, i), calls[i].script);
-    tkl__buf_free(&wire);
-    free(requests);
-    free(ends);
-    return rc;
-}
-
-/* Runs a call without its condition. NULL: out of memory. */
-static tkl_reply *run_unconditionally(tkl_client *client, const tkl__invocation *call,
-                                      size_t condition, int64_t deadline)
-{
-    tkl_reply *reply = NULL;
-    tkl_bytes *args = malloc((call->nargs + 1) * sizeof *args);
-    if (!args)
-        return NULL;
-    memcpy(args, call->args, call->nargs * sizeof *args);
-    args[condition] = (tkl_bytes){"", 0};
-    tkl__invocation free_call = *call;
-    free_call.args = args;
-    int rc = tkl__run(client, &free_call, deadline, &reply);
-    free(args);
-    return rc == TKL_OK ? reply : tkl__reply_new_error(rc, tkl_errmsg());
-}
-
-static bool are_together(const tkl__invocation *a, const tkl__invocation *b)
-{
-    return a->keys[0].len == b->keys[0].len &&
-           memcmp(a->keys[0].data, b->keys[0].data, a->keys[0].len) == 0;
-}
-
-/* The reply to the call before this one, of those with the same first key. NULL: it is the first. */
-static const tkl_reply *reply_before(const tkl__invocation *calls, size_t index,
-                                     const tkl_reply *replies)
-{
-    for (size_t i = index; i > 0; i--)
-        if (are_together(&calls[i - 1], &calls[index]))
-            return tkl_reply_at(replies, i - 1);
-    return NULL;
-}
-
-int tkl__run_in_order(tkl_client *client, const tkl__invocation *calls, size_t count,
-                      size_t condition, int64_t deadline, tkl_reply **replies)
-{
-    int rc = tkl__run_many(client, calls, count, deadline, replies);
-    for (size_t i = 0; *replies && i < count; i++) {
-        const tkl_reply *own = tkl_reply_at(*replies, i);
-        if (!own || tkl_reply_kind(own) != TKL_REPLY_NIL)
-            continue;
-        const tkl_reply *before = reply_before(calls, i, *replies);
-        tkl_reply *reply =
-            tkl_reply_code(before) == TKL_OK
-                ? run_unconditionally(client, &calls[i], condition, deadline)
-                : tkl__reply_new_error(tkl_reply_code(before), tkl_reply_str(before));
-        if (!reply) {
-            tkl_reply_free(*replies);
-            *replies = NULL;
-            return tkl__nomem();
-        }
-        tkl__reply_put(*replies, i, reply);
-    }
     return rc;
 }

@@ -193,13 +193,6 @@ int tkl_counter_add(tkl_counter *counter, int64_t amount)
 /* Most adds in one round trip. */
 #define TRIP_MAX 10000
 
-/* Adds to several counters that are being sent. */
-typedef struct trip {
-    tkl__invocation *calls; /* calls of the items that can be sent */
-    tkl__counter_count *counts;
-    size_t sent;
-} trip;
-
 static int check_item(const tkl_counter_item *item, const tkl_client *client)
 {
     int rc = TKL__CHECK_RESERVED(item);
@@ -221,71 +214,51 @@ static const tkl_counter *first_counter(const tkl_counter_item *items, size_t co
     return NULL;
 }
 
-/* Returns the result of an item that was sent. */
-static int judge(const tkl_reply *reply, int rc)
+/* One round trip. Items that cannot be sent have their own codes. */
+static void add_some(tkl__batch *batch, const tkl_counter *first, const tkl_counter_item *items,
+                     size_t count, int *codes, tkl__first *failed)
 {
-    if (!reply)
-        return rc;
-    if (tkl_reply_code(reply) != TKL_OK)
-        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    return tkl__counter_result(reply);
-}
-
-/* One round trip. */
-static int send_trip(trip *t, const tkl_counter *first, const tkl_counter_item *items, size_t count,
-                     tkl_reply **replies)
-{
-    t->sent = 0;
+    size_t sent = 0;
+    tkl__batch_clear(batch);
     for (size_t i = 0; i < count; i++)
         if (check_item(&items[i], first->client) == TKL_OK) {
             const tkl_counter_item *item = &items[i];
-            tkl__counter_count *space = &t->counts[t->sent];
-            t->calls[t->sent] = item->at_ms
-                                    ? call_at(item->counter, item->amount, item->at_ms, space)
-                                    : tkl__counter_call(item->counter, item->amount, space);
-            t->sent++;
+            tkl__counter_count room;
+            tkl__invocation call = item->at_ms
+                                       ? call_at(item->counter, item->amount, item->at_ms, &room)
+                                       : tkl__counter_call(item->counter, item->amount, &room);
+            tkl__batch_add(batch, &call);
         }
-    if (t->sent == 0)
-        return TKL_OK;
-    return tkl__run_many(first->client, t->calls, t->sent,
-                         tkl__deadline(first->client, first->timeout_ms), replies);
-}
-
-static void add_some(trip *t, const tkl_counter *first, const tkl_counter_item *items, size_t count,
-                     int *codes, tkl__first *failed)
-{
-    tkl_reply *replies = NULL;
-    size_t sent = 0;
-    int rc = send_trip(t, first, items, count, &replies);
-    tkl__first_note(failed, rc);
+    (void)tkl__batch_run(batch, tkl__deadline(first->client, first->timeout_ms));
     for (size_t i = 0; i < count; i++) {
         int code = check_item(&items[i], first->client);
-        if (code == TKL_OK)
-            code = judge(tkl_reply_at(replies, sent++), rc);
+        if (code == TKL_OK) {
+            code = tkl__batch_code(batch, sent);
+            if (code == TKL_OK)
+                code = tkl__counter_result(tkl__batch_reply(batch, sent));
+            sent++;
+        }
         tkl__first_note(failed, code);
         if (codes)
             codes[i] = code;
     }
-    tkl_reply_free(replies);
 }
 
 int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes)
 {
-    size_t most = count < TRIP_MAX ? count : TRIP_MAX;
     const tkl_counter *first = first_counter(items, count);
+    tkl__first failed = {.code = TKL_OK};
+    tkl__batch batch;
     for (size_t i = 0; codes && i < count; i++)
         codes[i] = TKL_EINVAL;
     if (!first)
         return count == 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "no item has a counter");
-    trip t = {.calls = calloc(most, sizeof *t.calls), .counts = calloc(most, sizeof *t.counts)};
-    tkl__first failed = {.code = t.calls && t.counts ? TKL_OK : TKL_ENOMEM};
-    for (size_t from = 0; failed.code != TKL_ENOMEM && from < count; from += most)
-        add_some(&t, first, items + from, count - from < most ? count - from : most,
-                 codes ? codes + from : NULL, &failed);
-    free(t.calls);
-    free(t.counts);
-    if (failed.code == TKL_ENOMEM)
-        return tkl__nomem();
+    tkl__batch_init(&batch, first->client);
+    for (size_t from = 0, some; from < count; from += some) {
+        some = count - from < TRIP_MAX ? count - from : TRIP_MAX;
+        add_some(&batch, first, items + from, some, codes ? codes + from : NULL, &failed);
+    }
+    tkl__batch_free(&batch);
     return tkl__first_tell(&failed);
 }
 

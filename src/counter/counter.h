@@ -7,8 +7,8 @@
 
 #include <tackle/counter.h>
 
+#include "core/batch.h"
 #include "core/keys.h"
-#include "core/script.h"
 
 #define TKL__SHAPE_SIZE  320 /* samples and 16 precisions in digits */
 #define TKL__AMOUNT_SIZE 24

@@ -171,127 +171,54 @@ int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply
     return rc == TKL_OK ? code_of(*reply) : rc;
 }
 
-/* ---- Trips --------------------------------------------------------------- */
+/* ---- Chunks, and a script behind them ------------------------------------ */
 
-void tkl__files_trip_init(tkl__files_trip *trip, tkl_files *files)
-{
-    trip->files = files;
-    trip->count = 0;
-    tkl__buf_init(&trip->wire);
-}
-
-void tkl__files_trip_free(tkl__files_trip *trip)
-{
-    tkl__buf_free(&trip->wire);
-}
-
-void tkl__files_trip_clear(tkl__files_trip *trip)
-{
-    trip->count = 0;
-    tkl__buf_clear(&trip->wire);
-}
-
-static void write_chunk_key(tkl__files_trip *trip, const char *token, int64_t number)
+static void chunk_key(tkl__buf *key, const tkl_files *files, const char *token, int64_t number)
 {
     char suffix[SUFFIX_SIZE];
-    tkl_bytes base = base_of(trip->files);
+    tkl_bytes base = base_of(files);
     chunk_suffix(suffix, token, number);
-    size_t len = strlen(suffix);
-    tkl__buf_addf(&trip->wire, "$%zu\r\n", base.len + len);
-    tkl__buf_add(&trip->wire, base.data, base.len);
-    tkl__buf_add(&trip->wire, suffix, len);
-    tkl__buf_addz(&trip->wire, "\r\n");
+    tkl__buf_init(key);
+    tkl__buf_add(key, base.data, base.len);
+    tkl__buf_addz(key, suffix);
 }
 
-static void end_command(tkl__files_trip *trip)
+void tkl__files_batch_get(tkl__batch *batch, const tkl_files *files, const char *token,
+                          int64_t number)
 {
-    trip->ends[trip->count++] = trip->wire.len;
+    tkl__buf key;
+    chunk_key(&key, files, token, number);
+    TKL__BATCH_WORDS(batch, tkl_str("GET"), {key.data, key.len});
+    tkl__batch_fail(batch, key.failed ? tkl__nomem() : TKL_OK);
+    tkl__buf_free(&key);
 }
 
-void tkl__files_trip_get(tkl__files_trip *trip, const char *token, int64_t number)
+void tkl__files_batch_set(tkl__batch *batch, const tkl_files *files, const char *token,
+                          int64_t number, tkl_bytes data, int64_t ttl_ms)
 {
-    tkl__resp_head(&trip->wire, 2);
-    tkl__resp_argz(&trip->wire, "GET");
-    write_chunk_key(trip, token, number);
-    end_command(trip);
+    tkl__buf key;
+    char ttl[24];
+    snprintf(ttl, sizeof ttl, "%" PRId64, ttl_ms);
+    chunk_key(&key, files, token, number);
+    TKL__BATCH_WORDS(batch, tkl_str("SET"), {key.data, key.len}, data, tkl_str("PX"), tkl_str(ttl));
+    tkl__batch_fail(batch, key.failed ? tkl__nomem() : TKL_OK);
+    tkl__buf_free(&key);
 }
 
-void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t number, tkl_bytes data,
-                         int64_t ttl_ms)
+int tkl__files_batch_run(tkl__batch *batch, tkl__files_ask *ask, const tkl__script *script)
 {
-    tkl__resp_head(&trip->wire, 5);
-    tkl__resp_argz(&trip->wire, "SET");
-    write_chunk_key(trip, token, number);
-    tkl__resp_arg(&trip->wire, data.data, data.len);
-    tkl__resp_argz(&trip->wire, "PX");
-    tkl__resp_int(&trip->wire, ttl_ms);
-    end_command(trip);
-}
-
-/* Sends all commands in one round trip; the last one calls the script. */
-static int send_trip(tkl__files_trip *trip, const tkl__script *script, tkl_reply **replies)
-{
-    tkl_client *client = trip->files->client;
-    tkl__request requests[TKL__FILES_SEND_WINDOW + 1];
-    int slot = client->route->cluster ? tkl__slot_of(base_of(trip->files)) : TKL__NO_SLOT;
-    size_t start = 0;
-    for (size_t i = 0; i < trip->count; i++) {
-        requests[i] = (tkl__request){.wire = {trip->wire.data + start, trip->ends[i] - start},
-                                     .slot = slot,
-                                     .retry_safe = true};
-        start = trip->ends[i];
-    }
-    requests[trip->count - 1].script = script;
-    begin_request(trip->files);
-    int rc = tkl__exec_many(client, requests, trip->count, deadline_of(trip->files), replies);
-    rc = tkl__end_request(client, rc);
-    if (rc != TKL_OK) {
-        tkl_reply_free(*replies);
-        *replies = NULL;
-    }
-    return rc;
-}
-
-/* Returns the first error among the replies. */
-static int first_error(const tkl_reply *replies, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        int rc = tkl_reply_code(reply);
-        if (rc != TKL_OK)
-            return tkl__fail(rc, "%s", tkl_reply_str(reply));
-    }
-    return TKL_OK;
-}
-
-/* Returns the code of the script, whose reply is the last one. */
-static int finish_trip(const tkl__files_trip *trip, const tkl__script *script, tkl_reply *replies)
-{
-    tkl__explain_error((tkl_reply *)tkl_reply_at(replies, trip->count - 1), script);
-    int rc = first_error(replies, trip->count);
-    return rc == TKL_OK ? code_of(tkl_reply_at(replies, trip->count - 1)) : rc;
-}
-
-int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
-                        tkl_reply **replies)
-{
-    tkl__invocation call = {.script = script,
-                            .keys = ask->keys.items,
-                            .nkeys = ask->keys.count,
-                            .args = ask->args.items,
-                            .nargs = ask->args.count};
+    tkl_files *files = ask->files;
     bool doubted = false;
-    int64_t until = patient_until(trip->files);
-    *replies = NULL;
-    tkl__script_wire(&trip->wire, &call);
-    end_command(trip);
-    if (ask->keys.failed || ask->args.failed || trip->wire.failed)
-        return tkl__nomem();
+    int64_t until = patient_until(files);
+    tkl__batch_fail(batch, ask->keys.failed ? tkl__nomem() : TKL_OK);
+    tkl__batch_eval(batch, script, &(tkl__keys){ask->keys.items, ask->keys.count}, &ask->args,
+                    true);
     for (int attempt = 0;; attempt++) {
-        int rc = send_trip(trip, script, replies);
+        begin_request(files);
+        int rc = tkl__end_request(files->client, tkl__batch_run(batch, deadline_of(files)));
         if (rc == TKL_OK)
-            return finish_trip(trip, script, *replies);
-        if (!try_again(trip->files, &rc, &doubted, attempt, until))
+            return code_of(tkl__batch_reply(batch, batch->count - 1));
+        if (!try_again(files, &rc, &doubted, attempt, until))
             return rc;
     }
 }

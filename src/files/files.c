@@ -103,7 +103,6 @@
 #include "core/instances.h"
 #include "core/number.h"
 #include "core/options.h"
-#include "core/plain.h"
 #include "files/scripts.h"
 
 #define RECEIVER_MAX 255

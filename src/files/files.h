@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-#include "core/script.h"
+#include "core/batch.h"
 #include "core/waiting.h"
 
 /* ---- Channels ------------------------------------------------------------ */
@@ -99,25 +99,15 @@ int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply
 /* Runs a script whose reply does not begin with a code. */
 int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply);
 
-/* Commands on chunks followed by a script, in one round trip. */
-typedef struct tkl__files_trip {
-    tkl_files *files;
-    tkl__buf wire;
-    size_t ends[TKL__FILES_SEND_WINDOW + 1]; /* the commands, and the script */
-    size_t count;
-} tkl__files_trip;
-
-void tkl__files_trip_init(tkl__files_trip *trip, tkl_files *files);
-void tkl__files_trip_free(tkl__files_trip *trip);
-void tkl__files_trip_clear(tkl__files_trip *trip);
-void tkl__files_trip_get(tkl__files_trip *trip, const char *token, int64_t number);
-void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t number, tkl_bytes data,
-                         int64_t ttl_ms);
-/* Returns the code of the script, as tkl__files_ask_run() does. *replies has the replies of the
- * commands, then that of the script. An error of a command takes precedence over the script's
+/* Adds a GET or SET of a chunk to a batch. */
+void tkl__files_batch_get(tkl__batch *batch, const tkl_files *files, const char *token,
+                          int64_t number);
+void tkl__files_batch_set(tkl__batch *batch, const tkl_files *files, const char *token,
+                          int64_t number, tkl_bytes data, int64_t ttl_ms);
+/* Adds the script to the batch and runs it. Returns the code of the script, as tkl__files_ask_run()
+ * does; its reply is the last one. An error of a command takes precedence over the script's
  * code. */
-int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
-                        tkl_reply **replies);
+int tkl__files_batch_run(tkl__batch *batch, tkl__files_ask *ask, const tkl__script *script);
 
 /* Reads a number in a reply: an integer from 0 to `most`. Another program may have written
  * something else. */

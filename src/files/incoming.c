@@ -359,15 +359,15 @@ static void note_ack(tkl__files_incoming *in, const tkl_reply *reply, int64_t *l
 
 /* Notes the reply and writes the received chunks. A chunk is missing when the server was restarted
  * with older data and no longer has it. */
-static int take_window(tkl__files_incoming *in, const tkl_reply *replies, size_t count)
+static int take_window(tkl__files_incoming *in, const tkl__batch *batch, size_t count)
 {
     int64_t lowest, acked = in->position;
     int rc = TKL_OK;
-    note_ack(in, tkl_reply_at(replies, count), &lowest);
+    note_ack(in, tkl__batch_reply(batch, count), &lowest);
     if (acked > in->sent) /* the server is behind: acknowledge the rest once it has it */
         acked = in->sent;
     for (size_t i = 0; rc == TKL_OK && i < count && in->position < in->sent; i++)
-        rc = write_chunk(in, tkl_reply_at(replies, i));
+        rc = write_chunk(in, tkl__batch_reply(batch, i));
     if (rc == TKL_OK)
         rc = tkl__files_partial_save_lines(in);
     if (rc == TKL_OK)
@@ -382,23 +382,23 @@ static int take_window(tkl__files_incoming *in, const tkl_reply *replies, size_t
 /* One round trip: gets the next chunks, and acknowledges those written before. */
 static int fetch(tkl__files_incoming *in)
 {
-    tkl__files_trip *trip = &in->receiving->trip;
+    tkl__batch *batch = &in->receiving->batch;
     tkl__files_ask ask;
-    tkl_reply *replies;
     int64_t left = (in->hinted > in->sent ? in->hinted : in->sent) - in->position;
     const int64_t most = TKL__FILES_RECEIVE_WINDOW;
     size_t count = left > most ? (size_t)most : left > 0 ? (size_t)left : 0;
-    tkl__files_trip_clear(trip);
+    tkl__batch_clear(batch);
     for (size_t i = 0; i < count; i++)
-        tkl__files_trip_get(trip, in->token.text, in->position + (int64_t)i);
+        tkl__files_batch_get(batch, in->receiving->files, in->token.text,
+                             in->position + (int64_t)i);
     ack_ask(in, &ask);
-    int rc = tkl__files_trip_run(trip, &ask, &tkl__lua_files_ack, &replies);
+    int rc = tkl__files_batch_run(batch, &ask, &tkl__lua_files_ack);
     tkl__files_ask_free(&ask);
     if (rc == TKL_OK)
-        rc = take_window(in, replies, count);
+        rc = take_window(in, batch, count);
     else if (rc == TKL_CONFLICT)
         rc = tkl__fail(TKL_EDAMAGED, "part of it is not on the server any more");
-    tkl_reply_free(replies);
+    tkl__batch_clear(batch);
     return explain(rc);
 }
 

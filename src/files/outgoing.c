@@ -334,18 +334,19 @@ static int check_source(tkl__files_outgoing *o)
     return rc == TKL_CONFLICT ? tkl__fail(rc, "it changed while it was sent") : rc;
 }
 
-/* Reads as many chunks as may be sent, and adds them to the round trip. */
-static int fill_trip(tkl__files_outgoing *o, int64_t *count, int64_t *length)
+/* Reads as many chunks as may be sent, and adds them to the batch. */
+static int read_window(tkl__files_outgoing *o, int64_t *count, int64_t *length)
 {
     int rc = TKL_OK;
     int64_t ttl = o->sending->files->rules.ttl_ms + CHUNK_SLACK_MS;
-    tkl__files_trip_clear(&o->trip);
+    tkl__batch_clear(&o->batch);
     *count = *length = 0;
     while (rc == TKL_OK && !o->ended && *count < o->granted && *count < TKL__FILES_SEND_WINDOW) {
         tkl_bytes data;
         rc = read_chunk(o, &data);
         if (rc == TKL_OK && data.len > 0) {
-            tkl__files_trip_set(&o->trip, o->token.text, o->sent + *count, data, ttl);
+            tkl__files_batch_set(&o->batch, o->sending->files, o->token.text, o->sent + *count,
+                                 data, ttl);
             *length += (int64_t)data.len;
             ++*count;
         }
@@ -359,9 +360,8 @@ static int fill_trip(tkl__files_outgoing *o, int64_t *count, int64_t *length)
 static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
 {
     tkl__files_ask ask;
-    tkl_reply *replies;
     int64_t count, length;
-    int rc = fill_trip(o, &count, &length);
+    int rc = read_window(o, &count, &length);
     if (rc == TKL_OK)
         rc = check_source(o);
     if (rc != TKL_OK)
@@ -369,9 +369,9 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
     tkl__files_sum sum = tkl__files_hash_sum(o->hash);
     commit_ask(o, &ask, count, length);
     commit_rest(o, &ask, &sum);
-    rc = tkl__files_trip_run(&o->trip, &ask, &tkl__lua_files_commit, &replies);
+    rc = tkl__files_batch_run(&o->batch, &ask, &tkl__lua_files_commit);
     tkl__files_ask_free(&ask);
-    const tkl_reply *reply = tkl_reply_at(replies, (size_t)count);
+    const tkl_reply *reply = tkl__batch_reply(&o->batch, (size_t)count);
     if (rc == TKL_OK) {
         o->sent += count;
         o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
@@ -380,7 +380,6 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
     } else {
         rc = explain(o, rc);
     }
-    tkl_reply_free(replies);
     return rc;
 }
 
@@ -460,7 +459,7 @@ int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source
         o.at_start = *st;
     o.hash = tkl__files_hash_new();
     o.buffer = malloc(TKL__FILES_CHUNK);
-    tkl__files_trip_init(&o.trip, sending->files);
+    tkl__batch_init(&o.batch, sending->files->client);
     int rc = o.hash && o.buffer ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
         rc = tkl__files_sent_fingerprint(sending, source, name, &o.at_start, o.fingerprint);
@@ -472,7 +471,7 @@ int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source
     outcome->resumed = o.resumed;
     if (rc == TKL_OK)
         tkl__files_sent_await(sending, &o.token, source, o.fingerprint);
-    tkl__files_trip_free(&o.trip);
+    tkl__batch_free(&o.batch);
     tkl__files_hash_free(o.hash);
     free(o.buffer);
     return rc;

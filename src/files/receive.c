@@ -444,7 +444,7 @@ static void close_all(tkl__files_receiving *r)
         tkl__files_incoming_free(r->active[--r->count]);
     free(r->active);
     free(r->memory);
-    tkl__files_trip_free(&r->trip);
+    tkl__batch_free(&r->batch);
     if (r->dir >= 0)
         close(r->dir);
 }
@@ -467,7 +467,7 @@ int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_op
         r.options = *options;
     if (r.options.timeout_ms > 0)
         patient.rules.timeout_ms = r.options.timeout_ms;
-    tkl__files_trip_init(&r.trip, &patient);
+    tkl__batch_init(&r.batch, files->client);
     rc = set_mark(&r);
     if (rc == TKL_OK)
         rc = open_dir(&r);

@@ -72,10 +72,10 @@ typedef struct tkl__files_outgoing {
     int64_t bytes;                        /* bytes read so far */
     bool ended;                           /* the end of the source was read */
     bool resumed;
-    bool complete;  /* an earlier attempt of this call has sent it */
-    bool forgotten; /* the server has forgotten the file */
-    char *buffer;   /* bytes of one chunk */
-    tkl__files_trip trip;
+    bool complete;    /* an earlier attempt of this call has sent it */
+    bool forgotten;   /* the server has forgotten the file */
+    char *buffer;     /* bytes of one chunk */
+    tkl__batch batch; /* of the round trip */
 
     tkl__kept kept; /* renews the lease */
     tkl__files_ask renewal;

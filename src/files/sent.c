@@ -215,27 +215,22 @@ int tkl__files_sent_failed(tkl__files_sending *s)
 {
     enum { SENT, OVER, KEYS };
     tkl__files_ask ask;
-    tkl__args words[KEYS];
-    tkl_reply *replies = NULL;
+    tkl__batch batch;
     if (!*s->call)
         return TKL_OK;
     tkl__files_ask_init(&ask, s->files);
     ask_sent(s, &ask);
-    for (size_t i = 0; i < KEYS; i++) {
-        tkl__args_init(&words[i]);
-        tkl__args_str(&words[i], "HGET");
-        tkl__args_bytes(&words[i], ask.keys.items[ask.keys.count - KEYS + i]);
-        tkl__args_str(&words[i], "failed");
+    tkl__batch_init(&batch, s->files->client);
+    for (size_t i = 0; !ask.keys.failed && i < KEYS; i++)
+        TKL__BATCH_WORDS(&batch, tkl_str("HGET"), ask.keys.items[ask.keys.count - KEYS + i],
+                         tkl_str("failed"));
+    int rc = ask.keys.failed ? tkl__nomem() : tkl__batch_run(&batch, deadline_of(s));
+    for (size_t i = 0; rc == TKL_OK && i < KEYS; i++) {
+        const char *why = tkl_reply_str(tkl__batch_reply(&batch, i));
+        if (*why)
+            rc = tkl__fail(TKL_DEAD, "%s", why);
     }
-    int rc = ask.keys.failed
-                 ? tkl__nomem()
-                 : tkl__plain_many(s->files->client, words, KEYS, deadline_of(s), true, &replies);
-    for (size_t i = 0; rc == TKL_OK && i < KEYS; i++)
-        if (*tkl_reply_str(tkl_reply_at(replies, i)))
-            rc = tkl__fail(TKL_DEAD, "%s", tkl_reply_str(tkl_reply_at(replies, i)));
-    tkl_reply_free(replies);
-    for (size_t i = 0; i < KEYS; i++)
-        tkl__args_free(&words[i]);
+    tkl__batch_free(&batch);
     tkl__files_ask_free(&ask);
     return rc;
 }

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/options.h"
-#include "core/plain.h"
 #include "core/reply.h"
 #include "files/files.h"
 #include "files/scripts.h"
@@ -41,36 +40,23 @@ const char *tkl_files_state_name(tkl_files_state state)
 
 /* ---- The channel --------------------------------------------------------- */
 
-static void add_words(tkl__args *words, const char *verb, tkl_bytes key, const char *const *more)
-{
-    tkl__args_init(words);
-    tkl__args_str(words, verb);
-    tkl__args_bytes(words, key);
-    for (; *more; more++)
-        tkl__args_str(words, *more);
-}
-
-enum { ASK_STATE, ASK_COUNT, ASK_RECEIVERS, ASK_HOLDERS, ASK_TROUBLE, ASKS };
+enum { ASK_STATE, ASK_COUNT, ASK_RECEIVERS, ASK_HOLDERS, ASK_TROUBLE };
 
 /* Asks for everything in the keys of the channel itself, in one round trip. */
 static int ask_channel(tkl_files *files, tkl_reply **replies)
 {
-    static const char *const all[] = {"0", "-1", "WITHSCORES", NULL};
-    static const char *const fields[] = {"held", "limit", NULL};
-    static const char *const range[] = {"-", "+", NULL};
-    static const char *const none[] = {NULL};
     const tkl_bytes *keys = files->keys.items;
-    tkl__args words[ASKS];
-    add_words(&words[ASK_STATE], "HMGET", keys[TKL__FILES_STATE], fields);
-    add_words(&words[ASK_COUNT], "ZCARD", keys[TKL__FILES_FILES], none);
-    add_words(&words[ASK_RECEIVERS], "ZRANGE", keys[TKL__FILES_RECEIVERS], all);
-    add_words(&words[ASK_HOLDERS], "HKEYS", keys[TKL__FILES_HOLDERS], none);
-    add_words(&words[ASK_TROUBLE], "XRANGE", keys[TKL__FILES_TROUBLE], range);
-    int rc = tkl__plain_many(files->client, words, ASKS,
-                             tkl__deadline(files->client, files->rules.timeout_ms), true, replies);
-    for (int i = 0; i < ASKS; i++)
-        tkl__args_free(&words[i]);
-    return rc;
+    tkl__batch batch;
+    tkl__batch_init(&batch, files->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("HMGET"), keys[TKL__FILES_STATE], tkl_str("held"),
+                     tkl_str("limit"));
+    TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), keys[TKL__FILES_FILES]);
+    TKL__BATCH_WORDS(&batch, tkl_str("ZRANGE"), keys[TKL__FILES_RECEIVERS], tkl_str("0"),
+                     tkl_str("-1"), tkl_str("WITHSCORES"));
+    TKL__BATCH_WORDS(&batch, tkl_str("HKEYS"), keys[TKL__FILES_HOLDERS]);
+    TKL__BATCH_WORDS(&batch, tkl_str("XRANGE"), keys[TKL__FILES_TROUBLE], tkl_str("-"),
+                     tkl_str("+"));
+    return tkl__batch_end(&batch, tkl__deadline(files->client, files->rules.timeout_ms), replies);
 }
 
 /* Asks for the server's clock, on the node of the channel. */

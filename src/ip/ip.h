@@ -7,6 +7,7 @@
 
 #include <tackle/ip.h>
 
+#include "core/batch.h"
 #include "core/buf.h"
 #include "core/keys.h"
 #include "ip/address.h"

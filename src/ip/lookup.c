@@ -76,43 +76,27 @@ static void end(lookup *l)
 
 /* Asks for the last chunk that does not begin behind the address. The byte after the 16 bytes of
  * its first address is below 255. */
-static int add_question(tkl_pipeline *pipeline, tkl_bytes ranges, const question *q)
+static void add_question(tkl__batch *batch, tkl_bytes ranges, const question *q)
 {
     char bound[2 + TKL__IP_SIZE] = {'['};
     memcpy(bound + 1, q->address, TKL__IP_SIZE);
     bound[1 + TKL__IP_SIZE] = '\xff';
-    const char *argv[] = {"ZREVRANGEBYLEX", ranges.data, bound, "-", "LIMIT", "0", "1"};
-    const size_t lens[] = {14, ranges.len, sizeof bound, 1, 5, 1, 1};
-    return tkl_pipeline_add(pipeline, 7, argv, lens);
+    TKL__BATCH_WORDS(batch, tkl_str("ZREVRANGEBYLEX"), ranges, {bound, sizeof bound}, tkl_str("-"),
+                     tkl_str("LIMIT"), tkl_str("0"), tkl_str("1"));
 }
 
-/* Asks for the generation. It comes after all questions, so that it is valid for their replies. */
-static int add_check(tkl_pipeline *pipeline, tkl_bytes table, tkl_bytes ranges)
-{
-    const char *hget[] = {"HGET", table.data, "generation"}, *exists[] = {"EXISTS", ranges.data};
-    const size_t hget_lens[] = {4, table.len, 10}, exists_lens[] = {6, ranges.len};
-    int rc = tkl_pipeline_add(pipeline, 3, hget, hget_lens);
-    return rc == TKL_OK ? tkl_pipeline_add(pipeline, 2, exists, exists_lens) : rc;
-}
-
+/* Asks for the addresses, and behind them for the generation, which is then valid for all
+ * replies. */
 static int run(lookup *l, const tkl__keys *keys)
 {
-    tkl_call_options safe = {.timeout_ms = tkl__left(l->deadline) / 1000 + 1, .retry_safe = true};
-    tkl_pipeline *pipeline;
-    int rc = tkl_pipeline_open(l->ip->client, NULL, &pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < l->nopen; i++)
-        rc = add_question(pipeline, keys->items[1], &l->questions[l->open[i]]);
-    if (rc == TKL_OK)
-        rc = add_check(pipeline, keys->items[0], keys->items[1]);
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &safe, &l->reply);
-    tkl_pipeline_close(pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(l->reply); i++) {
-        const tkl_reply *one = tkl_reply_at(l->reply, i);
-        if (tkl_reply_code(one) != TKL_OK)
-            rc = tkl__fail(tkl_reply_code(one), "%s", tkl_reply_str(one));
-    }
-    return rc;
+    tkl_bytes table = keys->items[0], ranges = keys->items[1];
+    tkl__batch batch;
+    tkl__batch_init(&batch, l->ip->client);
+    for (size_t i = 0; i < l->nopen; i++)
+        add_question(&batch, ranges, &l->questions[l->open[i]]);
+    TKL__BATCH_WORDS(&batch, tkl_str("HGET"), table, tkl_str("generation"));
+    TKL__BATCH_WORDS(&batch, tkl_str("EXISTS"), ranges);
+    return tkl__batch_end(&batch, l->deadline, &l->reply);
 }
 
 static int damaged(const char *what)

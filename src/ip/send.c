@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "core/rounds.h"
-#include "core/script.h"
 #include "ip/chunk.h"
 #include "ip/import.h"
 #include "ip/scripts.h"
@@ -26,8 +25,8 @@ typedef struct sending {
     tkl_client *client;
     char generation[TKL__IP_GENERATION_SIZE];
     tkl__keys keys; /* table, and ranges of the new generation */
-    tkl_pipeline *pipeline;
-    size_t bytes; /* bytes in the pipeline */
+    tkl__batch batch;
+    size_t bytes; /* bytes of chunks in the batch */
 } sending;
 
 /* ---- Chunks -------------------------------------------------------------- */
@@ -67,38 +66,16 @@ static size_t write_chunk(tkl_ip_import *import, size_t index, tkl__buf *out)
     return count;
 }
 
-/* ---- Trips --------------------------------------------------------------- */
+/* ---- Round trips --------------------------------------------------------- */
 
-static int first_error(const tkl_reply *replies)
-{
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    return TKL_OK;
-}
-
-static int add_expiry(sending *s)
-{
-    const char *argv[] = {"PEXPIRE", s->keys.items[RANGES].data, STAGING_MS};
-    const size_t lens[] = {7, s->keys.items[RANGES].len, strlen(STAGING_MS)};
-    return tkl_pipeline_add(s->pipeline, 3, argv, lens);
-}
-
-/* Sends the pipeline. */
+/* Sends the batch. */
 static int flush(sending *s)
 {
-    tkl_call_options safe = {.timeout_ms = s->import->options.timeout_ms, .retry_safe = true};
-    tkl_reply *replies = NULL;
     if (s->bytes == 0)
         return TKL_OK;
-    int rc = add_expiry(s);
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(s->pipeline, &safe, &replies);
-    if (rc == TKL_OK)
-        rc = first_error(replies);
-    tkl_reply_free(replies);
+    TKL__BATCH_WORDS(&s->batch, tkl_str("PEXPIRE"), s->keys.items[RANGES], tkl_str(STAGING_MS));
+    int rc = tkl__batch_run(&s->batch, tkl__deadline(s->client, s->import->options.timeout_ms));
+    tkl__batch_clear(&s->batch);
     s->bytes = 0;
     tkl__ip_tell_progress(s->import);
     return rc;
@@ -107,18 +84,15 @@ static int flush(sending *s)
 /* Adds "ZADD key 0 chunk 0 chunk ..."; `ends`: the end of each chunk in the text. */
 static int add_command(sending *s, const tkl__buf *text, const size_t *ends, size_t count)
 {
-    const char *argv[2 + 2 * AT_ONCE] = {"ZADD", s->keys.items[RANGES].data};
-    size_t lens[2 + 2 * AT_ONCE] = {4, s->keys.items[RANGES].len};
+    tkl_bytes words[2 + 2 * AT_ONCE] = {tkl_str("ZADD"), s->keys.items[RANGES]};
     for (size_t i = 0; i < count; i++) {
         size_t start = i == 0 ? 0 : ends[i - 1];
-        argv[2 + 2 * i] = "0";
-        lens[2 + 2 * i] = 1;
-        argv[3 + 2 * i] = text->data + start;
-        lens[3 + 2 * i] = ends[i] - start;
+        words[2 + 2 * i] = tkl_str("0");
+        words[3 + 2 * i] = (tkl_bytes){text->data + start, ends[i] - start};
     }
     s->bytes += text->len;
-    int rc = tkl_pipeline_add(s->pipeline, (int)(2 + 2 * count), argv, lens);
-    return rc == TKL_OK && s->bytes >= TRIP_BYTES ? flush(s) : rc;
+    tkl__batch_words(&s->batch, words, 2 + 2 * count, true);
+    return s->bytes >= TRIP_BYTES ? flush(s) : TKL_OK;
 }
 
 static int send_chunks(sending *s)
@@ -254,13 +228,11 @@ int tkl__ip_send(tkl_ip_import *import)
     int rc = tkl__ip_keys(import->ip, generations, 1, &s.keys);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl_pipeline_open(s.client, NULL, &s.pipeline);
-    if (rc == TKL_OK) {
-        rc = send_all(&s);
-        if (rc != TKL_OK)
-            remove_sent(&s, rc);
-    }
-    tkl_pipeline_close(s.pipeline);
+    tkl__batch_init(&s.batch, s.client);
+    rc = send_all(&s);
+    if (rc != TKL_OK)
+        remove_sent(&s, rc);
+    tkl__batch_free(&s.batch);
     tkl__keys_free(&s.keys);
     return rc;
 }

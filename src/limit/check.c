@@ -152,75 +152,47 @@ static void clear(tkl_limit_answer *answers, size_t count)
 
 /* ---- Each of them -------------------------------------------------------- */
 
-static int read_one(const tkl__limit_question *q, const tkl_reply *reply, tkl_limit_answer *answer)
+static int read_one(const tkl__limit_question *q, const tkl__batch *batch, size_t index,
+                    tkl_limit_answer *answer)
 {
     tkl__limit_times times;
-    int rc = tkl_reply_code(reply);
+    int rc = tkl__batch_code(batch, index);
     if (rc == TKL_OK)
-        rc = tkl__limit_read(q, reply, 0, answer, &times);
-    else
-        tkl__fail(rc, "%s", tkl_reply_str(reply));
+        rc = tkl__limit_read(q, tkl__batch_reply(batch, index), 0, answer, &times);
     return rc == TKL_LIMITED ? TKL_OK : tkl__limit_explain(rc);
 }
 
-/* Reads backwards, so that the first failure comes last and its text stays. */
-static int read_each(const bundle *b, const tkl_reply *replies, tkl_limit_answer *answers)
-{
-    int rc = TKL_OK;
-    for (size_t i = b->count; i-- > 0;) {
-        int one = read_one(&b->questions[i], tkl_reply_at(replies, i), &answers[i]);
-        rc = one == TKL_OK ? rc : one;
-    }
-    return rc;
-}
-
-static int send_each(const bundle *b, tkl__args *args, tkl__invocation *calls, tkl_reply **replies)
+static int run_each(const bundle *b, tkl_limit_answer *answers)
 {
     const tkl_limit *limit = b->questions[0].limit;
+    tkl__first first = {.code = TKL_OK};
+    tkl__batch batch;
+    tkl__batch_init(&batch, limit->client);
     for (size_t i = 0; i < b->count; i++) {
-        tkl__args_str(&args[i], "1");
-        put_question(&args[i], &b->questions[i]);
-        if (args[i].failed)
-            return tkl__nomem();
-        calls[i] = (tkl__invocation){.script = &tkl__lua_limit_check,
-                                     .keys = &b->keys[i],
-                                     .nkeys = 1,
-                                     .args = args[i].items,
-                                     .nargs = args[i].count,
-                                     .retry_safe = may_repeat(&b->questions[i])};
+        tkl__args args;
+        tkl__args_init(&args);
+        tkl__args_str(&args, "1");
+        put_question(&args, &b->questions[i]);
+        tkl__batch_eval(&batch, &tkl__lua_limit_check, &(tkl__keys){&b->keys[i], 1}, &args,
+                        may_repeat(&b->questions[i]));
+        tkl__args_free(&args);
     }
-    return tkl__run_many(limit->client, calls, b->count, tkl__limit_deadline(limit), replies);
-}
-
-static int run_each(const bundle *b, tkl_reply **replies)
-{
-    tkl__args *args = malloc(b->count * sizeof *args);
-    tkl__invocation *calls = malloc(b->count * sizeof *calls);
-    for (size_t i = 0; args && i < b->count; i++)
-        tkl__args_init(&args[i]);
-    int rc = args && calls ? send_each(b, args, calls, replies) : tkl__nomem();
-    for (size_t i = 0; args && i < b->count; i++)
-        tkl__args_free(&args[i]);
-    free(args);
-    free(calls);
-    return rc;
+    (void)tkl__batch_run(&batch, tkl__limit_deadline(limit));
+    for (size_t i = 0; i < b->count; i++)
+        tkl__first_note(&first, read_one(&b->questions[i], &batch, i, &answers[i]));
+    tkl__batch_free(&batch);
+    return tkl__first_tell(&first);
 }
 
 int tkl_limit_check_each(const tkl_limit_item *items, size_t count, tkl_limit_answer *answers)
 {
     bundle b;
-    tkl_reply *replies = NULL;
     if (count == 0)
         return TKL_OK;
     clear(answers, count);
     int rc = bundle_make(&b, items, count);
     if (rc == TKL_OK)
-        rc = run_each(&b, &replies);
-    if (replies) {
-        int read = read_each(&b, replies, answers);
-        rc = read != TKL_OK ? read : rc;
-    }
-    tkl_reply_free(replies);
+        rc = run_each(&b, answers);
     bundle_free(&b);
     return rc;
 }
@@ -269,18 +241,11 @@ static int run_together(const bundle *b, tkl_reply **reply)
 static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answer *answers)
 {
     tkl__limit_times times;
-    tkl__first failure = {.code = TKL_OK};
-    int rc = TKL_OK;
-    for (size_t i = 0; i < b->count; i++) {
-        int one =
-            tkl__limit_read(&b->questions[i], reply, TKL__LIMIT_NUMBERS * i, &answers[i], &times);
-        if (one < 0)
-            tkl__first_note(&failure, one);
-        else if (one != TKL_OK)
-            rc = one;
-    }
-    if (failure.code != TKL_OK)
-        rc = tkl__first_tell(&failure);
+    tkl__first first = {.code = TKL_OK};
+    for (size_t i = 0; i < b->count; i++)
+        tkl__first_note(&first, tkl__limit_read(&b->questions[i], reply, TKL__LIMIT_NUMBERS * i,
+                                                &answers[i], &times));
+    int rc = tkl__first_tell(&first);
     for (size_t i = 0; rc != TKL_OK && i < b->count; i++)
         answers[i].ticket[0] = '\0';
     return rc;

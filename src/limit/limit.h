@@ -7,8 +7,8 @@
 
 #include <tackle/limit.h>
 
+#include "core/batch.h"
 #include "core/buf.h"
-#include "core/script.h"
 
 /* Scripts count in doubles, which are exact up to here. */
 #define TKL__LIMIT_EXACT (INT64_C(1) << 53)

@@ -295,16 +295,14 @@ static bool is_loaded(const trip *t)
 
 static int send_trip(trip *t, const tkl_log *log)
 {
-    tkl_reply *replies = NULL;
-    int64_t deadline = tkl__deadline(log->client, log->timeout_ms);
-    if (!is_loaded(t))
-        return tkl__nomem();
-    int rc = t->count == 1
-                 ? tkl__run(log->client, &t->calls[0], deadline, &replies)
-                 : tkl__run_in_order(log->client, t->calls, t->count, AFTER, deadline, &replies);
-    if (rc == TKL_OK && t->count > 1)
-        rc = tkl__log_check_replies(replies);
-    tkl_reply_free(replies);
+    tkl__batch batch;
+    tkl__batch_init(&batch, log->client);
+    tkl__batch_fail(&batch, is_loaded(t) ? TKL_OK : tkl__nomem());
+    for (size_t i = 0; i < t->count; i++)
+        tkl__batch_add(&batch, &t->calls[i]);
+    int rc = tkl__batch_run_in_order(&batch, t->calls, AFTER,
+                                     tkl__deadline(log->client, log->timeout_ms));
+    tkl__batch_free(&batch);
     return rc;
 }
 

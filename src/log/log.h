@@ -7,8 +7,8 @@
 
 #include <tackle/log.h>
 
+#include "core/batch.h"
 #include "core/keys.h"
-#include "core/script.h"
 
 #define TKL__LOG_SEVERITIES 8
 /* Most messages of one script, and most bytes: a few milliseconds, also when each message takes the
@@ -102,8 +102,5 @@ typedef char tkl__log_id[TKL__LOG_ID_SIZE];
  * of each severity. `since`: the oldest id wanted, or "-". */
 int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
                     const char *since, size_t max, tkl_log_entries **entries);
-
-/* Returns the first error among the replies. */
-int tkl__log_check_replies(const tkl_reply *replies);
 
 #endif

@@ -131,26 +131,6 @@ typedef struct reading {
     tkl__log_id upto[TKL__LOG_SEVERITIES];
 } reading;
 
-static int add_range(tkl_pipeline *pipeline, tkl_bytes key, const char *upto, const char *since,
-                     size_t max)
-{
-    char count[24];
-    int len = snprintf(count, sizeof count, "%zu", max);
-    const char *words[] = {"XREVRANGE", key.data, upto, since, "COUNT", count};
-    const size_t lens[] = {9, key.len, strlen(upto), strlen(since), 5, (size_t)len};
-    return tkl_pipeline_add(pipeline, 6, words, lens);
-}
-
-int tkl__log_check_replies(const tkl_reply *replies)
-{
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    return TKL_OK;
-}
-
 static size_t next_page(const reading *r, int severity)
 {
     return r->left[severity] < r->page ? r->left[severity] : r->page;
@@ -167,19 +147,17 @@ static bool is_done(const reading *r)
 /* Runs XREVRANGE for each severity with messages left. *replies: an array of the replies. */
 static int fetch(const reading *r, tkl_reply **replies)
 {
-    tkl_pipeline *pipeline = NULL;
-    tkl_call_options how = {.timeout_ms = r->log->timeout_ms, .retry_safe = true};
-    int rc = tkl_pipeline_open(r->log->client, NULL, &pipeline);
-    for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
-        if (r->left[i] > 0)
-            rc = add_range(pipeline, tkl__log_key(r->log, i, TKL__LOG_RECENT), r->upto[i], r->since,
-                           next_page(r, i));
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &how, replies);
-    if (rc == TKL_OK)
-        rc = tkl__log_check_replies(*replies);
-    tkl_pipeline_close(pipeline);
-    return rc;
+    tkl__batch batch;
+    tkl__batch_init(&batch, r->log->client);
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        char count[24];
+        if (r->left[i] == 0)
+            continue;
+        snprintf(count, sizeof count, "%zu", next_page(r, i));
+        TKL__BATCH_WORDS(&batch, tkl_str("XREVRANGE"), tkl__log_key(r->log, i, TKL__LOG_RECENT),
+                         tkl_str(r->upto[i]), tkl_str(r->since), tkl_str("COUNT"), tkl_str(count));
+    }
+    return tkl__batch_end(&batch, tkl__deadline(r->log->client, r->log->timeout_ms), replies);
 }
 
 /* Adds a page, and notes where the next page begins. Returns the bytes of its messages. */
@@ -394,34 +372,23 @@ static bool add_counts(const inquiry *q, counted *c, table *t, const tkl_reply *
 /* One round trip: log/common for each table that has more messages. */
 static int ask_tables(const inquiry *q, tkl_reply **replies)
 {
-    tkl__invocation calls[2 * TKL__LOG_SEVERITIES];
-    tkl__args args[2 * TKL__LOG_SEVERITIES];
     tkl_client *client = q->log->client;
-    bool failed = false;
-    size_t n = 0;
+    tkl__batch batch;
+    tkl__batch_init(&batch, client);
     for (size_t i = 0; i < q->count; i++) {
         const table *t = &q->tables[i];
+        tkl__keys keys = {&q->log->keys.items[t->severity * (int)TKL__LOG_PARTS], TKL__LOG_PARTS};
+        tkl__args args;
         if (!t->more)
             continue;
-        tkl__args_init(&args[n]);
-        tkl__args_str(&args[n], t->which);
-        tkl__args_int(&args[n], (int64_t)t->known);
-        tkl__args_int(&args[n], (int64_t)(q->max - t->known));
-        failed |= args[n].failed;
-        calls[n] = (tkl__invocation){.script = &tkl__lua_log_common,
-                                     .keys = &q->log->keys.items[t->severity * (int)TKL__LOG_PARTS],
-                                     .nkeys = TKL__LOG_PARTS,
-                                     .args = args[n].items,
-                                     .nargs = args[n].count,
-                                     .retry_safe = true};
-        n++;
+        tkl__args_init(&args);
+        tkl__args_str(&args, t->which);
+        tkl__args_int(&args, (int64_t)t->known);
+        tkl__args_int(&args, (int64_t)(q->max - t->known));
+        tkl__batch_eval(&batch, &tkl__lua_log_common, &keys, &args, true);
+        tkl__args_free(&args);
     }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(client, calls, n, tkl__deadline(client, q->log->timeout_ms),
-                                    replies);
-    for (size_t i = 0; i < n; i++)
-        tkl__args_free(&args[i]);
-    return rc == TKL_OK ? tkl__log_check_replies(*replies) : rc;
+    return tkl__batch_end(&batch, tkl__deadline(client, q->log->timeout_ms), replies);
 }
 
 static bool has_more(const inquiry *q)

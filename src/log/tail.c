@@ -114,27 +114,23 @@ enum { ADDED, KEPT, FIRST, NEWEST, MORE, ENTRIES, ANSWERS };
 /* Runs log/after for each followed severity, behind these positions. */
 static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **replies)
 {
-    tkl__log_id ids[TKL__LOG_SEVERITIES];
-    tkl_bytes keys[TKL__LOG_SEVERITIES], args[TKL__LOG_SEVERITIES];
-    tkl__invocation calls[TKL__LOG_SEVERITIES];
     tkl_client *client = tail->log.client;
-    size_t n = 0;
+    tkl__batch batch;
+    tkl__batch_init(&batch, client);
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        tkl__log_id id;
         if (!follows(tail, i))
             continue;
-        write_position(behind[i], ids[n]);
-        keys[n] = tkl__log_key(&tail->log, i, TKL__LOG_RECENT);
-        args[n] = tkl_str(ids[n]);
-        calls[n] = (tkl__invocation){.script = &tkl__lua_log_after,
-                                     .keys = &keys[n],
-                                     .nkeys = 1,
-                                     .args = &args[n],
-                                     .nargs = 1,
-                                     .retry_safe = true};
-        n++;
+        write_position(behind[i], id);
+        tkl_bytes key = tkl__log_key(&tail->log, i, TKL__LOG_RECENT), after = tkl_str(id);
+        tkl__batch_add(&batch, &(tkl__invocation){.script = &tkl__lua_log_after,
+                                                  .keys = &key,
+                                                  .nkeys = 1,
+                                                  .args = &after,
+                                                  .nargs = 1,
+                                                  .retry_safe = true});
     }
-    int rc = tkl__run_many(client, calls, n, tkl__deadline(client, tail->log.timeout_ms), replies);
-    return rc == TKL_OK ? tkl__log_check_replies(*replies) : rc;
+    return tkl__batch_end(&batch, tkl__deadline(client, tail->log.timeout_ms), replies);
 }
 
 /* The reply for a severity; NULL: it has no messages. */

@@ -38,12 +38,10 @@ typedef struct question {
 enum { CODE, NOW, NUMBERS, NUMBERS_MAX = 2 };
 
 /* Adds up the replies. Returns the first code that is not TKL_OK. */
-static int read_answers(tkl_online *online, const tkl_reply *replies, int64_t numbers[NUMBERS_MAX])
+static int read_answers(tkl_online *online, const tkl__batch *batch, int64_t numbers[NUMBERS_MAX])
 {
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    for (size_t i = 0; i < batch->count; i++) {
+        const tkl_reply *reply = tkl__batch_reply(batch, i);
         tkl__online_learn(online, tkl__reply_number(tkl_reply_at(reply, NOW)));
         if (tkl_reply_int(tkl_reply_at(reply, CODE)) != TKL_OK)
             return tkl__no((int)tkl_reply_int(tkl_reply_at(reply, CODE)));
@@ -71,36 +69,32 @@ static void fold_part(const char *token, int64_t chunk, char part[FOLD_SIZE])
 static int fold_some(const question *q, const tkl__online_today *today, const char *token,
                      int64_t first_ago, int64_t days, bool is_first)
 {
-    tkl__keys keys[TKL__ONLINE_CHUNKS];
-    tkl__invocation calls[TKL__ONLINE_CHUNKS];
-    tkl_reply *replies = NULL;
-    int64_t made = 0, chunks = tkl__online_chunks(today->shape.kind);
+    int64_t chunks = tkl__online_chunks(today->shape.kind);
     const tkl_bytes args[] = {tkl_str(tkl_online_kind_name(today->shape.kind)), tkl_str(q->over),
                               tkl_str(is_first ? "1" : "0")};
+    tkl__batch batch;
     int rc = TKL_OK;
-    for (; rc == TKL_OK && made < chunks; made += rc == TKL_OK) {
+    tkl__batch_init(&batch, q->online->client);
+    for (int64_t chunk = 0; rc == TKL_OK && chunk < chunks; chunk++) {
         char part[FOLD_SIZE];
         const char *parts[] = {part};
-        tkl__online_days which = {first_ago, days, made, 1};
-        fold_part(token, made, part);
-        rc = tkl__online_keys(q->online, today, parts, 1, &which, &keys[made]);
-        calls[made] = (tkl__invocation){.script = &tkl__lua_online_fold,
-                                        .keys = keys[made].items,
-                                        .nkeys = keys[made].count,
-                                        .args = args,
-                                        .nargs = 3,
-                                        .retry_safe = true};
+        tkl__online_days which = {first_ago, days, chunk, 1};
+        tkl__keys keys;
+        fold_part(token, chunk, part);
+        rc = tkl__online_keys(q->online, today, parts, 1, &which, &keys);
+        if (rc != TKL_OK)
+            break;
+        tkl__batch_add(&batch, &(tkl__invocation){.script = &tkl__lua_online_fold,
+                                                  .keys = keys.items,
+                                                  .nkeys = keys.count,
+                                                  .args = args,
+                                                  .nargs = 3,
+                                                  .retry_safe = true});
+        tkl__keys_free(&keys);
     }
     if (rc == TKL_OK)
-        rc = tkl__run_many(q->online->client, calls, (size_t)chunks,
-                           tkl__deadline(q->online->client, q->online->timeout_ms), &replies);
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++)
-        if (tkl_reply_code(tkl_reply_at(replies, i)) != TKL_OK)
-            rc = tkl__fail(tkl_reply_code(tkl_reply_at(replies, i)), "%s",
-                           tkl_reply_str(tkl_reply_at(replies, i)));
-    tkl_reply_free(replies);
-    for (int64_t i = 0; i < made; i++)
-        tkl__keys_free(&keys[i]);
+        rc = tkl__batch_run(&batch, tkl__deadline(q->online->client, q->online->timeout_ms));
+    tkl__batch_free(&batch);
     return rc;
 }
 
@@ -165,35 +159,31 @@ static void unfold(const question *q, const tkl__keys *keys, size_t count)
 static int ask_today(const question *q, const tkl__online_today *today, const folded *f,
                      int64_t numbers[NUMBERS_MAX])
 {
-    tkl__keys keys[TKL__ONLINE_CHUNKS];
-    tkl__invocation calls[TKL__ONLINE_CHUNKS];
+    tkl__keys keys[TKL__ONLINE_CHUNKS]; /* unfold() needs them after the run */
     size_t made = 0, chunks = q->whole_days ? 1 : (size_t)tkl__online_chunks(today->shape.kind);
-    tkl_reply *replies = NULL;
+    tkl__batch batch;
     tkl__args args;
+    int rc = TKL_OK;
+    tkl__batch_init(&batch, q->online->client);
     tkl__args_init(&args);
     tkl__args_str(&args, tkl_online_kind_name(today->shape.kind));
     q->write(q, today, &args);
     tkl__online_add_today(&args, today);
-    int rc = args.failed ? tkl__nomem() : TKL_OK;
-    for (; rc == TKL_OK && made < chunks; made += rc == TKL_OK) {
+    while (made < chunks) {
         rc = make_keys(q, today, f, (int64_t)made, &keys[made]);
-        if (rc == TKL_OK && *f->token)
+        if (rc != TKL_OK)
+            break;
+        if (*f->token)
             put_behind(&keys[made]);
-        calls[made] = (tkl__invocation){.script = q->script,
-                                        .keys = keys[made].items,
-                                        .nkeys = keys[made].count,
-                                        .args = args.items,
-                                        .nargs = args.count,
-                                        .retry_safe = true};
+        tkl__batch_eval(&batch, q->script, &keys[made++], &args, true);
     }
     if (rc == TKL_OK)
-        rc = tkl__run_many(q->online->client, calls, chunks,
-                           tkl__deadline(q->online->client, q->online->timeout_ms), &replies);
+        rc = tkl__batch_run(&batch, tkl__deadline(q->online->client, q->online->timeout_ms));
     if (rc == TKL_OK)
-        rc = read_answers(q->online, replies, numbers);
+        rc = read_answers(q->online, &batch, numbers);
     if (*f->token && made == chunks)
         unfold(q, keys, chunks);
-    tkl_reply_free(replies);
+    tkl__batch_free(&batch);
     tkl__args_free(&args);
     for (size_t i = 0; i < made; i++)
         tkl__keys_free(&keys[i]);

@@ -24,25 +24,23 @@ typedef struct full_cohort {
 } full_cohort;
 
 /* A cohort under construction: the first day was `ago` days ago. */
-typedef struct inquiry {
+typedef struct comparison {
     tkl_online *online;
     tkl__online_today today;
     int64_t ago;
     int64_t users;     /* number of users of the first day */
     int64_t *returned; /* users who came back, by how many days ago */
-} inquiry;
+} comparison;
 
 /* The elements of a reply of the script. */
 enum { CODE, NOW, USERS, RETURNED };
 
 /* Adds the replies for the days from `first_ago` on; each day has several chunks. */
-static int add_answers(inquiry *q, const tkl_reply *replies, int64_t first_ago, int64_t chunks)
+static int add_answers(comparison *q, const tkl__batch *batch, int64_t first_ago, int64_t chunks)
 {
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
+    for (size_t i = 0; i < batch->count; i++) {
+        const tkl_reply *reply = tkl__batch_reply(batch, i);
         int64_t ago = first_ago + (int64_t)i / chunks;
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
         tkl__online_learn(q->online, tkl__reply_number(tkl_reply_at(reply, NOW)));
         if (tkl_reply_int(tkl_reply_at(reply, CODE)) != TKL_OK)
             return TKL__ONLINE_ANOTHER_DAY;
@@ -54,48 +52,32 @@ static int add_answers(inquiry *q, const tkl_reply *replies, int64_t first_ago, 
     return TKL_OK;
 }
 
-/* The keys of a comparison: scratch, a chunk of the first day, and that of another day. */
-typedef tkl_bytes trio[3];
-
 /* One round trip: compares the first day with `days` days, going back from `first_ago`. `keys`:
  * scratch, then the chunks of all days, today first. */
-static int compare_days(inquiry *q, const tkl__keys *keys, int64_t first_ago, int64_t days)
+static int compare_days(comparison *q, const tkl__keys *keys, int64_t first_ago, int64_t days)
 {
     int64_t chunks = tkl__online_chunks(q->today.shape.kind);
-    size_t count = (size_t)(days * chunks);
-    trio *trios = calloc(count, sizeof *trios);
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    tkl_reply *replies = NULL;
+    tkl__batch batch;
     tkl__args args;
+    tkl__batch_init(&batch, q->online->client);
     tkl__args_init(&args);
     tkl__args_str(&args, tkl_online_kind_name(q->today.shape.kind));
     tkl__online_add_today(&args, &q->today);
-    int rc = trios && calls && !args.failed ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        int64_t chunk = (int64_t)i % chunks, ago = first_ago + (int64_t)i / chunks;
-        trios[i][0] = keys->items[0];
-        trios[i][1] = keys->items[1 + q->ago * chunks + chunk];
-        trios[i][2] = keys->items[1 + ago * chunks + chunk];
-        calls[i] = (tkl__invocation){.script = &tkl__lua_online_returning,
-                                     .keys = trios[i],
-                                     .nkeys = 3,
-                                     .args = args.items,
-                                     .nargs = args.count,
-                                     .retry_safe = true};
+    for (int64_t i = 0; i < days * chunks; i++) {
+        int64_t chunk = i % chunks, ago = first_ago + i / chunks;
+        tkl_bytes compared[] = {keys->items[0], keys->items[1 + q->ago * chunks + chunk],
+                                keys->items[1 + ago * chunks + chunk]};
+        tkl__batch_eval(&batch, &tkl__lua_online_returning, &(tkl__keys){compared, 3}, &args, true);
     }
+    int rc = tkl__batch_run(&batch, tkl__deadline(q->online->client, q->online->timeout_ms));
     if (rc == TKL_OK)
-        rc = tkl__run_many(q->online->client, calls, count,
-                           tkl__deadline(q->online->client, q->online->timeout_ms), &replies);
-    if (rc == TKL_OK)
-        rc = add_answers(q, replies, first_ago, chunks);
-    tkl_reply_free(replies);
+        rc = add_answers(q, &batch, first_ago, chunks);
     tkl__args_free(&args);
-    free(calls);
-    free(trios);
+    tkl__batch_free(&batch);
     return rc;
 }
 
-static int compare_all(inquiry *q)
+static int compare_all(comparison *q)
 {
     static const char *const parts[] = {"scratch"};
     tkl__online_days which = {.days = q->ago + 1,
@@ -113,7 +95,7 @@ static int compare_all(inquiry *q)
 }
 
 /* Makes the cohort from the replies, earliest day first. */
-static int make_cohort(const inquiry *q, tkl_online_cohort **out)
+static int make_cohort(const comparison *q, tkl_online_cohort **out)
 {
     full_cohort *c = calloc(1, sizeof *c + (size_t)q->ago * sizeof *c->items);
     if (!c)
@@ -132,7 +114,7 @@ static int make_cohort(const inquiry *q, tkl_online_cohort **out)
 /* One attempt. TKL__ONLINE_ANOTHER_DAY: today is another day by now. */
 static int ask_cohort(tkl_online *online, const char *first, tkl_online_cohort **out)
 {
-    inquiry q = {.online = online};
+    comparison q = {.online = online};
     int rc = tkl__online_find_today(online, &q.today);
     if (rc != TKL_OK)
         return rc;

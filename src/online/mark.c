@@ -19,8 +19,6 @@
 #define STEP       1000
 #define STEP_BYTES 131072
 #define TRIP_MAX   10000
-#define STEPS_MAX \
-    (TRIP_MAX / STEP + TKL__ONLINE_CHUNKS + TRIP_MAX * TKL_ONLINE_USER_MAX / STEP_BYTES)
 
 /* ---- Users --------------------------------------------------------------- */
 
@@ -97,14 +95,12 @@ static void write_mark(tkl__args *args, const marking *m, const tkl_bytes *users
 }
 
 /* Adds up the users whose marks changed. Returns the first code that is not TKL_OK. */
-static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fresh)
+static int read_marks(tkl_online *online, const tkl__batch *batch, int64_t *fresh)
 {
     int rc = TKL_OK;
     *fresh = 0;
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    for (size_t i = 0; i < batch->count; i++) {
+        const tkl_reply *reply = tkl__batch_reply(batch, i);
         int code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
         tkl__online_learn(online, tkl__reply_number(tkl_reply_at(reply, 1)));
         tkl__add(fresh, tkl_reply_int(tkl_reply_at(reply, 2)));
@@ -147,53 +143,25 @@ static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, si
     return n;
 }
 
-/* Scripts that are sent together. */
-typedef struct trip {
-    tkl__args args[STEPS_MAX];
-    tkl__invocation calls[STEPS_MAX];
-    size_t steps;
-} trip;
-
-static int load(trip *t, const marking *m, const tkl__keys *keys, const tkl_bytes *users,
-                size_t count)
-{
-    int rc = TKL_OK;
-    t->steps = 0;
-    for (size_t from = 0, some; from < count && t->steps < STEPS_MAX; from += some) {
-        tkl__args *args = &t->args[t->steps];
-        some = step_of(&m->today.shape, users + from, count - from);
-        write_mark(args, m, users + from, some);
-        rc = args->failed ? tkl__nomem() : rc;
-        t->calls[t->steps++] =
-            (tkl__invocation){.script = m->unmark ? &tkl__lua_online_unmark : &tkl__lua_online_mark,
-                              .keys = keys->items,
-                              .nkeys = keys->count,
-                              .args = args->items,
-                              .nargs = args->count,
-                              .retry_safe = true};
-    }
-    return rc;
-}
-
 /* One round trip. The users of a bitmap are in the order of their chunks. */
 static int mark_trip(const marking *m, const tkl__keys *keys, const tkl_bytes *users, size_t count,
                      int64_t *changed)
 {
+    const tkl__script *script = m->unmark ? &tkl__lua_online_unmark : &tkl__lua_online_mark;
     tkl_online *online = m->online;
-    tkl_reply *replies = NULL;
-    trip *t = malloc(sizeof *t);
-    if (!t)
-        return tkl__nomem();
-    int rc = load(t, m, keys, users, count);
+    tkl__batch batch;
+    tkl__batch_init(&batch, online->client);
+    for (size_t from = 0, some; from < count; from += some) {
+        tkl__args args;
+        some = step_of(&m->today.shape, users + from, count - from);
+        write_mark(&args, m, users + from, some);
+        tkl__batch_eval(&batch, script, keys, &args, true);
+        tkl__args_free(&args);
+    }
+    int rc = tkl__batch_run(&batch, tkl__deadline(online->client, online->timeout_ms));
     if (rc == TKL_OK)
-        rc = tkl__run_many(online->client, t->calls, t->steps,
-                           tkl__deadline(online->client, online->timeout_ms), &replies);
-    if (rc == TKL_OK)
-        rc = read_marks(online, replies, changed);
-    tkl_reply_free(replies);
-    for (size_t i = 0; i < t->steps; i++)
-        tkl__args_free(&t->args[i]);
-    free(t);
+        rc = read_marks(online, &batch, changed);
+    tkl__batch_free(&batch);
     return rc;
 }
 

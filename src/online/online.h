@@ -9,8 +9,8 @@
 
 #include <tackle/online.h>
 
+#include "core/batch.h"
 #include "core/keys.h"
-#include "core/script.h"
 #include "cron/zone.h"
 
 #define TKL__ONLINE_COMPONENT "online"

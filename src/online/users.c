@@ -82,29 +82,17 @@ void tkl_online_users_close(tkl_online_users *users)
 /* Asks for the lengths of all chunks, in one round trip. */
 static int measure_chunks(tkl_online_users *u)
 {
-    tkl_pipeline_options options = {.timeout_ms = u->timeout_ms};
-    tkl_call_options how = {.timeout_ms = u->timeout_ms, .retry_safe = true};
-    tkl_pipeline *pipeline = NULL;
-    tkl_reply *replies = NULL;
-    int rc = tkl_pipeline_open(u->online->client, &options, &pipeline);
+    tkl__batch batch;
+    tkl__batch_init(&batch, u->online->client);
+    for (size_t i = 0; i < u->keys.count; i++)
+        TKL__BATCH_WORDS(&batch, tkl_str("STRLEN"), u->keys.items[i]);
+    int rc = tkl__batch_run(&batch, tkl__deadline(u->online->client, u->timeout_ms));
     for (size_t i = 0; rc == TKL_OK && i < u->keys.count; i++) {
-        const char *words[] = {"STRLEN", u->keys.items[i].data};
-        const size_t lens[] = {6, u->keys.items[i].len};
-        rc = tkl_pipeline_add(pipeline, 2, words, lens);
-    }
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &how, &replies);
-    for (size_t i = 0; rc == TKL_OK && i < u->keys.count; i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        rc = tkl_reply_code(reply);
-        u->lengths[i] = tkl_reply_int(reply);
-        if (rc != TKL_OK)
-            tkl__fail(rc, "%s", tkl_reply_str(reply));
-        else if (u->lengths[i] < 0 || u->lengths[i] > TKL__ONLINE_CHUNK / 8)
+        u->lengths[i] = tkl_reply_int(tkl__batch_reply(&batch, i));
+        if (u->lengths[i] < 0 || u->lengths[i] > TKL__ONLINE_CHUNK / 8)
             rc = tkl__fail(TKL_EDAMAGED, "a bitmap is longer than tackle makes them");
     }
-    tkl_reply_free(replies);
-    tkl_pipeline_close(pipeline);
+    tkl__batch_free(&batch);
     return rc;
 }
 

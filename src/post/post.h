@@ -8,7 +8,7 @@
 
 #include <tackle/message.h>
 
-#include "core/script.h"
+#include "core/batch.h"
 
 /* Most bytes that a fetch returns; only the last message may exceed it. */
 #define TKL__FETCH_BYTES (1024 * 1024)

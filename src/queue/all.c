@@ -20,42 +20,17 @@ int tkl__queue_next_step(const tkl__queue_shard *shard, tkl__rounds *rounds, int
     return tkl__next_round(rounds, shard->queue->client, 0, jobs > 1);
 }
 
-/* Returns the first error among the answers; frees the answers in that case. */
-static int check_all(tkl_reply **replies)
-{
-    for (size_t i = 0; i < tkl_reply_count(*replies); i++) {
-        const tkl_reply *one = tkl_reply_at(*replies, i);
-        int rc = tkl_reply_code(one);
-        if (rc != TKL_OK) {
-            tkl__fail(rc, "%s", tkl_reply_str(one));
-            tkl_reply_free(*replies);
-            *replies = NULL;
-            return rc;
-        }
-    }
-    return TKL_OK;
-}
-
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
                           size_t nargs, tkl_reply **replies)
 {
-    size_t n = (size_t)queue->partitions;
-    tkl__invocation *calls = calloc(n, sizeof *calls);
-    *replies = NULL;
-    int rc = calls ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        calls[i] = tkl__queue_call(&queue->shards[i], script, args, nargs);
-        calls[i].retry_safe = true;
+    tkl__batch batch;
+    tkl__batch_init(&batch, queue->client);
+    for (int i = 0; i < queue->partitions; i++) {
+        tkl__invocation call = tkl__queue_call(&queue->shards[i], script, args, nargs);
+        call.retry_safe = true;
+        tkl__batch_add(&batch, &call);
     }
-    if (rc == TKL_OK)
-        rc = tkl__run_many(queue->client, calls, n, tkl__queue_deadline(queue), replies);
-    free(calls);
-    if (rc != TKL_OK) {
-        tkl_reply_free(*replies);
-        *replies = NULL;
-        return rc;
-    }
-    return check_all(replies);
+    return tkl__batch_end(&batch, tkl__queue_deadline(queue), replies);
 }
 
 int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key)
@@ -70,12 +45,10 @@ int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl
     return TKL_OK;
 }
 
-int tkl__queue_add_result_key(const tkl__queue_shard *shard, const char *digits,
-                              tkl_bytes keys[TKL__QUEUE_KEYS + 1], tkl__invocation *call)
+int tkl__queue_result_keys(const tkl__queue_shard *shard, const char *digits,
+                           tkl_bytes keys[TKL__QUEUE_KEYS + 1])
 {
     memcpy(keys, shard->keys, sizeof shard->keys);
     keys[TKL__QUEUE_KEYS] = (tkl_bytes){NULL, 0};
-    call->keys = keys;
-    call->nkeys = TKL__QUEUE_KEYS + 1;
     return tkl__queue_result_key(shard, digits, &keys[TKL__QUEUE_KEYS]);
 }

@@ -22,9 +22,9 @@ int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, con
 
 /* The key of a job's result: also the channel on which its end is published. free() its bytes. */
 int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key);
-/* Adds the key of a job's result behind all other keys of a call. free() the bytes of the last
- * key. */
-int tkl__queue_add_result_key(const tkl__queue_shard *shard, const char *digits,
-                              tkl_bytes keys[TKL__QUEUE_KEYS + 1], tkl__invocation *call);
+/* Makes the keys of a call that also needs the key of a job's result, which comes last. free() the
+ * bytes of that key. */
+int tkl__queue_result_keys(const tkl__queue_shard *shard, const char *digits,
+                           tkl_bytes keys[TKL__QUEUE_KEYS + 1]);
 
 #endif

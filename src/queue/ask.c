@@ -71,10 +71,13 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard,
     f->args[6] = shard->results;
 }
 
-static int finish_call(tkl__queue_finish *f, tkl__invocation *call)
+/* The call of a finish; `keys` are made before. */
+static tkl__invocation finish_call(const tkl__queue_finish *f)
 {
-    *call = tkl__queue_call(f->shard, &tkl__lua_queue_finish, f->args, 7);
-    return tkl__queue_add_result_key(f->shard, f->id, f->keys, call);
+    tkl__invocation call = tkl__queue_call(f->shard, &tkl__lua_queue_finish, f->args, 7);
+    call.keys = f->keys;
+    call.nkeys = TKL__QUEUE_KEYS + 1;
+    return call;
 }
 
 static void finish_free(tkl__queue_finish *f)
@@ -156,20 +159,23 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
 /* ---- A trip -------------------------------------------------------------- */
 
 /* Repeats a request that had no answer, marked so that the server can recognise the repeat. */
-static void repeat(tkl_client *client, tkl__queue_trip *t, tkl__invocation *calls, size_t index,
-                   int64_t deadline, tkl_reply *replies)
+static void repeat(tkl_client *client, tkl__queue_trip *t, size_t index, int64_t deadline,
+                   tkl_reply *replies)
 {
+    tkl__invocation call;
     tkl_reply *reply;
     if (index < t->nfinishes) {
         t->finishes[index].repeated = true;
+        call = finish_call(&t->finishes[index]);
     } else {
         tkl__queue_ask *ask = &t->asks[index - t->nfinishes];
         ask->again = true;
         ask->args[4] = tkl_str("1");
+        call = ask_call(ask);
     }
-    calls[index].retry_safe = true;
-    calls[index].doubted = true;
-    int rc = tkl__run(client, &calls[index], deadline, &reply);
+    call.retry_safe = true;
+    call.doubted = true;
+    int rc = tkl__run(client, &call, deadline, &reply);
     if (rc != TKL_OK)
         reply = tkl__reply_new_error(rc, tkl_errmsg());
     if (reply)
@@ -209,32 +215,39 @@ static void note_why(tkl__queue_trip *t, size_t index, int code)
         t->whys[index] = strdup(tkl_errmsg());
 }
 
-static int run_calls(tkl_client *client, tkl__queue_trip *t, tkl__invocation *calls,
-                     int64_t deadline, tkl_reply **replies)
+/* *replies is NULL when nothing was sent. */
+static int run_calls(tkl_client *client, tkl__queue_trip *t, int64_t deadline, tkl_reply **replies)
 {
-    int rc = TKL_OK;
-    size_t count = t->nfinishes + t->nasks;
-    for (size_t i = 0; rc == TKL_OK && i < t->nfinishes; i++)
-        rc = finish_call(&t->finishes[i], &calls[i]);
-    for (size_t i = 0; rc == TKL_OK && i < t->nasks; i++) {
-        t->asks[i].started = tkl__lease_now();
-        rc = make_args(&t->asks[i]);
-        calls[t->nfinishes + i] = ask_call(&t->asks[i]);
+    tkl__batch batch;
+    tkl__batch_init(&batch, client);
+    for (size_t i = 0; i < t->nfinishes; i++) {
+        tkl__queue_finish *f = &t->finishes[i];
+        tkl__batch_fail(&batch, tkl__queue_result_keys(f->shard, f->id, f->keys));
+        tkl__invocation call = finish_call(f);
+        tkl__batch_add(&batch, &call);
     }
-    if (rc == TKL_OK)
-        rc = tkl__run_many(client, calls, count, deadline, replies);
-    for (size_t i = 0; *replies && i < count; i++)
+    for (size_t i = 0; i < t->nasks; i++) {
+        t->asks[i].started = tkl__lease_now();
+        int rc = make_args(&t->asks[i]);
+        tkl__batch_fail(&batch, rc);
+        tkl__invocation call = ask_call(&t->asks[i]);
+        if (rc == TKL_OK)
+            tkl__batch_add(&batch, &call);
+    }
+    int rc = tkl__batch_run(&batch, deadline);
+    *replies = tkl__batch_take(&batch);
+    tkl__batch_free(&batch);
+    for (size_t i = 0; i < tkl_reply_count(*replies); i++)
         if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_EUNKNOWN)
-            repeat(client, t, calls, i, deadline, *replies);
+            repeat(client, t, i, deadline, *replies);
     return rc;
 }
 
 void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *t, int64_t deadline,
                          tkl__queue_haul *haul)
 {
-    tkl_reply *replies = NULL;
-    tkl__invocation *calls = malloc((t->nfinishes + t->nasks) * sizeof *calls);
-    int rc = calls ? run_calls(client, t, calls, deadline, &replies) : tkl__nomem();
+    tkl_reply *replies;
+    int rc = run_calls(client, t, deadline, &replies);
     if (replies && haul && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
     for (size_t i = 0; i < t->nfinishes; i++) {
@@ -248,22 +261,11 @@ void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *t, int64_t deadlin
         free(t->asks[i].args);
         note_why(t, at, t->asks[i].code);
     }
-    free(calls);
     if (!haul)
         tkl_reply_free(replies);
 }
 
 /* ---- leave.lua ----------------------------------------------------------- */
-
-static tkl__invocation leave_call(const tkl__queue_source *source, tkl_bytes args[3])
-{
-    args[0] = tkl_str(source->token);
-    args[1] = tkl_str(source->consumer->lease);
-    args[2] = source->shard->channel;
-    tkl__invocation call = tkl__queue_call(source->shard, &tkl__lua_queue_leave, args, 3);
-    call.retry_safe = true;
-    return call;
-}
 
 /* Notes the answer to a leave, and adds the jobs that the token got meanwhile. */
 static int settle_leave(tkl__queue_source *source, const tkl_reply *reply, int rc, int64_t started,
@@ -281,22 +283,24 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
 {
     if (count == 0)
         return TKL_OK;
-    tkl_reply *replies = NULL;
-    tkl_bytes(*args)[3] = malloc(count * sizeof *args);
-    tkl__invocation *calls = malloc(count * sizeof *calls);
-    int rc = args && calls ? TKL_OK : tkl__nomem();
+    tkl__batch batch;
     int64_t started = tkl__lease_now();
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        calls[i] = leave_call(sources[i], args[i]);
-    if (rc == TKL_OK)
-        rc = tkl__run_many(sources[0]->consumer->client, calls, count, deadline, &replies);
+    tkl__batch_init(&batch, sources[0]->consumer->client);
+    for (size_t i = 0; i < count; i++) {
+        tkl_bytes args[] = {tkl_str(sources[i]->token), tkl_str(sources[i]->consumer->lease),
+                            sources[i]->shard->channel};
+        tkl__invocation call = tkl__queue_call(sources[i]->shard, &tkl__lua_queue_leave, args, 3);
+        call.retry_safe = true;
+        tkl__batch_add(&batch, &call);
+    }
+    int rc = tkl__batch_run(&batch, deadline);
+    tkl_reply *replies = tkl__batch_take(&batch);
+    tkl__batch_free(&batch);
     if (replies && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
     tkl__first first = {.code = TKL_OK};
     for (size_t i = 0; i < count; i++)
         tkl__first_note(&first,
                         settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul));
-    free(args);
-    free(calls);
     return tkl__first_tell(&first);
 }

@@ -27,17 +27,14 @@ static int ask(const tkl__queue_shard *shard, const tkl_bytes *ids, size_t count
     return tkl__run(shard->queue->client, &call, deadline, reply);
 }
 
-/* A run of fire.lua. */
-typedef struct shot {
-    char next[24];
-    tkl_bytes args[4];
-} shot;
-
-/* Prepares a shot. TKL_EMPTY: nothing to do, another consumer has fired it. An error: this consumer
- * cannot fire it, so it stays due; another one may know its time zone. */
-static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
+/* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it. An error: this
+ * consumer cannot fire it, so it stays due; another one may know its time zone. Repeating is safe:
+ * the second time the schedule has changed. */
+static int add_shot(tkl__batch *shots, const tkl__queue_shard *shard, tkl_bytes id, tkl_bytes value,
+                    int64_t now_ms)
 {
     tkl__queue_planned planned;
+    char next[24];
     int64_t next_ms;
     bool fires;
     if (!tkl__queue_planned_decode(value, &planned) || planned.next_ms > now_ms)
@@ -45,26 +42,12 @@ static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
     int rc = tkl__queue_planned_next(&planned, now_ms, &next_ms, &fires);
     if (rc != TKL_OK)
         return tkl__fail_in(rc, "schedule %.*s cannot fire here", (int)id.len, id.data);
-    snprintf(s->next, sizeof s->next, "%" PRId64, next_ms);
-    s->args[0] = id;
-    s->args[1] = planned.beginning;
-    s->args[2] = tkl_str(s->next);
-    s->args[3] = tkl_str(fires ? "1" : "");
+    snprintf(next, sizeof next, "%" PRId64, next_ms);
+    tkl_bytes args[] = {id, planned.beginning, tkl_str(next), tkl_str(fires ? "1" : "")};
+    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_fire, args, 4);
+    call.retry_safe = true;
+    tkl__batch_add(shots, &call);
     return TKL_OK;
-}
-
-/* Fires all in one round trip. Repeating is safe: the second time the schedule has changed. */
-static void fire(const tkl__queue_shard *shard, const shot *shots, size_t count, int64_t deadline)
-{
-    tkl__invocation calls[AT_ONCE];
-    tkl_reply *replies = NULL;
-    for (size_t i = 0; i < count; i++) {
-        calls[i] = tkl__queue_call(shard, &tkl__lua_queue_fire, shots[i].args, 4);
-        calls[i].retry_safe = true;
-    }
-    int rc = tkl__run_many(shard->queue->client, calls, count, deadline, &replies);
-    (void)rc; /* schedules that did not fire stay due */
-    tkl_reply_free(replies);
 }
 
 /* Reports schedules that cannot fire here to on_error. */
@@ -79,8 +62,8 @@ bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply 
 {
     const tkl__queue_shard *shard = source->shard;
     tkl_bytes ids[AT_ONCE];
-    shot shots[AT_ONCE];
-    size_t count = 0, ready = 0;
+    tkl__batch shots;
+    size_t count = 0;
     tkl_reply *reply = NULL;
     *unfit = false;
     for (; count < tkl_reply_count(due) && count < AT_ONCE; count++)
@@ -88,15 +71,16 @@ bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply 
     if (count == 0 || ask(shard, ids, count, deadline, &reply) != TKL_OK)
         return false;
     int64_t now_ms = tkl__reply_number(tkl_reply_at(reply, 0));
+    tkl__batch_init(&shots, shard->queue->client);
     for (size_t i = 0; i < count; i++) {
         tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
-        int rc = aim(&shots[ready], ids[i], value, now_ms);
-        ready += rc == TKL_OK;
+        int rc = add_shot(&shots, shard, ids[i], value, now_ms);
         *unfit = *unfit || rc < 0;
         tell(source->consumer, rc);
     }
-    if (ready > 0)
-        fire(shard, shots, ready, deadline);
+    bool any = shots.count > 0;
+    (void)tkl__batch_run(&shots, deadline); /* schedules that did not fire stay due */
+    tkl__batch_free(&shots);
     tkl_reply_free(reply);
-    return ready > 0;
+    return any;
 }

@@ -244,7 +244,9 @@ static int show_on(const tkl__queue_shard *shard, const char *digits, tkl_reply 
     tkl_bytes args[] = {tkl_str(digits), {cursor, 1}};
     tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_show, args, 2);
     call.retry_safe = true;
-    int rc = tkl__queue_add_result_key(shard, digits, keys, &call);
+    int rc = tkl__queue_result_keys(shard, digits, keys);
+    call.keys = keys;
+    call.nkeys = TKL__QUEUE_KEYS + 1;
     for (bool ended = false; rc == TKL_OK && !ended;) {
         rc = tkl__run(shard->queue->client, &call, deadline, reply);
         ended = tkl_reply_count(*reply) != 1;

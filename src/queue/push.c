@@ -118,6 +118,7 @@ typedef struct trip {
     tkl__buf text;
     tkl_bytes *args;
     tkl__invocation *calls; /* one for each chunk */
+    tkl__batch batch;       /* of these calls */
 } trip;
 
 static void trip_free(trip *t)
@@ -127,6 +128,7 @@ static void trip_free(trip *t)
     free(t->open);
     free(t->args);
     free(t->calls);
+    tkl__batch_free(&t->batch);
     tkl__buf_free(&t->text);
 }
 
@@ -135,6 +137,7 @@ static int trip_init(trip *t, tkl_queue *queue, const tkl_push *jobs, size_t cou
     size_t partitions = (size_t)queue->partitions;
     *t = (trip){.queue = queue, .jobs = jobs, .count = count};
     tkl__buf_init(&t->text);
+    tkl__batch_init(&t->batch, queue->client);
     t->pieces = malloc(count * sizeof *t->pieces);
     t->open = malloc(partitions * sizeof *t->open);
     if (!t->pieces || !t->open)
@@ -272,6 +275,7 @@ static int prepare(trip *t, const char *lane, size_t before)
         t->calls[i] =
             tkl__queue_call(c->shard, &tkl__lua_queue_push, &t->args[c->first], c->filled);
         t->calls[i].retry_safe = true;
+        tkl__batch_add(&t->batch, &t->calls[i]);
     }
     return TKL_OK;
 }
@@ -321,40 +325,23 @@ static int next_answer(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB
     return TKL_EXISTS;
 }
 
-static int begin_answers(const trip *t, const tkl_reply *replies, answer **answers)
+/* Reports the outcome of each job; returns the first failure. Jobs and answers of a chunk have the
+ * same order: each job takes the next part. */
+static int read_answers(const trip *t, tkl_pushed *pushed)
 {
-    *answers = calloc(t->nchunks + 1, sizeof **answers);
-    if (!*answers)
-        return tkl__nomem();
-    for (size_t i = 0; i < t->nchunks; i++)
-        (*answers)[i].at = tkl_reply_str(tkl_reply_at(replies, i));
-    return TKL_OK;
-}
-
-/* Jobs and answers of a chunk have the same order: each job takes the next part. */
-static int read_answer(const trip *t, const piece *p, const tkl_reply *replies, int rc, answer *a,
-                       char id[TKL_JOB_ID_SIZE])
-{
-    const tkl_reply *reply = tkl_reply_at(replies, p->chunk);
-    if (!reply)
-        return rc;
-    int code = tkl_reply_code(reply);
-    if (code != TKL_OK)
-        return tkl__fail(code, "%s", tkl_reply_str(reply));
-    return next_answer(t->chunks[p->chunk].shard, a, id);
-}
-
-/* Reports the outcome of each job; returns the first failure. */
-static int read_answers(const trip *t, const tkl_reply *replies, int rc, tkl_pushed *pushed)
-{
-    answer *answers;
     char unwanted[TKL_JOB_ID_SIZE];
     tkl__first first = {.code = TKL_OK};
-    tkl__first_note(&first, begin_answers(t, replies, &answers));
-    for (size_t i = 0; answers && i < t->count; i++) {
+    answer *answers = calloc(t->nchunks + 1, sizeof *answers);
+    if (!answers)
+        return tkl__nomem();
+    for (size_t i = 0; i < t->nchunks; i++)
+        answers[i].at = tkl_reply_str(tkl__batch_reply(&t->batch, i));
+    for (size_t i = 0; i < t->count; i++) {
         const piece *p = &t->pieces[i];
-        int code =
-            read_answer(t, p, replies, rc, &answers[p->chunk], pushed ? pushed[i].id : unwanted);
+        int code = tkl__batch_code(&t->batch, p->chunk);
+        if (code == TKL_OK)
+            code = next_answer(t->chunks[p->chunk].shard, &answers[p->chunk],
+                               pushed ? pushed[i].id : unwanted);
         if (pushed)
             pushed[i].code = code;
         if (code != TKL_EXISTS)
@@ -379,7 +366,6 @@ typedef struct request {
 
 static int run_trip(request *r, trip *t, tkl_pushed *pushed)
 {
-    tkl_reply *replies = NULL;
     t->number = r->number;
     t->flow = r->flow;
     int rc = encode_and_assign(t, r->start);
@@ -388,10 +374,8 @@ static int run_trip(request *r, trip *t, tkl_pushed *pushed)
     if (rc != TKL_OK)
         return rc;
     r->chunks += t->nchunks;
-    rc = tkl__run_in_order(r->queue->client, t->calls, t->nchunks, AFTER, r->deadline, &replies);
-    rc = read_answers(t, replies, rc, pushed);
-    tkl_reply_free(replies);
-    return rc;
+    (void)tkl__batch_run_in_order(&t->batch, t->calls, AFTER, r->deadline); /* the answers tell */
+    return read_answers(t, pushed);
 }
 
 /* Sends one trip after the other. After an error, the rest is not sent. */
@@ -405,8 +389,6 @@ static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *
         if (rc == TKL_OK)
             rc = run_trip(r, &t, pushed ? pushed + done : NULL);
         trip_free(&t);
-        if (rc < 0) /* an error takes precedence over a "no" */
-            first.code = TKL_OK;
         tkl__first_note(&first, rc);
     }
     return tkl__first_tell(&first);

@@ -51,7 +51,9 @@ static int ask(const inquiry *q, int64_t deadline)
     tkl__invocation call = tkl__queue_call(q->shard, &tkl__lua_queue_result, args, 1);
     tkl_reply *reply = NULL;
     call.retry_safe = true;
-    int rc = tkl__queue_add_result_key(q->shard, q->digits, keys, &call);
+    int rc = tkl__queue_result_keys(q->shard, q->digits, keys);
+    call.keys = keys;
+    call.nkeys = TKL__QUEUE_KEYS + 1;
     if (rc == TKL_OK)
         rc = tkl__run(q->shard->queue->client, &call, deadline, &reply);
     free((char *)keys[TKL__QUEUE_KEYS].data);

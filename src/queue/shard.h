@@ -9,8 +9,8 @@
 
 #include <tackle/queue.h>
 
+#include "core/batch.h"
 #include "core/name.h"
-#include "core/script.h"
 
 #define TKL__QUEUE_PARTITIONS_MAX 256
 

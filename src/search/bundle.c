@@ -140,12 +140,9 @@ void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields)
     }
 }
 
-tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle, const tkl__script *script)
+void tkl__search_bundle_add(tkl__batch *batch, const tkl__search_bundle *bundle,
+                            const tkl__script *script)
 {
-    return (tkl__invocation){.script = script,
-                             .keys = bundle->keys,
-                             .nkeys = bundle->nkeys,
-                             .args = bundle->args.items,
-                             .nargs = bundle->args.count,
-                             .retry_safe = true};
+    tkl__batch_fail(batch, bundle->failed ? tkl__nomem() : TKL_OK);
+    tkl__batch_eval(batch, script, &(tkl__keys){bundle->keys, bundle->nkeys}, &bundle->args, true);
 }

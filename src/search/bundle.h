@@ -41,8 +41,9 @@ void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool
 void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields);
 void tkl__search_bundle_free(tkl__search_bundle *bundle);
 
-tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle,
-                                        const tkl__script *script);
+/* Adds the run to a batch. */
+void tkl__search_bundle_add(tkl__batch *batch, const tkl__search_bundle *bundle,
+                            const tkl__script *script);
 
 /* A document with this many terms is written in several runs. Returns the first term of the last
  * run. */

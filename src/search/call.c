@@ -134,21 +134,18 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
     }
 }
 
-tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__script *script)
+void tkl__search_call_add(tkl__batch *batch, const tkl__search_call *call,
+                          const tkl__script *script)
 {
-    return (tkl__invocation){.script = script,
-                             .keys = call->keys,
-                             .nkeys = call->nkeys,
-                             .args = call->args.items,
-                             .nargs = call->args.count,
-                             .retry_safe = true};
+    tkl__batch_fail(batch, call->failed ? tkl__nomem() : TKL_OK);
+    tkl__batch_eval(batch, script, &(tkl__keys){call->keys, call->nkeys}, &call->args, true);
 }
 
 int tkl__search_call_run(const tkl__search_call *call, const tkl_search *search,
                          const tkl__script *script, tkl_reply **reply)
 {
-    tkl__invocation one = tkl__search_call_of(call, script);
-    if (call->failed || call->args.failed)
+    if (call->failed)
         return tkl__nomem();
-    return tkl__run(search->client, &one, tkl__search_deadline(search), reply);
+    return tkl__eval(search->client, script, &(tkl__keys){call->keys, call->nkeys}, &call->args,
+                     tkl__search_deadline(search), true, reply);
 }

@@ -28,7 +28,9 @@ void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *
 void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *plan, size_t shard,
                                 const char *version, bool prefixes);
 
-tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__script *script);
+/* Adds the call to a batch. */
+void tkl__search_call_add(tkl__batch *batch, const tkl__search_call *call,
+                          const tkl__script *script);
 /* Runs the call alone, not in a batch. */
 int tkl__search_call_run(const tkl__search_call *call, const tkl_search *search,
                          const tkl__script *script, tkl_reply **reply);

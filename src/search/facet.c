@@ -119,8 +119,6 @@ static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl_
 static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *reply)
 {
     tkl__search_finding *f = x->f;
-    if (tkl_reply_code(reply) != TKL_OK)
-        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY) {
         f->stale = f->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
         f->words = f->words || strcmp(tkl_reply_str(reply), "make") == 0; /* the query starts over
@@ -145,28 +143,20 @@ static int count_some(facet *x, size_t from)
 {
     tkl__search_finding *f = x->f;
     size_t to = from + RUN < x->count ? from + RUN : x->count, shards = f->schema->shard_count;
-    tkl__search_call *calls = calloc(shards, sizeof *calls);
-    tkl__invocation *invocations = calloc(shards, sizeof *invocations);
-    tkl_reply *replies = NULL;
-    bool failed = !calls || !invocations;
-    for (size_t i = 0; calls && invocations && i < shards; i++) {
-        make_call(x, i, from, to, &calls[i]);
-        failed = failed || calls[i].failed || calls[i].args.failed;
-        invocations[i] = tkl__search_call_of(&calls[i], &tkl__lua_search_facet);
+    tkl_reply *replies;
+    tkl__batch batch;
+    tkl__batch_init(&batch, f->search->client);
+    for (size_t i = 0; i < shards; i++) {
+        tkl__search_call call = {0};
+        make_call(x, i, from, to, &call);
+        tkl__search_call_add(&batch, &call, &tkl__lua_search_facet);
+        tkl__search_call_free(&call);
     }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(f->search->client, invocations, shards,
-                                    tkl__search_deadline(f->search), &replies);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), &replies);
     if (rc == TKL_OK)
         rc = tkl__search_box_keep(f->box, replies);
-    else
-        tkl_reply_free(replies);
     for (size_t i = 0; rc == TKL_OK && i < shards; i++)
         rc = read_counts(x, i, from, tkl_reply_at(replies, i));
-    for (size_t i = 0; calls && invocations && i < shards; i++)
-        tkl__search_call_free(&calls[i]);
-    free(calls);
-    free(invocations);
     return rc;
 }
 

@@ -133,34 +133,20 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
  * shards. */
-static int ask(tkl__search_finding *f, const tkl_reply **replies)
+static int ask(tkl__search_finding *f, tkl_reply **replies)
 {
-    size_t count = f->schema->shard_count, calls_made = 0;
-    tkl__search_call *calls = calloc(count, sizeof *calls);
-    tkl__invocation *invocations = calloc(count, sizeof *invocations);
-    tkl_reply *reply = NULL;
-    bool failed = !calls || !invocations;
-    for (size_t i = 0; !failed && i < count; i++) {
+    tkl__batch batch;
+    tkl__batch_init(&batch, f->search->client);
+    for (size_t i = 0; i < f->schema->shard_count; i++) {
+        tkl__search_call call = {0};
         if (f->shards[i].done)
             continue;
-        make_call(f, i, &calls[calls_made]);
-        failed = calls[calls_made].failed || calls[calls_made].args.failed;
-        invocations[calls_made] = tkl__search_call_of(&calls[calls_made], &tkl__lua_search_find);
-        calls_made++;
+        make_call(f, i, &call);
+        tkl__search_call_add(&batch, &call, &tkl__lua_search_find);
+        tkl__search_call_free(&call);
     }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(f->search->client, invocations, calls_made,
-                                    tkl__search_deadline(f->search), &reply);
-    for (size_t i = 0; i < calls_made; i++)
-        tkl__search_call_free(&calls[i]);
-    free(calls);
-    free(invocations);
-    if (rc != TKL_OK) {
-        tkl_reply_free(reply);
-        return rc;
-    }
-    *replies = reply;
-    return tkl__search_box_keep(f->box, reply);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), replies);
+    return rc == TKL_OK ? tkl__search_box_keep(f->box, *replies) : rc;
 }
 
 /* ---- Replies ------------------------------------------------------------- */
@@ -320,7 +306,7 @@ static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *re
 /* One round trip to all shards that are not done. */
 static int step(tkl__search_finding *f)
 {
-    const tkl_reply *replies = NULL;
+    tkl_reply *replies;
     size_t at = 0;
     int rc = ask(f, &replies);
     for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++)

@@ -70,31 +70,9 @@ static void free_parts(parts *p)
     free(p->items);
 }
 
-static int ask(tkl_search *search, const parts *p, tkl_reply **replies)
-{
-    tkl__invocation *calls = calloc(p->count + 1, sizeof *calls);
-    bool failed = !calls;
-    for (size_t i = 0; calls && i < p->count; i++) {
-        failed = failed || p->items[i]->args.failed;
-        calls[i] = (tkl__invocation){.script = &tkl__lua_search_get,
-                                     .keys = p->items[i]->shard->keys,
-                                     .nkeys = TKL__SEARCH_SCRIPT_KEYS,
-                                     .args = p->items[i]->args.items,
-                                     .nargs = p->items[i]->args.count,
-                                     .retry_safe = true};
-    }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(search->client, calls, p->count, tkl__search_deadline(search),
-                                    replies);
-    free(calls);
-    return rc;
-}
-
 static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetched *docs,
                      bool *stale)
 {
-    if (tkl_reply_code(reply) != TKL_OK)
-        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
         *stale = true;
         return TKL_OK;
@@ -116,12 +94,17 @@ static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetche
 static int fetch_some(tkl_search *search, tkl__search_result_box *box, const parts *p,
                       tkl__search_fetched *docs, bool *stale)
 {
-    tkl_reply *replies = NULL;
-    int rc = ask(search, p, &replies);
+    tkl_reply *replies;
+    tkl__batch batch;
+    tkl__batch_init(&batch, search->client);
+    for (size_t i = 0; i < p->count; i++)
+        tkl__batch_eval(
+            &batch, &tkl__lua_search_get,
+            &(tkl__keys){(tkl_bytes *)p->items[i]->shard->keys, TKL__SEARCH_SCRIPT_KEYS},
+            &p->items[i]->args, true);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(search), &replies);
     if (rc == TKL_OK)
         rc = tkl__search_box_keep(box, replies);
-    else
-        tkl_reply_free(replies);
     for (size_t i = 0; rc == TKL_OK && i < p->count; i++)
         rc = read_part(p->items[i], tkl_reply_at(replies, i), docs, stale);
     return rc;

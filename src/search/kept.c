@@ -50,48 +50,35 @@ static uint64_t stamp_of(const tkl__buf *versions)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-static int add_range(tkl_pipeline *pipeline, const tkl__buf *key, int64_t from, int64_t to)
+static void add_range(tkl__batch *batch, const tkl__buf *key, int64_t from, int64_t to)
 {
     char first[24], last[24];
     snprintf(first, sizeof first, "%" PRId64, from);
     snprintf(last, sizeof last, "%" PRId64, to);
-    const char *words[] = {"LRANGE", key->data, first, last};
-    const size_t lens[] = {6, key->len, strlen(first), strlen(last)};
-    return tkl_pipeline_add(pipeline, 4, words, lens);
+    TKL__BATCH_WORDS(batch, tkl_str("LRANGE"), {key->data, key->len}, tkl_str(first),
+                     tkl_str(last));
 }
 
-static int add_versions(tkl_pipeline *pipeline, const tkl__search_schema *schema)
-{
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
-        tkl_bytes meta = schema->shards[i].keys[TKL__SEARCH_META];
-        const char *words[] = {"HMGET", meta.data, "token", "version"};
-        const size_t lens[] = {5, meta.len, 5, 7};
-        rc = tkl_pipeline_add(pipeline, 4, words, lens);
-    }
-    return rc;
-}
-
-/* Asks for the page, the first item of the list, and the versions of the shards. */
+/* Asks for the page, the first item of the list, and the versions of the shards. A list that cannot
+ * be read counts as missing. */
 static int ask(tkl__search_finding *f, tkl_reply **replies)
 {
-    tkl_pipeline *pipeline = NULL;
+    tkl__batch batch;
     tkl__buf key;
     tkl__buf_init(&key);
     write_key(f, &key);
-    int rc = key.failed ? tkl__nomem() : tkl_pipeline_open(f->search->client, NULL, &pipeline);
-    if (rc == TKL_OK)
-        rc = add_range(pipeline, &key, 0, 0);
-    if (rc == TKL_OK)
-        rc = add_range(pipeline, &key, 1 + f->offset, f->offset + (f->count ? f->count : 1));
-    if (rc == TKL_OK)
-        rc = add_versions(pipeline, f->schema);
-    tkl_call_options options = {.timeout_ms = f->search->options.timeout_ms, .retry_safe = true};
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &options, replies);
-    tkl_pipeline_close(pipeline);
+    tkl__batch_init(&batch, f->search->client);
+    tkl__batch_fail(&batch, key.failed ? tkl__nomem() : TKL_OK);
+    add_range(&batch, &key, 0, 0);
+    add_range(&batch, &key, 1 + f->offset, f->offset + (f->count ? f->count : 1));
+    for (size_t i = 0; i < f->schema->shard_count; i++)
+        TKL__BATCH_WORDS(&batch, tkl_str("HMGET"), f->schema->shards[i].keys[TKL__SEARCH_META],
+                         tkl_str("token"), tkl_str("version"));
+    int rc = tkl__batch_run(&batch, tkl__search_deadline(f->search));
+    *replies = tkl__batch_take(&batch);
+    tkl__batch_free(&batch);
     tkl__buf_free(&key);
-    return rc;
+    return *replies ? TKL_OK : rc;
 }
 
 /* Reads the stamp of the index as it is now. Sets `stale`. */

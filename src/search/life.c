@@ -24,26 +24,16 @@ typedef struct info_box {
 static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_t index,
                      tkl_search_info *info, bool *stale)
 {
-    static const struct {
-        const char *command;
-        tkl__search_key key;
-    } asked[] = {{"HMGET", TKL__SEARCH_META},
-                 {"ZCARD", TKL__SEARCH_TERMS},
-                 {"HLEN", TKL__SEARCH_COMMON},
-                 {"ZCARD", TKL__SEARCH_DEAD}};
-    tkl__args commands[4];
-    tkl_reply *replies = NULL;
-    for (size_t i = 0; i < 4; i++) {
-        tkl__args_init(&commands[i]);
-        tkl__args_str(&commands[i], asked[i].command);
-        tkl__args_bytes(&commands[i], schema->shards[index].keys[asked[i].key]);
-    }
-    tkl__args_str(&commands[0], "token");
-    tkl__args_str(&commands[0], "docs");
-    int rc =
-        tkl__plain_many(search->client, commands, 4, tkl__search_deadline(search), true, &replies);
-    for (size_t i = 0; i < 4; i++)
-        tkl__args_free(&commands[i]);
+    const tkl_bytes *keys = schema->shards[index].keys;
+    tkl_reply *replies;
+    tkl__batch batch;
+    tkl__batch_init(&batch, search->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("HMGET"), keys[TKL__SEARCH_META], tkl_str("token"),
+                     tkl_str("docs"));
+    TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), keys[TKL__SEARCH_TERMS]);
+    TKL__BATCH_WORDS(&batch, tkl_str("HLEN"), keys[TKL__SEARCH_COMMON]);
+    TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), keys[TKL__SEARCH_DEAD]);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(search), &replies);
     if (rc == TKL_OK) {
         const tkl_reply *meta = tkl_reply_at(replies, 0);
         *stale = strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), schema->token) != 0;

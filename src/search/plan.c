@@ -45,30 +45,18 @@ static int ask_terms(tkl_search *search, const tkl__search_schema *schema, tkl_b
                      tkl_bytes high, int64_t most, tkl_reply **replies)
 {
     char limit[24];
-    tkl_pipeline *pipeline;
+    tkl__batch batch;
     snprintf(limit, sizeof limit, "%" PRId64, most + 1);
-    int rc = tkl_pipeline_open(search->client, NULL, &pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
-        tkl_bytes key = schema->shards[i].keys[TKL__SEARCH_TERMS];
-        const char *words[] = {"ZRANGE", key.data, low.data, high.data,
-                               "BYLEX",  "LIMIT",  "0",      limit};
-        const size_t lens[] = {6, key.len, low.len, high.len, 5, 5, 1, strlen(limit)};
-        rc = tkl_pipeline_add(pipeline, 8, words, lens);
-    }
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(
-            pipeline,
-            &(tkl_call_options){.timeout_ms = search->options.timeout_ms, .retry_safe = true},
-            replies);
-    tkl_pipeline_close(pipeline);
-    return rc;
+    tkl__batch_init(&batch, search->client);
+    for (size_t i = 0; i < schema->shard_count; i++)
+        TKL__BATCH_WORDS(&batch, tkl_str("ZRANGE"), schema->shards[i].keys[TKL__SEARCH_TERMS], low,
+                         high, tkl_str("BYLEX"), tkl_str("LIMIT"), tkl_str("0"), tkl_str(limit));
+    return tkl__batch_end(&batch, tkl__search_deadline(search), replies);
 }
 
 static int take_names(const tkl_reply *reply, tkl__names *all)
 {
-    int rc = tkl_reply_code(reply);
-    if (rc != TKL_OK)
-        return tkl__fail(rc, "%s", tkl_reply_str(reply));
+    int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
         tkl_bytes name = tkl_reply_bytes(tkl_reply_at(reply, i));
         char *copy = malloc(name.len + 1);

@@ -55,7 +55,6 @@
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/options.h"
-#include "core/plain.h"
 #include "search/highlight.h"
 #include "search/scripts.h"
 

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <tackle/search.h>
 
+#include "core/batch.h"
 #include "core/buf.h"
 #include "core/name.h"
-#include "core/script.h"
 #include "search/query.h"
 
 /* ---- Keys ---------------------------------------------------------------- */

@@ -54,38 +54,22 @@ void tkl__search_runs_free(tkl__search_runs *runs)
     *runs = (tkl__search_runs){0};
 }
 
-/* Returns the first error among the replies; sets `stale` and `gone`. */
-static int check_replies(tkl__search_writer *w, const tkl_reply *replies)
+int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
+                          const tkl__script *script, tkl_reply **replies)
 {
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    tkl__batch batch;
+    tkl__batch_init(&batch, w->search->client);
+    for (size_t i = 0; i < runs->count; i++)
+        tkl__search_bundle_add(&batch, runs->items[i], script);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(w->search), replies);
+    for (size_t i = 0; i < tkl_reply_count(*replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(*replies, i);
         if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
             w->stale = w->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
             w->gone = w->gone || strcmp(tkl_reply_str(reply), "gone") == 0;
         }
     }
-    return TKL_OK;
-}
-
-int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
-                          const tkl__script *script, tkl_reply **replies)
-{
-    *replies = NULL;
-    if (runs->count == 0)
-        return TKL_OK;
-    tkl__invocation *calls = calloc(runs->count, sizeof *calls);
-    bool failed = !calls;
-    for (size_t i = 0; calls && i < runs->count; i++) {
-        failed = failed || runs->items[i]->failed || runs->items[i]->args.failed;
-        calls[i] = tkl__search_bundle_call(runs->items[i], script);
-    }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(w->search->client, calls, runs->count,
-                                    tkl__search_deadline(w->search), replies);
-    free(calls);
-    return rc == TKL_OK ? check_replies(w, *replies) : rc;
+    return rc;
 }
 
 /* ---- Old versions -------------------------------------------------------- */

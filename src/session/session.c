@@ -201,26 +201,19 @@ int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t
 
 void tkl__session_unlink(tkl_sessions *s, const tkl_reply *ids, size_t first)
 {
-    tkl_pipeline *pipeline = NULL;
-    tkl_reply *replies = NULL;
-    tkl_call_options how = {.timeout_ms = s->timeout_ms, .retry_safe = true};
-    if (tkl_reply_count(ids) <= first || tkl_pipeline_open(s->client, NULL, &pipeline) != TKL_OK)
-        return;
-    int rc = TKL_OK;
-    for (size_t i = first; rc == TKL_OK && i < tkl_reply_count(ids); i++) {
+    tkl__batch batch;
+    tkl__batch_init(&batch, s->client);
+    for (size_t i = first; i < tkl_reply_count(ids); i++) {
         tkl__session_keys keys;
         tkl__session_keys_make(s, tkl_reply_bytes(tkl_reply_at(ids, i)), &keys);
-        const char *words[] = {"UNLINK", keys.own[TKL__SESSION_ITEMS].data,
-                               keys.own[TKL__SESSION_DATA].data};
-        const size_t lens[] = {6, keys.own[TKL__SESSION_ITEMS].len,
-                               keys.own[TKL__SESSION_DATA].len};
-        rc = keys.failed ? TKL_ENOMEM : tkl_pipeline_add(pipeline, 3, words, lens);
+        if (!keys.failed)
+            TKL__BATCH_WORDS(&batch, tkl_str("UNLINK"),
+                             keys.items[TKL__SESSION_BASE + TKL__SESSION_ITEMS],
+                             keys.items[TKL__SESSION_BASE + TKL__SESSION_DATA]);
         tkl__session_keys_free(&keys);
     }
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &how, &replies);
-    tkl_reply_free(replies);
-    tkl_pipeline_close(pipeline);
+    (void)tkl__batch_run(&batch, tkl__session_deadline(s));
+    tkl__batch_free(&batch);
     tkl__begin(); /* forget that error: the caller must not see it */
 }
 

@@ -7,8 +7,8 @@
 
 #include <tackle/session.h>
 
+#include "core/batch.h"
 #include "core/keys.h"
-#include "core/script.h"
 
 #define TKL__SESSION_COMPONENT "session"
 

@@ -15,21 +15,6 @@
 
 /* ---- Uses ---------------------------------------------------------------- */
 
-/* A use that is being sent: the script, its keys and arguments. */
-typedef struct use {
-    char id[TKL_SESSION_ID_SIZE];
-    bool sent;
-    tkl__session_keys keys;
-    tkl__args args;
-} use;
-
-/* Uses that are sent together. */
-typedef struct trip {
-    use *uses;
-    tkl__invocation *calls; /* calls of the uses that are sent */
-    size_t sent;
-} trip;
-
 static int check_view(const tkl_session_view *view)
 {
     int rc = TKL__CHECK_RESERVED(view);
@@ -53,41 +38,19 @@ static void write_use(tkl__args *args, const tkl_sessions *s, const char *id, tk
     tkl__args_int(args, read);
 }
 
-static void prepare_use(tkl_sessions *s, const tkl_session_view *view, use *u,
-                        tkl__invocation *call)
+/* Adds the call of a use. */
+static void add_use(tkl__batch *batch, tkl_sessions *s, const tkl_session_view *view,
+                    const char *id)
 {
-    tkl__session_keys_make(s, tkl_str(u->id), &u->keys);
-    write_use(&u->args, s, u->id, view->item, false);
-    *call = (tkl__invocation){.script = &tkl__lua_session_touch,
-                              .keys = u->keys.items,
-                              .nkeys = TKL__SESSION_BASE + TKL__SESSION_OWN,
-                              .args = u->args.items,
-                              .nargs = u->args.count};
-}
-
-/* Prepares the uses that can be sent; false: out of memory. */
-static bool load(trip *t, tkl_sessions *s, const tkl_session_view *views, size_t count)
-{
-    bool failed = false;
-    t->sent = 0;
-    for (size_t i = 0; i < count; i++) {
-        use *u = &t->uses[i];
-        u->sent = check_view(&views[i]) == TKL_OK && tkl__session_id_of(views[i].token, u->id);
-        if (!u->sent)
-            continue;
-        prepare_use(s, &views[i], u, &t->calls[t->sent++]);
-        failed |= u->keys.failed || u->args.failed;
-    }
-    return !failed;
-}
-
-static void unload(trip *t, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (t->uses[i].sent) {
-            tkl__session_keys_free(&t->uses[i].keys);
-            tkl__args_free(&t->uses[i].args);
-        }
+    tkl__session_keys keys;
+    tkl__args args;
+    tkl__session_keys_make(s, tkl_str(id), &keys);
+    write_use(&args, s, id, view->item, false);
+    tkl__batch_fail(batch, keys.failed ? tkl__nomem() : TKL_OK);
+    tkl__batch_eval(batch, &tkl__lua_session_touch,
+                    &(tkl__keys){keys.items, TKL__SESSION_BASE + TKL__SESSION_OWN}, &args, false);
+    tkl__session_keys_free(&keys);
+    tkl__args_free(&args);
 }
 
 /* The result of a script that returns a code, or {half-life} when the ranking has another one. */
@@ -98,59 +61,48 @@ static int judge_ranking(const tkl_sessions *s, const tkl_reply *reply)
     return (int)tkl_reply_int(reply);
 }
 
-/* The result of one use. `rc`: the result of its round trip. */
-static int judge(const tkl_sessions *s, const tkl_session_view *view, const use *u,
-                 const tkl_reply *reply, int rc)
+/* The result of a call of the batch. */
+static int judge(const tkl_sessions *s, const tkl__batch *batch, size_t index)
 {
-    if (!u->sent) {
-        rc = check_view(view);
-        return rc == TKL_OK ? tkl__session_ended() : rc; /* the text is not a token */
-    }
-    if (!reply)
-        return rc;
-    if (tkl_reply_code(reply) != TKL_OK)
-        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    rc = judge_ranking(s, reply);
+    int rc = tkl__batch_code(batch, index);
+    if (rc == TKL_OK)
+        rc = judge_ranking(s, tkl__batch_reply(batch, index));
     return rc == TKL_NOTFOUND ? tkl__session_ended() : rc;
 }
 
 /* One round trip. */
-static void touch_some(trip *t, tkl_sessions *s, const tkl_session_view *views, size_t count,
-                       int *codes, tkl__first *first)
+static void touch_some(tkl__batch *batch, tkl_sessions *s, const tkl_session_view *views,
+                       size_t count, int *codes, tkl__first *first)
 {
-    tkl_reply *replies = NULL;
+    char id[TKL_SESSION_ID_SIZE];
     size_t sent = 0;
-    int rc = load(t, s, views, count) ? TKL_OK : tkl__nomem();
-    if (rc == TKL_OK && t->sent > 0)
-        rc = tkl__run_many(s->client, t->calls, t->sent, tkl__session_deadline(s), &replies);
+    tkl__batch_clear(batch);
+    for (size_t i = 0; i < count; i++)
+        if (check_view(&views[i]) == TKL_OK && tkl__session_id_of(views[i].token, id))
+            add_use(batch, s, &views[i], id);
+    (void)tkl__batch_run(batch, tkl__session_deadline(s)); /* judge() tells how each one went */
     for (size_t i = 0; i < count; i++) {
-        const tkl_reply *reply = t->uses[i].sent ? tkl_reply_at(replies, sent++) : NULL;
-        int code = judge(s, &views[i], &t->uses[i], reply, rc);
+        int code = check_view(&views[i]);
+        if (code == TKL_OK)
+            code = tkl__session_id_of(views[i].token, id) ? judge(s, batch, sent++)
+                                                          : tkl__session_ended();
         tkl__first_note(first, code);
         if (codes)
             codes[i] = code;
     }
-    unload(t, count);
-    tkl_reply_free(replies);
 }
 
 int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
                       int *codes)
 {
-    size_t most = count < TRIP_MAX ? count : TRIP_MAX;
     tkl__first first = {.code = TKL_OK};
-    if (count == 0)
-        return TKL_OK;
-    trip t = {.uses = calloc(most, sizeof *t.uses), .calls = calloc(most, sizeof *t.calls)};
-    if (!t.uses || !t.calls)
-        tkl__first_note(&first, tkl__nomem());
-    for (size_t i = 0; first.code != TKL_OK && codes && i < count; i++)
-        codes[i] = first.code;
-    for (size_t from = 0; t.uses && t.calls && from < count; from += most)
-        touch_some(&t, sessions, views + from, count - from < most ? count - from : most,
-                   codes ? codes + from : NULL, &first);
-    free(t.uses);
-    free(t.calls);
+    tkl__batch batch;
+    tkl__batch_init(&batch, sessions->client);
+    for (size_t from = 0, some; from < count; from += some) {
+        some = count - from < TRIP_MAX ? count - from : TRIP_MAX;
+        touch_some(&batch, sessions, views + from, some, codes ? codes + from : NULL, &first);
+    }
+    tkl__batch_free(&batch);
     return tkl__first_tell(&first);
 }
 
@@ -184,37 +136,24 @@ int tkl_session_use(tkl_sessions *sessions, const tkl_session_view *view, tkl_se
 /* Sends at most STEPS_MAX scripts with these `count` items. */
 static int view_some(tkl_sessions *s, const tkl_bytes *items, size_t count)
 {
-    tkl__invocation calls[STEPS_MAX];
-    tkl__args args[STEPS_MAX];
-    tkl__keys keys = {s->keys.items, TKL__SESSION_BASE};
-    tkl_reply *replies = NULL;
-    bool failed = false;
-    size_t n = 0;
-    for (size_t at = 0; at < count; at += VIEWS_AT_ONCE, n++) {
+    tkl__batch batch;
+    tkl__batch_init(&batch, s->client);
+    for (size_t at = 0; at < count; at += VIEWS_AT_ONCE) {
         size_t end = count - at < VIEWS_AT_ONCE ? count : at + VIEWS_AT_ONCE;
-        tkl__args_init(&args[n]);
-        tkl__args_int(&args[n], s->ranked);
-        tkl__args_int(&args[n], s->half_life_ms);
+        tkl__args args;
+        tkl__args_init(&args);
+        tkl__args_int(&args, s->ranked);
+        tkl__args_int(&args, s->half_life_ms);
         for (size_t i = at; i < end; i++)
-            tkl__args_bytes(&args[n], items[i]);
-        failed |= args[n].failed;
-        calls[n] = (tkl__invocation){.script = &tkl__lua_session_view,
-                                     .keys = keys.items,
-                                     .nkeys = keys.count,
-                                     .args = args[n].items,
-                                     .nargs = args[n].count};
+            tkl__args_bytes(&args, items[i]);
+        tkl__batch_eval(&batch, &tkl__lua_session_view,
+                        &(tkl__keys){s->keys.items, TKL__SESSION_BASE}, &args, false);
+        tkl__args_free(&args);
     }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(s->client, calls, n, tkl__session_deadline(s), &replies);
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        rc = tkl_reply_code(reply) != TKL_OK
-                 ? tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply))
-                 : judge_ranking(s, reply);
-    }
-    for (size_t i = 0; i < n; i++)
-        tkl__args_free(&args[i]);
-    tkl_reply_free(replies);
+    int rc = tkl__batch_run(&batch, tkl__session_deadline(s));
+    for (size_t i = 0; rc == TKL_OK && i < batch.count; i++)
+        rc = judge_ranking(s, tkl__batch_reply(&batch, i));
+    tkl__batch_free(&batch);
     return rc;
 }
 

@@ -174,8 +174,6 @@ static int add_hashes(summary *s, const tkl_stats *stats, const tkl__stats_conte
                       const tkl_reply *hashes, bool *fits)
 {
     int rc = TKL_OK;
-    if (tkl_reply_code(hashes) != TKL_OK)
-        return tkl__fail(tkl_reply_code(hashes), "%s", tkl_reply_str(hashes));
     for (size_t i = 0; rc == TKL_OK && *fits && i < tkl_reply_count(hashes); i++)
         rc = add_hash(s, stats, context, tkl_reply_at(hashes, i), fits);
     return rc;
@@ -225,20 +223,16 @@ static int make_contexts(const tkl_stats *stats, const tkl_bytes *names,
 static int run_shows(tkl_stats *stats, const tkl__stats_context *contexts, size_t count,
                      tkl_bytes which, tkl_reply **replies)
 {
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    if (!calls)
-        return tkl__nomem();
+    tkl__batch batch;
+    tkl__batch_init(&batch, stats->client);
     for (size_t i = 0; i < count; i++)
-        calls[i] = (tkl__invocation){.script = &tkl__lua_stats_show,
-                                     .keys = contexts[i].keys,
-                                     .nkeys = TKL__STATS_KEYS,
-                                     .args = &which,
-                                     .nargs = 1,
-                                     .retry_safe = true};
-    int rc = tkl__run_many(stats->client, calls, count,
-                           tkl__deadline(stats->client, stats->timeout_ms), replies);
-    free(calls);
-    return rc;
+        tkl__batch_add(&batch, &(tkl__invocation){.script = &tkl__lua_stats_show,
+                                                  .keys = contexts[i].keys,
+                                                  .nkeys = TKL__STATS_KEYS,
+                                                  .args = &which,
+                                                  .nargs = 1,
+                                                  .retry_safe = true});
+    return tkl__batch_end(&batch, tkl__deadline(stats->client, stats->timeout_ms), replies);
 }
 
 static int clock_moves(void)

@@ -208,15 +208,6 @@ static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__st
     return TKL_OK;
 }
 
-static tkl__invocation sending_call(const sending *s)
-{
-    return (tkl__invocation){.script = &tkl__lua_stats_record,
-                             .keys = s->context.keys,
-                             .nkeys = TKL__STATS_KEYS,
-                             .args = s->args.items,
-                             .nargs = s->args.count};
-}
-
 static double number_at(const tkl_reply *reply, size_t index)
 {
     double number = 0;
@@ -250,10 +241,9 @@ int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
         rc = sending_make(stats, context, &sketch, &s);
     if (rc != TKL_OK)
         return rc;
-    tkl__invocation call = sending_call(&s);
-    rc = s.args.failed ? tkl__nomem()
-                       : tkl__run(stats->client, &call,
-                                  tkl__deadline(stats->client, stats->timeout_ms), &reply);
+    rc = tkl__eval(stats->client, &tkl__lua_stats_record,
+                   &(tkl__keys){s.context.keys, TKL__STATS_KEYS}, &s.args,
+                   tkl__deadline(stats->client, stats->timeout_ms), false, &reply);
     *means = (tkl__stats_means){number_at(reply, 0), number_at(reply, 1), number_at(reply, 2),
                                 number_at(reply, 3)};
     tkl_reply_free(reply);
@@ -287,67 +277,43 @@ static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
     return n;
 }
 
-/* Makes a script for each context; *made: their number, which the caller frees even after a
- * failure. */
-static int make_all(const tkl_stats *stats, const tkl_stats_value *const *sorted, size_t count,
-                    sending *sendings, size_t *made)
+/* Sends a script for each context, all in one round trip. */
+static int record_sorted(tkl_stats *stats, const tkl_stats_value *const *sorted, size_t count)
 {
     tkl__stats_sketch sketch = {0};
+    tkl__batch batch;
     int rc = TKL_OK;
-    *made = 0;
+    tkl__batch_init(&batch, stats->client);
     for (size_t at = 0, n; rc == TKL_OK && at < count; at += n) {
+        sending s;
+        tkl__keys keys = {s.context.keys, TKL__STATS_KEYS};
         n = group_of(sorted + at, count - at);
         tkl__stats_sketch_clear(&sketch);
         for (size_t i = at; rc == TKL_OK && i < at + n; i++)
             rc = tkl__stats_sketch_add(&sketch, sorted[i]->value);
         if (rc == TKL_OK)
-            rc = sending_make(stats, sorted[at]->context, &sketch, &sendings[*made]);
-        if (rc == TKL_OK && sendings[(*made)++].args.failed)
-            rc = tkl__nomem();
+            rc = sending_make(stats, sorted[at]->context, &sketch, &s);
+        if (rc == TKL_OK) {
+            tkl__batch_eval(&batch, &tkl__lua_stats_record, &keys, &s.args, false);
+            sending_free(&s);
+        }
     }
     tkl__stats_sketch_free(&sketch);
-    return rc;
-}
-
-static int run_all(tkl_stats *stats, const sending *sendings, size_t count)
-{
-    tkl_reply *replies = NULL;
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    if (!calls)
-        return tkl__nomem();
-    for (size_t i = 0; i < count; i++)
-        calls[i] = sending_call(&sendings[i]);
-    int rc = tkl__run_many(stats->client, calls, count,
-                           tkl__deadline(stats->client, stats->timeout_ms), &replies);
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) == TKL_OK)
-            continue;
-        rc = tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        break;
-    }
-    tkl_reply_free(replies);
-    free(calls);
+    if (rc == TKL_OK)
+        rc = tkl__batch_run(&batch, tkl__deadline(stats->client, stats->timeout_ms));
+    tkl__batch_free(&batch);
     return rc;
 }
 
 static int record_many(tkl_stats *stats, const tkl_stats_value *values, size_t count)
 {
     const tkl_stats_value **sorted = calloc(count, sizeof *sorted);
-    sending *sendings = calloc(count, sizeof *sendings);
-    size_t made = 0;
-    int rc = sorted && sendings ? TKL_OK : tkl__nomem();
-    if (rc == TKL_OK) {
-        for (size_t i = 0; i < count; i++)
-            sorted[i] = &values[i];
-        qsort(sorted, count, sizeof *sorted, by_context);
-        rc = make_all(stats, sorted, count, sendings, &made);
-    }
-    if (rc == TKL_OK)
-        rc = run_all(stats, sendings, made);
-    for (size_t i = 0; i < made; i++)
-        sending_free(&sendings[i]);
-    free(sendings);
+    if (!sorted)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &values[i];
+    qsort(sorted, count, sizeof *sorted, by_context);
+    int rc = record_sorted(stats, sorted, count);
     free(sorted);
     return rc;
 }

@@ -7,8 +7,8 @@
 
 #include <tackle/stats.h>
 
+#include "core/batch.h"
 #include "core/keys.h"
-#include "core/script.h"
 #include "stats/sketch.h"
 
 /* The keys of a type, followed by those of a context. Every script gets them in this order. */

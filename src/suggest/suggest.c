@@ -85,19 +85,11 @@ int64_t tkl__suggest_deadline(const tkl_suggest *suggest)
 
 static int ask_info(tkl_suggest *suggest, tkl_reply **replies)
 {
-    tkl__args commands[2];
-    tkl__args_init(&commands[0]);
-    tkl__args_str(&commands[0], "HGET");
-    tkl__args_bytes(&commands[0], suggest->keys.items[META]);
-    tkl__args_str(&commands[0], "settings");
-    tkl__args_init(&commands[1]);
-    tkl__args_str(&commands[1], "ZCARD");
-    tkl__args_bytes(&commands[1], suggest->keys.items[WEIGHTS]);
-    int rc = tkl__plain_many(suggest->client, commands, 2, tkl__suggest_deadline(suggest), true,
-                             replies);
-    tkl__args_free(&commands[0]);
-    tkl__args_free(&commands[1]);
-    return rc;
+    tkl__batch batch;
+    tkl__batch_init(&batch, suggest->client);
+    TKL__BATCH_WORDS(&batch, tkl_str("HGET"), suggest->keys.items[META], tkl_str("settings"));
+    TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), suggest->keys.items[WEIGHTS]);
+    return tkl__batch_end(&batch, tkl__suggest_deadline(suggest), replies);
 }
 
 static int64_t or_none(int64_t stored)

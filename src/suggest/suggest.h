@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <tackle/suggest.h>
 
+#include "core/batch.h"
 #include "core/buf.h"
-#include "core/script.h"
 #include "text/text.h"
 
 /* The stored settings. */

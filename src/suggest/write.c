@@ -36,8 +36,6 @@ typedef struct batch {
     char settings_text[TKL__SETTINGS_SIZE];
     tkl__buf store;
     record *records;
-    tkl__args *runs;
-    size_t nruns;
 } batch;
 
 static tkl_bytes text_of(const batch *b, size_t i)
@@ -118,33 +116,31 @@ static void add_to_run(batch *b, size_t i, tkl__args *run)
     tkl__args_bytes(run, (tkl_bytes){b->store.data + r->starts, r->starts_len});
 }
 
-static void make_runs(batch *b)
-{
-    size_t cost = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        if (b->nruns == 0 || cost + b->records[i].cost > RUN_COST) {
-            begin_run(b, &b->runs[b->nruns++]);
-            cost = 0;
-        }
-        add_to_run(b, i, &b->runs[b->nruns - 1]);
-        cost += b->records[i].cost;
-    }
-}
-
-/* Adds up the replies of the runs. *again: the suggestions have other settings. */
+/* Sends the runs and adds up their replies. *again: the suggestions have other settings. */
 static int send_runs(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     const tkl__script *script = b->texts ? &tkl__lua_suggest_feed : &tkl__lua_suggest_remove;
     const tkl_reply *other = NULL;
-    tkl_reply *replies = NULL;
-    int rc = tkl__eval_many(b->suggest->client, script, &b->suggest->keys, b->runs, b->nruns,
-                            tkl__suggest_deadline(b->suggest), retry_safe, &replies);
+    tkl__batch runs;
+    tkl__batch_init(&runs, b->suggest->client);
+    for (size_t i = 0; i < b->count;) {
+        size_t cost = 0;
+        tkl__args run;
+        begin_run(b, &run);
+        do {
+            cost += b->records[i].cost;
+            add_to_run(b, i++, &run);
+        } while (i < b->count && cost + b->records[i].cost <= RUN_COST);
+        tkl__batch_eval(&runs, script, &b->suggest->keys, &run, retry_safe);
+        tkl__args_free(&run);
+    }
+    int rc = tkl__batch_run(&runs, tkl__suggest_deadline(b->suggest));
     if (rc == TKL_OK)
-        rc = tkl__sum_replies(replies, number, &other);
+        tkl__batch_sum(&runs, number, &other);
     *again = other != NULL;
-    if (rc == TKL_OK && other)
+    if (other)
         rc = tkl__suggest_learn(b->suggest, tkl_reply_bytes(other));
-    tkl_reply_free(replies);
+    tkl__batch_free(&runs);
     return rc;
 }
 
@@ -152,22 +148,15 @@ static int run_once(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     tkl__suggest_known(b->suggest, &b->settings);
     tkl__suggest_text(&b->settings, b->settings_text);
-    b->nruns = 0;
     tkl__buf_init(&b->store);
     b->records = calloc(b->count, sizeof *b->records);
-    b->runs = calloc(b->count, sizeof *b->runs);
-    int rc = b->records && b->runs ? TKL_OK : tkl__nomem();
+    int rc = b->records ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < b->count; i++)
         rc = make_record(b, i);
-    if (rc == TKL_OK) {
-        make_runs(b);
+    if (rc == TKL_OK)
         rc = send_runs(b, retry_safe, number, again);
-    }
-    for (size_t i = 0; i < b->nruns; i++)
-        tkl__args_free(&b->runs[i]);
     tkl__buf_free(&b->store);
     free(b->records);
-    free(b->runs);
     return rc;
 }
 

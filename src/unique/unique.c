@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/batch.h"
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/onekey.h"
 #include "core/options.h"
 #include "core/resp.h"
-#include "core/script.h"
 #include "unique/scripts.h"
 
 #define COMPONENT    "unique"
@@ -97,23 +97,12 @@ static int run_together(const char *name, tkl_unique *first, tkl_unique *const *
 /* Fetches copies of the others, in one round trip per node. */
 static int fetch(tkl_client *client, tkl_unique *const *others, size_t count, tkl_reply **copies)
 {
-    tkl_pipeline *pipeline;
-    tkl_call_options safe = {.timeout_ms = others[0]->key.timeout_ms, .retry_safe = true};
-    int rc = tkl_pipeline_open(client, NULL, &pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        const char *argv[] = {"GET", others[i]->key.base.data};
-        const size_t lens[] = {3, others[i]->key.base.len};
-        rc = tkl_pipeline_add(pipeline, 2, argv, lens);
-    }
-    if (rc == TKL_OK)
-        rc = tkl_pipeline_run(pipeline, &safe, copies);
-    tkl_pipeline_close(pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        const tkl_reply *copy = tkl_reply_at(*copies, i);
-        if (tkl_reply_code(copy) != TKL_OK)
-            rc = tkl__fail(tkl_reply_code(copy), "%s", tkl_reply_str(copy));
-    }
-    return rc;
+    tkl__batch batch;
+    tkl__batch_init(&batch, client);
+    for (size_t i = 0; i < count; i++)
+        TKL__BATCH_WORDS(&batch, tkl_str("GET"),
+                         {others[i]->key.base.data, others[i]->key.base.len});
+    return tkl__batch_end(&batch, tkl__deadline(client, others[0]->key.timeout_ms), copies);
 }
 
 /* Makes the script's keys and arguments: a temporary key and a copy for each of the others that
