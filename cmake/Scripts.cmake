@@ -1,5 +1,5 @@
 # Server-side scripts: src/<component>/*.lua become generated/<component>/scripts.{c,h}. Libraries
-# that several components use are in src/shared.
+# that several components use are in src/shared and src/line.
 
 # Adds the build steps and puts the generated C files into the variable named by `result`.
 function(tackle_embed_scripts result)
@@ -7,7 +7,7 @@ function(tackle_embed_scripts result)
   set(components ${all})
   list(TRANSFORM components REPLACE "/.*" "")
   list(REMOVE_DUPLICATES components)
-  list(REMOVE_ITEM components shared)
+  list(REMOVE_ITEM components shared line)
 
   file(GLOB embed_sources CONFIGURE_DEPENDS tools/embed/*.c)
   add_executable(embed ${embed_sources})
@@ -16,11 +16,11 @@ function(tackle_embed_scripts result)
   set(generated "")
   foreach(component ${components})
     set(scripts ${all})
-    list(FILTER scripts INCLUDE REGEX "^(${component}|shared)/")
+    list(FILTER scripts INCLUDE REGEX "^(${component}|shared|line)/")
     list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/src/)
     file(GLOB headers CONFIGURE_DEPENDS src/${component}/*.h)
     list(PREPEND headers ${PROJECT_SOURCE_DIR}/include/tackle/common.h
-      ${PROJECT_SOURCE_DIR}/src/core/options.h)
+      ${PROJECT_SOURCE_DIR}/src/core/options.h ${PROJECT_SOURCE_DIR}/src/line/line.h)
     set(out ${PROJECT_BINARY_DIR}/generated/${component})
     add_custom_command(
       OUTPUT ${out}/scripts.c ${out}/scripts.h

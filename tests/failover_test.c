@@ -174,7 +174,7 @@ static void a_consumer_at_a_replica_is_called_and_given_nothing(void **state)
     server_do(master, "ZADD tackle:queue:{q}:waiters 1 %s",
               "ffffffffffffffffffffffffffffffff 10000 tackle:queue:{q}:w:ab");
     push_words(queue, "a");
-    assert_told(stray, "come ");
+    assert_told(stray, "recall");
     expect_all(consumer, "a");
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);

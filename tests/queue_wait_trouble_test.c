@@ -317,7 +317,7 @@ static void a_hand_over_that_came_too_late_is_not_begun(void **state)
         &p.consumer));
     start_waiting(&p, f->server);
     proxy_hold(px, TO_SERVER, true);
-    server_do(f->server, "SPUBLISH " KEY "line %s", "stand other"); /* has it look, in vain */
+    server_do(f->server, "SPUBLISH " KEY "line %s", "recall other"); /* has it look, in vain */
     eventually(atomic_load(&errors) > 0, LONG_MS);
     proxy_hold(px, TO_CLIENT, true);
     push_words(queue, "a");

@@ -25,6 +25,6 @@ end
 line.hand_over(state)
 hold.settle(state)
 if held[1] then
-  redis.pcall('SPUBLISH', everyone, ' broken')
+  waiters.publish(everyone, 'broken')
 end
 return state.failure or #held

@@ -17,7 +17,7 @@
  *   :line     list: the waiters by arrival, "token mode lease client who channel"
  *
  * Channels: ":w:CLIENT", where the waiters of one client hear of hand-overs, and ":all", where all
- * waiters of the name are called back into the line, and holders that watch hear of a break.
+ * waiters of the name are recalled to the line, and holders that watch hear of a break.
  *
  * Times are microseconds of the server's clock. "who" is one word, "host/pid/label". "standing" is
  * "unconfirmed" for an heir that has not renewed its first lease yet, else "confirmed". The state
@@ -43,7 +43,7 @@
  * client has a connection to the master, wherever it hears the message.
  *
  * A waiter whose client does not listen here loses its place. Mostly its process is gone. But it
- * may be alive and listen at the old master: so it is called back, by a message that is no more
+ * may be alive and listen at the old master: so it is recalled, by a message that is no more
  * than a hint, on its own channel. It comes at once, asks here, and finds that its place to listen
  * has changed (hub.h: "The right node"). The others hear nothing of it.
  *

@@ -14,7 +14,7 @@ local EXCLUSIVE, SHARED = 'x', 's'
 -- lease.
 local CONFIRMED, UNCONFIRMED = 'confirmed', 'unconfirmed'
 -- A hand-over lasts this long at most, until the new holder has confirmed it.
-local FIRST_LEASE = 4000000
+local FIRST_LEASE = TKL__LINE_FIRST_LEASE_MS * US_PER_MS
 -- The longest lease.
 local LONGEST = TKL__MS_MAX * US_PER_MS
 -- The keys stay this long after the last lease, in milliseconds.

@@ -10,9 +10,8 @@
 #include "core/error.h"
 #include "hold/inside.h"
 #include "hold/scripts.h"
+#include "line/line.h"
 
-/* The keeper confirms a grant this long after it started; see FIRST_LEASE in hold.inc.lua. */
-#define CONFIRM_US 500000
 /* Shortest time allowed for a renewal. */
 #define PATIENCE_MIN_US 100000
 
@@ -61,7 +60,7 @@ static int64_t next_due(const tkl__hold *h)
     switch (h->phase) {
     case TKL__HOLD_HELD:
         if (!h->confirmed)
-            return h->started + CONFIRM_US;
+            return h->started + TKL__LINE_CONFIRM_US;
         return h->rules.auto_renew ? h->started + h->lease_us / 3 : at_end;
     case TKL__HOLD_DOUBTED:
         return again < h->expires ? again : h->expires;

@@ -126,7 +126,7 @@ static int heed(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
     const char *text = as_text(message, buffer);
     if (parse_grant(text, &s->busy, s->grant))
         return accept_grant(s, wait, ear);
-    if (strcmp(text, " recall") == 0)
+    if (strcmp(text, " recall") == 0 || strcmp(text, "recall ") == 0) /* to it, or to all */
         return ask_again(s, wait, &ear->waiter);
     if (parse_look(text, &us))
         plan_look(s->hold, &ear->waiter, us, true);

@@ -1,6 +1,7 @@
 -- The line of the waiters of a name: their places, messages to them, the looker, and handing over.
 -- The essay of hold.c explains why.
 -- include: hold
+-- include: line/waiters
 
 local line = {}
 
@@ -16,34 +17,17 @@ local NOBODY, SAME_CLIENT, SAME_HOST, APART = -1, 0, 1, 2
 
 -- ---- Messages -----------------------------------------------------------------------------------
 
--- Publishes a message and returns how many clients heard it. Returns nil when publishing is
--- forbidden; that error becomes the script's answer. Call it after the write: a waiter must not
--- hear of something that is not stored.
-function line.publish(state, channel, message)
-  local heard = redis.pcall('SPUBLISH', channel, message)
-  if type(heard) == 'table' then
-    state.failure = heard
-    return nil
-  end
-  return heard
+-- Notes why a waiter could not be told something; that error becomes the script's answer.
+function line.note(state, answer, failure)
+  state.failure = state.failure or failure
+  return answer
 end
 
--- Whether the waiter's client listens at this server. Returns nil when asking is forbidden; that
--- error becomes the script's answer.
-function line.is_here(state, waiter)
-  local listeners = redis.pcall('PUBSUB', 'SHARDNUMSUB', waiter.channel)
-  if listeners.err then
-    state.failure = listeners
-    return nil
-  end
-  return listeners[2] > 0
-end
-
--- Tells every waiter of the name to stand in line again when the server lost the state or the line,
--- and with it their places.
+-- Recalls all waiters of the name when the server lost the state or the line, and with it their
+-- places.
 function line.recall(state, everyone)
   if state.forgot then
-    redis.pcall('SPUBLISH', everyone, ' recall')
+    waiters.recall_all(everyone)
   end
 end
 
@@ -100,14 +84,13 @@ function line.pop_first(state, waiter)
   end
 end
 
--- Removes a waiter whose client does not listen here, the first or the last of the line. Mostly its
--- process is gone. But it may listen at another server, which was the master until a moment ago and
--- passes on what is published here: then this message calls it back.
+-- Removes a waiter whose client does not listen here, the first or the last of the line, and
+-- recalls it.
 function line.dismiss(state, waiter, from_the_end)
   local removed = redis.call('LREM', LINE, from_the_end and '-1' or '1', waiter.text)
   state.waiters = state.waiters - removed
   line.remove_looker(state, waiter.token)
-  line.publish(state, waiter.channel, waiter.token .. ' recall')
+  line.note(state, waiters.recall(waiter))
 end
 
 -- ---- Looking ------------------------------------------------------------------------------------
@@ -146,8 +129,7 @@ function line.appoint(state, till, heir)
   end
   for _ = 1, state.patience do
     local best = line.farthest(heir, promised)
-    local heard = best and line.publish(state, best.channel, string.format('%s look %d', best.token,
-                                                                           till - state.now))
+    local heard = best and line.note(state, waiters.ask_to_look(best, till - state.now))
     if not heard then
       return
     end
@@ -169,8 +151,8 @@ function line.hand_to(state, waiter)
   local lease = math.min(waiter.lease, FIRST_LEASE)
   local standing = lease < waiter.lease and UNCONFIRMED or CONFIRMED
   local holder = hold.admit(state, waiter.token, waiter.mode, lease, standing, waiter.who)
-  local grant = string.format('%s grant %d %d %d', waiter.token, holder.fence, state.now, lease)
-  if not line.publish(state, waiter.channel, grant) then
+  local grant = string.format('grant %d %d %d', holder.fence, state.now, lease)
+  if not line.note(state, waiters.tell(waiter, grant)) then
     hold.remove(state, waiter.token)
     return false
   end
@@ -184,7 +166,7 @@ end
 function line.send_back(state)
   for _ = 1, math.min(state.waiters, AT_MOST) do
     local waiter = line.read_place(redis.call('LINDEX', LINE, '0'))
-    if waiter and not line.publish(state, waiter.channel, waiter.token .. ' recall') then
+    if waiter and not line.note(state, waiters.recall(waiter)) then
       return
     end
     line.pop_first(state, waiter)
@@ -201,7 +183,7 @@ function line.hand_over(state)
       return
     end
     local waiter = line.read_place(redis.call('LINDEX', LINE, '0'))
-    local here = waiter and line.is_here(state, waiter)
+    local here = waiter and line.note(state, waiters.is_here(waiter))
     if not waiter then
       line.pop_first(state)
     elseif here == false then

@@ -39,7 +39,7 @@ local function show_sharers()
 end
 
 -- "mode who" of each waiter.
-local function waiters()
+local function show_waiters()
   local found = {}
   local first = hold.given(LINE) and redis.call('LRANGE', LINE, '0', most - 1) or {}
   for _, text in ipairs(first) do
@@ -61,7 +61,7 @@ else
   shares = count > 0 and 1 or 0
 end
 local answer = {state.limit or 0, shares, count, state.waiters, now, #holders / 2}
-for _, list in ipairs({holders, waiters()}) do
+for _, list in ipairs({holders, show_waiters()}) do
   for _, text in ipairs(list) do
     answer[#answer + 1] = text
   end

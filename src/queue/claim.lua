@@ -20,7 +20,7 @@ now = clock.ms()
 local FIRST_DONE = 9 -- index in ARGV
 local token, lease, max, channel, again, results, bytes, rich = unpack(ARGV)
 
-local waiter = line.waiter_of(token, lease, channel)
+local place = line.place(token, lease, channel)
 local waiting, meta, budget = line.read_waiting(), totals.read(), ends.new_budget()
 local stale = {}
 if ARGV[FIRST_DONE] then
@@ -28,7 +28,7 @@ if ARGV[FIRST_DONE] then
 end
 
 -- An earlier attempt of this claim may have got jobs without the caller knowing.
-local stands = again ~= '' and redis.call('ZSCORE', WAITERS, waiter)
+local stands = again ~= '' and redis.call('ZSCORE', WAITERS, place)
 local given = again ~= '' and not stands and claims.given_to(token, lease) or {}
 if given[1] then
   return {now, -1, 0, stale, {}, given, claims.records_of(given)}
@@ -43,15 +43,15 @@ if ids[1] then
   claims.lease_jobs(ids, token, lease)
   line.take_room(gate, #ids)
   if stands then
-    line.leave(waiting, waiter)
+    line.leave(waiting, place)
   end
 end
 
 local look_in, other = -1, 0
 if not ids[1] and channel ~= '' then -- the caller waits, behind earlier waiters
-  line.serve(waiting, gate)
+  line.hand_over(waiting, gate)
   line.close_gate(gate)
-  look_in, other = line.stand(waiting, waiter, gate)
+  look_in, other = line.stand(waiting, place, token, gate)
   unique.prune()
 elseif waiting.count > 0 then -- the waiters get what the caller left
   line.wake(waiting, gate)

@@ -7,12 +7,10 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "line/line.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 
-/* The keeper confirms a hand-over this long after it started; see FIRST_LEASE_MS in
- * line.inc.lua. */
-#define CONFIRM_US 500000
 /* Shortest time allowed for a renewal. */
 #define PATIENCE_MIN_US 100000
 
@@ -40,7 +38,7 @@ static int64_t due_at(const tkl__queue_claim *claim)
     if (!is_renewed(claim))
         return c->on_lost ? end : TKL__FOREVER;
     bool handed = claim->lease_us < c->lease_us;
-    int64_t at = claim->started + (handed ? CONFIRM_US : c->lease_us / 3);
+    int64_t at = claim->started + (handed ? TKL__LINE_CONFIRM_US : c->lease_us / 3);
     if (!claim->source->suspect)
         return at;
     int64_t again = tkl__lease_now() + TKL__QUEUE_REPEAT_US;

@@ -13,11 +13,11 @@ local token, lease, channel = unpack(ARGV)
 
 local waiting, meta = line.read_waiting(), totals.read()
 local ids, records, histories = {}, {}, {}
-if not line.leave(waiting, line.waiter_of(token, lease, channel)) then
+if not line.leave(waiting, line.place(token, lease, channel)) then
   ids = claims.given_to(token, lease)
   records, histories = claims.records_of(ids)
 end
-if not ids[1] then -- it may have been asked to come, or to look
+if not ids[1] then -- it may have been recalled, or asked to look
   line.wake(waiting, line.open_gate(meta))
 end
 return {now, ids, records, histories}

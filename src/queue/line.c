@@ -247,7 +247,7 @@ static void look(line *l, stander *s)
         tkl__look_at(&s->source->ear.waiter, s->source->ear.rests_until);
 }
 
-/* " job ...", " look MS", or " come". */
+/* " job ...", " look MS", or " recall". */
 static void on_message(line *l, stander *s, tkl_bytes message)
 {
     next_word(&message); /* empty: the token was before the space */
@@ -266,7 +266,7 @@ static void on_message(line *l, stander *s, tkl_bytes message)
 }
 
 /* "look MS": another waiter looks then. "looked MS TOKEN": a waiter has just looked, and the one
- * with that token looks next, in MS. "rest": nothing is due. "stand TOKEN": the line had no waiter
+ * with that token looks next, in MS. "rest": nothing is due. "recall TOKEN": the line had no waiter
  * but the one with that token. */
 static void on_shared_message(line *l, stander *s, tkl_bytes message)
 {
@@ -277,7 +277,7 @@ static void on_shared_message(line *l, stander *s, tkl_bytes message)
         tkl__look_between(&s->source->ear.waiter, other ? backup : at - CLOSE_US, backup);
     } else if (is_word(word, "rest")) {
         tkl__look_between(&s->source->ear.waiter, look_time(-1), look_time(-1));
-    } else if (is_word(word, "stand") && !is_word(message, s->source->token)) {
+    } else if (is_word(word, "recall") && !is_word(message, s->source->token)) {
         look(l, s);
     }
 }

@@ -1,5 +1,6 @@
 -- The line of waiters: see "Waiting" and "Looking" in queue.c.
 -- include: shared/clock
+-- include: line/waiters
 -- include: jobs
 
 local line = {}
@@ -8,46 +9,34 @@ local CLAIMS = 1000         -- at most, in one script
 local HAND_OVERS = 100      -- at most, in one script
 local CANDIDATES = 8        -- waiters that may be asked to look
 local LINE_MS = 86400000    -- the line expires when no waiter has stood in it for this long
-local CALL_MS = 1000        -- waiters are called back to the line at most this often
+local RECALL_MS = 1000      -- waiters are recalled at most this often
 local BACKUP_MS = 500       -- a moment this close to an announced one is not announced
-local FIRST_LEASE_MS = 4000 -- a hand-over lasts this long at most, until its receiver renews it;
-                            -- a waiter that was asked to come has the same time
 local LOOK_MS = 10000       -- a waiter looks at least this often while something is delayed or
                             -- leased: the server's clock may jump
 
 -- ---- Waiters ----
 
--- A waiter is "token lease channel".
-function line.waiter_of(token, lease, channel)
+-- A waiter as stored in the line: "token lease channel".
+function line.place(token, lease, channel)
   return token .. ' ' .. lease .. ' ' .. channel
 end
 
-function line.read_waiter(waiter)
-  return string.match(waiter, '^(%S+) (%d+) (.*)$')
-end
-
--- Publishes a message. Returns how many clients heard it; nil when this user may not publish there.
-function line.publish(channel, message)
-  local heard = redis.pcall('SPUBLISH', channel, message)
-  return type(heard) == 'number' and heard or nil
-end
-
--- Whether a client listens to the channel at this server; nil when this user may not ask.
-function line.is_heard(channel)
-  local listeners = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-  return listeners[2] and listeners[2] > 0
+-- Parses a place in the line; nil when another program wrote it.
+function line.read_place(text)
+  local token, lease, channel = string.match(text, '^(%S+) (%d+) (.*)$')
+  return token and {token = token, lease = tonumber(lease), channel = channel} or nil
 end
 
 -- Gives a waiter a place. True when it had none.
-function line.enter(waiting, waiter, arrival)
-  local entered = redis.call('ZADD', WAITERS, 'NX', arrival, waiter)
+function line.enter(waiting, place, arrival)
+  local entered = redis.call('ZADD', WAITERS, 'NX', arrival, place)
   waiting.count = waiting.count + entered
   return entered == 1
 end
 
 -- Removes a waiter from the line. True when it had a place.
-function line.leave(waiting, waiter)
-  local left = redis.call('ZREM', WAITERS, waiter)
+function line.leave(waiting, place)
+  local left = redis.call('ZREM', WAITERS, place)
   waiting.count = waiting.count - left
   return left == 1
 end
@@ -86,14 +75,14 @@ function line.close_gate(gate)
 end
 
 -- The first moment at which a job is due, a lease ends, the rate allows the next claim, or a waiter
--- that was asked to come is late.
+-- that was recalled is late.
 function line.first_moment(gate)
   local moment
   if gate.step and gate.room < 1 and redis.call('EXISTS', READY) == 1 then
     moment = math.ceil(gate.full_at + (gate.taken + 1) * gate.step - gate.period)
   end
-  if gate.told_to_come then
-    moment = math.min(moment or math.huge, now + FIRST_LEASE_MS)
+  if gate.recalled then
+    moment = math.min(moment or math.huge, now + TKL__LINE_FIRST_LEASE_MS)
   end
   for _, key in ipairs({DELAYED, ACTIVE}) do
     local first = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
@@ -106,72 +95,77 @@ end
 
 -- ---- Handing jobs over ----
 
--- The message to a waiter about a job: the job itself, or "come", which makes the waiter claim it.
--- "come" is for jobs that are large or have more to their start, and for a last attempt: the server
--- must know the worker before that attempt begins.
+-- The message that hands a job over, or nil: then the waiter is recalled, and claims the job. That
+-- is for jobs that are large or have more to their start, and for a last attempt: the server must
+-- know the worker before that attempt begins.
 function line.offer(id, lease_ms, gate)
   if gate.large and redis.call('HSTRLEN', JOBS, id) > LARGE then
-    return 'come'
+    return nil
   end
   local record, retries = jobs.record_of(id), RETRIES
   if jobs.has_options(record) then
     local job = jobs.read(record)
     if job.group > 0 or job.until_started then
-      return 'come'
+      return nil
     end
     retries = job.retries
   end
   local history = redis.call('HGET', HISTORY, id) or ''
   if jobs.read_history(history).failures >= retries then
-    return 'come'
+    return nil
   end
-  return 'job', table.concat({id, decimal.whole(now), decimal.whole(lease_ms), #history,
-                              history .. record}, ' ')
+  return table.concat({'job', id, decimal.whole(now), decimal.whole(lease_ms), #history,
+                       history .. record}, ' ')
 end
 
--- Offers the first ready job to the first waiter. False when there is nothing more to do.
-function line.serve_first(waiting, gate)
-  local waiter, arrival = unpack(redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES'))
-  local id, score = unpack(waiter and redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {})
+-- Hands the first ready job to a waiter: stores the claim, then publishes it. Nil: this user may not
+-- publish.
+function line.hand_to(waiter, id, score, lease_ms, job)
+  local claim = jobs.claim_of(id, waiter.token)
+  redis.call('ZADD', ACTIVE, jobs.unconfirmed_end(now + lease_ms), claim)
+  redis.call('ZREM', READY, id)
+  local heard = waiters.tell(waiter, job)
+  if not heard then
+    redis.call('ZREM', ACTIVE, claim)
+    redis.call('ZADD', READY, score, id)
+  end
+  return heard
+end
+
+-- Hands the first ready job to the first waiter, or recalls the waiter. False when there is nothing
+-- more to do.
+function line.hand_over_first(waiting, gate)
+  local place, arrival = unpack(redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES'))
+  local id, score = unpack(place and redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {})
   if not id then
     return false
   end
-  local token, lease, channel = line.read_waiter(waiter)
-  line.leave(waiting, waiter)
-  if not token then
+  local waiter = line.read_place(place)
+  line.leave(waiting, place)
+  if not waiter then
     return true
   end
-  -- A waiter that listens here gets the job, which is never taken back. Other waiters are asked to
-  -- come: see "Waiting" in queue.c.
-  local lease_ms, word, job = math.min(lease, FIRST_LEASE_MS), 'come', nil
-  if line.is_heard(channel) then
-    word, job = line.offer(id, lease_ms, gate)
-  end
+  local lease_ms = math.min(waiter.lease, TKL__LINE_FIRST_LEASE_MS)
+  local job = waiters.is_here(waiter) and line.offer(id, lease_ms, gate)
+  local heard
   if job then
-    redis.call('ZADD', ACTIVE, jobs.unconfirmed_end(now + lease_ms), jobs.claim_of(id, token))
-    redis.call('ZREM', READY, id)
-  end
-  -- Publish last: a waiter must not hear of something that is not stored.
-  local heard = line.publish(channel, token .. ' ' .. word .. ' ' .. (job or ''))
-  if job and heard then
-    line.take_room(gate, 1)
-  elseif job then
-    redis.call('ZREM', ACTIVE, jobs.claim_of(id, token))
-    redis.call('ZADD', READY, score, id)
-  elseif heard and heard > 0 then
-    gate.told_to_come = true
+    heard = line.hand_to(waiter, id, score, lease_ms, job)
+    line.take_room(gate, heard and 1 or 0)
+  else
+    heard = waiters.recall(waiter)
+    gate.recalled = gate.recalled or heard and heard > 0
   end
   if not heard then -- the waiter stays first, and finds the job when it looks
-    line.enter(waiting, waiter, arrival)
+    line.enter(waiting, place, arrival)
   end
-  return heard == 0 or heard and job ~= nil
+  return heard and (job or heard == 0)
 end
 
 -- Hands ready jobs to the waiters, in order. A waiter that does not hear the message is gone, or
 -- comes back. True when there may be more to hand over.
-function line.serve(waiting, gate)
+function line.hand_over(waiting, gate)
   for _ = 1, HAND_OVERS do
-    if gate.room < 1 or waiting.count == 0 or not line.serve_first(waiting, gate) then
+    if gate.room < 1 or waiting.count == 0 or not line.hand_over_first(waiting, gate) then
       return false
     end
   end
@@ -181,11 +175,11 @@ end
 -- ---- Looking ----
 
 -- The notes of the line: `look`, when a waiter looks; `looker`, which one; `told`, the moment
--- announced to all waiters; `called`, when they were called back to the line.
+-- announced to all waiters; `recalled`, when they were recalled.
 function line.read_notes()
-  local look, told, called, looker =
-      unpack(redis.call('HMGET', LINE, 'look', 'told', 'called', 'looker'))
-  return {look = tonumber(look), told = tonumber(told), called = tonumber(called),
+  local look, told, recalled, looker =
+      unpack(redis.call('HMGET', LINE, 'look', 'told', 'recalled', 'looker'))
+  return {look = tonumber(look), told = tonumber(told), recalled = tonumber(recalled),
           looker = looker or ''}
 end
 
@@ -209,7 +203,7 @@ function line.announce(waiting, moment, token)
   if not notes.told or moment < notes.told or moment > notes.told + BACKUP_MS then
     local looked = waiting.has_looked and token
     local word = looked and 'looked ' or 'look '
-    line.publish(LINE, word .. decimal.whole(moment - now) .. ' ' .. (looked or ''))
+    waiters.publish(LINE, word .. decimal.whole(moment - now) .. ' ' .. (looked or ''))
     line.write_notes('told', decimal.whole(moment))
   end
 end
@@ -217,19 +211,19 @@ end
 -- Tells all waiters that nothing is due, now or later.
 function line.announce_rest(notes)
   if notes.told then
-    line.publish(LINE, 'rest')
+    waiters.publish(LINE, 'rest')
     redis.call('HDEL', LINE, 'told', 'look', 'looker')
   end
 end
 
 -- Notes and announces that a waiter has promised to look.
-function line.promise(waiting, waiter, moment)
-  line.write_notes('look', decimal.whole(moment), 'looker', waiter)
-  line.announce(waiting, moment, (line.read_waiter(waiter)))
+function line.promise(waiting, place, token, moment)
+  line.write_notes('look', decimal.whole(moment), 'looker', place)
+  line.announce(waiting, moment, token)
 end
 
 -- Asks a waiter to look at the moment, unless one has promised to. Asks the newest first, since
--- they will wait longest. A waiter that does not hear the message is gone.
+-- they will wait longest. Dismisses waiters that do not hear it.
 function line.appoint(waiting, moment)
   local notes = waiting.notes
   if line.is_promised(notes, moment) then
@@ -239,17 +233,14 @@ function line.appoint(waiting, moment)
     moment = math.min(moment, notes.look)
   end
   local candidates = redis.call('ZRANGE', WAITERS, 0, CANDIDATES - 1, 'REV')
-  for _, waiter in ipairs(candidates) do
-    local token, _, channel = line.read_waiter(waiter)
-    local heard = 0
-    if token then
-      heard = line.publish(channel, token .. ' look ' .. decimal.whole(moment - now)) or 0
-    end
+  for _, place in ipairs(candidates) do
+    local waiter = line.read_place(place)
+    local heard = waiter and waiters.ask_to_look(waiter, moment - now) or 0
     if heard > 0 then
-      return line.promise(waiting, waiter, moment)
+      return line.promise(waiting, place, waiter.token, moment)
     end
-    if line.leave(waiting, waiter) and token then
-      line.publish(channel, token .. ' come ') -- see line.serve_first()
+    if line.leave(waiting, place) and waiter then
+      waiters.recall(waiter)
     end
   end
   if candidates[1] then
@@ -257,12 +248,12 @@ function line.appoint(waiting, moment)
   end
 end
 
--- Calls waiters back to an empty line. Waiters that lost their places (FLUSHALL, eviction, a clock
+-- Recalls all waiters to an empty line: those that lost their places (FLUSHALL, eviction, a clock
 -- that jumped) stand in line again. `token`: the waiter that is in line now, if any.
-function line.call_back(notes, token)
-  local lately = notes.called and math.abs(now - notes.called) < CALL_MS
-  if not lately and (line.publish(LINE, 'stand ' .. token) or 0) > 0 then
-    line.write_notes('called', decimal.whole(now))
+function line.recall(notes, token)
+  local lately = notes.recalled and math.abs(now - notes.recalled) < RECALL_MS
+  if not lately and waiters.recall_all(LINE, token) > 0 then
+    line.write_notes('recalled', decimal.whole(now))
   end
 end
 
@@ -280,9 +271,9 @@ end
 -- Call it after a change: hands ready jobs to the waiters, and asks one to look at the next moment.
 function line.wake(waiting, gate)
   if waiting.was_empty then
-    return line.call_back(waiting.notes, '')
+    return line.recall(waiting.notes)
   end
-  local more = line.serve(waiting, gate)
+  local more = line.hand_over(waiting, gate)
   line.close_gate(gate)
   local moment = more and now or waiting.count > 0 and line.first_moment(gate)
   if moment then
@@ -292,25 +283,25 @@ end
 
 -- Gives a place to a waiter that found no jobs. Returns in how many milliseconds it should look
 -- (-1: no need), and 1 if another waiter looks then.
-function line.stand(waiting, waiter, gate)
+function line.stand(waiting, place, token, gate)
   local notes = waiting.notes
-  local arrived = line.enter(waiting, waiter, decimal.whole(clock.us()))
+  local arrived = line.enter(waiting, place, decimal.whole(clock.us()))
   local alone = waiting.count == 1
   redis.call('PEXPIRE', WAITERS, LINE_MS)
   if arrived and alone then
-    line.call_back(notes, (line.read_waiter(waiter)))
+    line.recall(notes, token)
   end
   local moment = line.first_moment(gate)
   if not moment then
     line.announce_rest(notes)
     return -1, 0
   end
-  local other = notes.looker ~= waiter and line.is_promised(notes, moment)
+  local other = notes.looker ~= place and line.is_promised(notes, moment)
   if not other and alone then
-    line.write_notes('look', decimal.whole(moment), 'looker', waiter)
+    line.write_notes('look', decimal.whole(moment), 'looker', place)
     redis.call('HDEL', LINE, 'told')
   elseif not other then
-    line.promise(waiting, waiter, moment)
+    line.promise(waiting, place, token, moment)
   end
   return moment - now, other and 1 or 0
 end

@@ -19,7 +19,7 @@
  *              that was not confirmed ends half a millisecond before a whole one.
  *   :waiters   zset of "token lease channel" by arrival; expires a day after a waiter last asked.
  *   :line      hash. look, looker: when a waiter looks, and which. told: the moment announced to
- *              all of them. called: when they were called back to the line. Expires like
+ *              all of them. recalled: when they were recalled. Expires like
  *              :waiters. Also the name of a channel that all waiters listen to.
  *   :history   hash id -> "failures since started error" of jobs that are not as they were pushed:
  *              since when they are ready, and whether they have a place in their group.
@@ -59,7 +59,7 @@
  * release, promotion) hands it, in the same script, to the first waiter whose client listens at
  * this server: takes it into :active and publishes it on the channel of that client. So waking up
  * is owning. A waiter that does not listen here loses its place: its process is gone, or it listens
- * at a server that was the master before a failover, and is asked to come (hold.c: "Handing over").
+ * at a server that was the master before a failover, and is recalled (hold.c: "Handing over").
  * A message that was lost on a broken connection is found in :active, by the token, as soon as the
  * waiter asks again.
  *
@@ -67,7 +67,7 @@
  * seconds at most, until the keeper of the receiver renews it to the whole lease, half a second
  * after it came. A hand-over that was not renewed is taken back without counting a failure, but
  * only once: a job that makes its workers hang must not go round for ever. A job at its last
- * attempt is not handed over: the waiter is asked to come and claim it. If it does not come, the
+ * attempt is not handed over: the waiter is recalled, and claims it. If it does not come, the
  * waiter that looks gets the job.
  *
  * Lost places. A script that finds the line empty, and a waiter that stands in it alone, say so on

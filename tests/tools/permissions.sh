@@ -28,7 +28,7 @@ user_of() {
 # called_by FILE...: the commands of these scripts and of what they include.
 called_by() {
     local included
-    included=$(sed -n 's|^ *-- include: \(shared/.*\)|src/\1.inc.lua|p' "$@" | sort -u)
+    included=$(sed -n 's|^ *-- include: \([a-z]*/.*\)|src/\1.inc.lua|p' "$@" | sort -u)
     grep -ohE "redis\.p?call\( *'[A-Z]+" "$@" $included | sed "s/.*'//" | sort -u | tr A-Z a-z
 }
 

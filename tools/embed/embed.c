@@ -29,9 +29,9 @@
  *
  * Included files. "-- include: jobs" at the start of a line gives access to the names of
  * jobs.inc.lua, a file of the same folder; "-- include: shared/clock" to those of clock.inc.lua in
- * the folder shared beside it. An included file may include others. A library contains it once,
- * however many scripts include it. It has one subject, and its functions belong to a table of that
- * name:
+ * the folder shared beside it; other folders work, too. An included file may include others. A
+ * library contains it once, however many scripts include it. It has one subject, and its functions
+ * belong to a table of that name:
  *
  *     local jobs = {}
  *     local LONGEST = TKL__MS_MAX * 1000
