@@ -327,7 +327,8 @@ static int find(cli_session *cli)
     if (!failed)
         failed = print_found(cli, answers);
     tkl_book_info info;
-    if (!failed && !answers->parts && tkl_book_show(book, &info) == TKL_OK && !info.contains)
+    if (!failed && !cli->json && !answers->parts && tkl_book_show(book, &info) == TKL_OK &&
+        !info.contains)
         fprintf(stderr, "Ends and other parts of names were not searched: "
                         "the book was made without --contains.\n");
     tkl_book_answers_free(answers);
