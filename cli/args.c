@@ -147,6 +147,11 @@ static const char *check_value(const cli_option *option, cli_given *given)
         return cli_parse_integer(given->text, &given->number);
     case CLI_DURATION:
         return cli_parse_duration(given->text, &given->number);
+    case CLI_WAIT:
+        given->number = -1;
+        return strcmp(given->text, "forever") == 0
+                   ? NULL
+                   : cli_parse_duration(given->text, &given->number);
     case CLI_PERIOD:
         return parse_period(given->text, &given->number);
     case CLI_SIZE:

@@ -53,7 +53,8 @@ static int push_one(cli_session *cli, pushing *p)
 static int push(cli_session *cli)
 {
     pushing p = {.length = -1};
-    tkl_blist_options options = {.ttl_ms = cli_number(cli, "ttl", 0)};
+    tkl_blist_options options = {.ttl_ms = cli_number(cli, "ttl", 0),
+                                 .push_first = cli_flag(cli, "first")};
     int failed = open_list(cli, 0, &options, &p.list);
     if (!failed)
         failed = cli->argc > 2 || cli_flag(cli, "lines") ? cli_items(cli, 1, push_some, &p)
@@ -103,10 +104,11 @@ static int pop_from(cli_session *cli, tkl_blist *const *lists)
 
 static int pop(cli_session *cli)
 {
+    tkl_blist_options options = {.pop_last = cli_flag(cli, "last")};
     tkl_blist **lists = calloc((size_t)cli->argc, sizeof *lists);
     int failed = lists ? CLI_OK : cli_end(cli, TKL_ENOMEM);
     for (int i = 0; !failed && i < cli->argc; i++)
-        failed = open_list(cli, i, NULL, &lists[i]);
+        failed = open_list(cli, i, &options, &lists[i]);
     if (!failed)
         failed = pop_from(cli, lists);
     for (int i = 0; lists && i < cli->argc; i++)
@@ -150,12 +152,14 @@ static int drop(cli_session *cli)
 static const cli_option push_options[] = {
     CLI_LINES,
     {"ttl", CLI_PERIOD, "DURATION", "the list expires this long after the last push"},
+    {"first", CLI_FLAG, NULL, "before all others; the last item named comes first"},
     {0},
 };
 
 static const cli_option pop_options[] = {
-    {"wait", CLI_DURATION, "DURATION", "wait up to this long for an item (default 0)"},
+    {"wait", CLI_WAIT, "DURATION", "wait so long for an item, or forever (default 0)"},
     {"max", CLI_INTEGER, "N", "take up to N items (default 1)"},
+    {"last", CLI_FLAG, NULL, "take from the end, the last item first"},
     {0},
 };
 
@@ -172,20 +176,23 @@ static const cli_verb verbs[] = {
         .options = push_options,
         .details = "Without an item, or for -, standard input is one, to its end.",
         .example = "tackle blist push events opened closed\n"
+                   "tackle blist push events urgent --first\n"
                    "printf 'first\\nsecond\\n' | tackle blist push events --lines",
         .run = push,
     },
     {
         .name = "pop",
         .args = "NAME...",
-        .summary = "take the oldest items of the first list that has any",
+        .summary = "take the first items of the first list that has any",
         .options = pop_options,
         .details =
             "Does not wait, unless --wait says otherwise. The waiter that has waited longest is\n"
             "served first. What is popped is gone: for jobs that must not be lost, see queue.\n"
             "Exit code 1 when there was none in time.",
         .example = "tackle blist push normal report\n"
-                   "tackle blist pop urgent normal --wait 5s --json",
+                   "tackle blist pop urgent normal --wait 5s --json\n"
+                   "tackle blist push stack one two\n"
+                   "tackle blist pop stack --last --wait forever",
         .run = pop,
     },
     {

@@ -44,6 +44,7 @@ typedef enum cli_kind {
     CLI_INTEGER,
     CLI_DURATION,
     CLI_PERIOD, /* a duration above 0 */
+    CLI_WAIT,   /* a duration, or "forever": -1 */
     CLI_SIZE,
     CLI_TIME,  /* a moment; a time without a day is the next one */
     CLI_PAST,  /* a moment in the past; a time without a day is the last one */

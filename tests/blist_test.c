@@ -30,6 +30,50 @@ static void items_come_in_the_order_of_their_pushes(void **state)
     tkl_blist_close(list);
 }
 
+/* Pops all items; the text has their first letters. */
+static void assert_all(tkl_blist *list, int64_t wait_ms, const char *expected)
+{
+    tkl_blist_items *items;
+    char found[16] = "";
+    assert_ok(tkl_blist_pop(&list, 1, 10, wait_ms, &items));
+    for (size_t i = 0; i < items->count; i++)
+        found[i] = items->items[i].data[0];
+    tkl_blist_items_free(items);
+    assert_string_equal(found, expected);
+}
+
+static void a_list_has_two_ends(void **state)
+{
+    fixture *f = *state;
+    const tkl_bytes items[] = {TKL_LIT("a"), TKL_LIT("b"), TKL_LIT("c")};
+    for (int64_t ttl_ms = 0; ttl_ms <= 60000; ttl_ms += 60000) {
+        tkl_blist *plain, *ends, *both[2];
+        tkl_blist_items *none;
+        int64_t length;
+        assert_ok(tkl_blist_open(f->client, tkl_str("x"), &(tkl_blist_options){.ttl_ms = ttl_ms},
+                                 &plain));
+        assert_ok(tkl_blist_open(
+            f->client, tkl_str("x"),
+            &(tkl_blist_options){.ttl_ms = ttl_ms, .push_first = true, .pop_last = true}, &ends));
+        assert_ok(tkl_blist_push(plain, items, 2, NULL));
+        assert_ok(tkl_blist_push(ends, items + 2, 1, &length));
+        assert_int_equal(length, 3);
+        assert_all(plain, 0, "cab");
+        assert_ok(tkl_blist_push(plain, items, 3, NULL));
+        assert_all(ends, 0, "cba");
+        assert_ok(tkl_blist_push(ends, items, 3, NULL));
+        assert_all(plain, 10000, "cba");
+        assert_ok(tkl_blist_push(ends, items, 3, NULL));
+        assert_all(ends, -1, "abc");
+        both[0] = plain;
+        both[1] = ends;
+        assert_code(tkl_blist_pop(both, 2, 1, 0, &none), TKL_EINVAL);
+        assert_contains(tkl_errmsg(), "pop_last");
+        tkl_blist_close(plain);
+        tkl_blist_close(ends);
+    }
+}
+
 static void any_bytes_of_any_size_will_do(void **state)
 {
     fixture *f = *state;
@@ -294,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(items_come_in_the_order_of_their_pushes),
+        TEST(a_list_has_two_ends),
         TEST(any_bytes_of_any_size_will_do),
         TEST(the_first_list_that_has_an_item_is_served),
         TEST(an_empty_list_says_so),

@@ -29,10 +29,13 @@ typedef struct tkl_blist tkl_blist;
 typedef struct tkl_blist_options {
     int64_t timeout_ms; /* time-out of one call, without the wait for items; 0: the client's */
     int64_t ttl_ms;     /* the list expires this long after the last push; 0: it stays */
+    bool push_first;    /* pushes put items before all others, not behind them; the last item of a
+                           push comes first */
+    bool pop_last;      /* pops take items from the end of the list, the last one first */
     TKL_RESERVED(8);
 } tkl_blist_options;
 
-/* Popped items, oldest first. */
+/* Popped items, in the order in which they were taken. */
 typedef struct tkl_blist_items {
     size_t which; /* index of their list */
     const tkl_bytes *items;
@@ -46,7 +49,7 @@ TKL_API int tkl_blist_open(tkl_client *client, tkl_bytes name, const tkl_blist_o
 /* Frees the handle, not the list. NULL is fine. */
 TKL_API void tkl_blist_close(tkl_blist *list);
 
-/* Appends the items, all or none, in one trip; *length (may be NULL) is the new length of the list,
+/* Appends the items (with `push_first` puts them before all others), all or none, in one trip; *length (may be NULL) is the new length of the list,
  * before waiters take items. TKL_ETIMEOUT, TKL_EUNKNOWN: they may be in the list, and a second push
  * may add them twice. */
 TKL_API int tkl_blist_push(tkl_blist *list, const tkl_bytes *items, size_t count, int64_t *length)
@@ -55,8 +58,8 @@ TKL_API int tkl_blist_push(tkl_blist *list, const tkl_bytes *items, size_t count
 /* The most items of one pop. */
 #define TKL_BLIST_POP_MAX 100000
 
-/* Takes up to `max` of the oldest items from the first list that has any; all lists are of one
- * client. Waits up to `wait_ms` for an item (0: does not wait, negative: for ever); the server
+/* Takes up to `max` of the first items (with `pop_last` of the last) from the first list that has
+ * any; all lists are of one client and have the same `pop_last`. Waits up to `wait_ms` for an item (0: does not wait, negative: for ever); the server
  * serves the waiter that has waited longest. TKL_EMPTY: no item in time. TKL_EINTR: tkl_interrupt()
  * ended the wait, and nothing was taken.
  *

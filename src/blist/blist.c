@@ -28,6 +28,7 @@
 struct tkl_blist {
     tkl__onekey key;
     int64_t ttl_ms; /* 0: none */
+    bool push_first, pop_last;
 };
 
 static int check_options(const tkl_blist_options *o)
@@ -52,6 +53,8 @@ int tkl_blist_open(tkl_client *client, tkl_bytes name, const tkl_blist_options *
         return rc;
     (*list)->key.timeout_ms = o->timeout_ms;
     (*list)->ttl_ms = o->ttl_ms;
+    (*list)->push_first = o->push_first;
+    (*list)->pop_last = o->pop_last;
     return TKL_OK;
 }
 
@@ -70,7 +73,7 @@ static tkl_bytes key_of(const tkl_blist *list)
 static int push_for_good(tkl_blist *list, const tkl_bytes *items, size_t count, tkl_reply **reply)
 {
     tkl__query command;
-    tkl__query_begin(&command, &list->key, "RPUSH");
+    tkl__query_begin(&command, &list->key, list->push_first ? "LPUSH" : "RPUSH");
     tkl__query_key(&command, &list->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_bytes(&command, items[i]);
@@ -85,6 +88,7 @@ static int push_for_a_while(tkl_blist *list, const tkl_bytes *items, size_t coun
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_int(&args, list->ttl_ms);
+    tkl__args_str(&args, list->push_first ? "first" : "last");
     for (size_t i = 0; i < count; i++)
         tkl__args_bytes(&args, items[i]);
     int rc = tkl__eval(list->key.client, &tkl__lua_blist_push, &keys, &args,
@@ -146,11 +150,18 @@ static int check(const choice *from)
     for (size_t i = 1; i < from->count; i++) {
         if (from->lists[i]->key.client != from->lists[0]->key.client)
             return tkl__fail(TKL_EINVAL, "the lists are of different clients");
+        if (from->lists[i]->pop_last != from->lists[0]->pop_last)
+            return tkl__fail(TKL_EINVAL, "pop_last: the lists differ in it");
         if (!tkl__onekey_together(&from->lists[0]->key, &from->lists[i]->key))
             return tkl__fail(TKL_ECROSSSLOT, "the lists live in different slots");
     }
     return tkl__check_number("max", from->max < INT64_MAX ? (int64_t)from->max : INT64_MAX, 1,
                              TKL_BLIST_POP_MAX);
+}
+
+static const char *end_of(const choice *from)
+{
+    return from->lists[0]->pop_last ? "RIGHT" : "LEFT";
 }
 
 /* Pops from the first list that has items, without waiting. */
@@ -161,7 +172,7 @@ static int ask_now(const choice *from, tkl_reply **reply)
     tkl__query_int(&command, (int64_t)from->count);
     for (size_t i = 0; i < from->count; i++)
         tkl__query_key(&command, &from->lists[i]->key);
-    tkl__query_word(&command, "LEFT");
+    tkl__query_word(&command, end_of(from));
     tkl__query_word(&command, "COUNT");
     tkl__query_int(&command, (int64_t)from->max);
     return tkl__query_end(&command, false, reply);
@@ -184,7 +195,7 @@ static void write_blmpop(tkl__buf *wire, int64_t left_us, const void *arg)
     tkl__resp_int(wire, (int64_t)from->count);
     for (size_t i = 0; i < from->count; i++)
         tkl__resp_arg(wire, key_of(from->lists[i]).data, key_of(from->lists[i]).len);
-    tkl__resp_argz(wire, "LEFT");
+    tkl__resp_argz(wire, end_of(from));
     tkl__resp_argz(wire, "COUNT");
     tkl__resp_int(wire, (int64_t)from->max);
 }

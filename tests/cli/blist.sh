@@ -22,6 +22,18 @@ is "bytes" "$(tackle blist pop bytes | od -An -c | tr -d ' ')" 'a\0377\n'
 printf 'a\0\377' | tackle blist push bytes >/dev/null
 is "bytes as JSON" "$(tackle blist pop bytes --json | jq -c .items)" '[{"base64":"YQD/"}]'
 
+# Both ends, and a wait without an end.
+tackle blist push ends a b >/dev/null
+tackle blist push ends c d --first >/dev/null
+is "both ends" "$(tackle blist pop ends --max 9 --json | jq -c .items)" '["d","c","a","b"]'
+tackle blist push ends a b c >/dev/null
+is "a stack" "$(tackle blist pop ends --last --max 2 --json | jq -c .items)" '["c","b"]'
+is "for ever" "$(tackle blist pop ends --last --wait forever)" a
+(sleep 0.3 && tackle blist push ends late >/dev/null) &
+is "waited for" "$(tackle blist pop ends --wait forever)" late
+wait
+ends 64 tackle blist pop ends --wait always
+
 # The first of several that has one.
 tackle blist push low l1 l2 >/dev/null
 tackle blist push high h1 >/dev/null
