@@ -414,7 +414,7 @@ static const cli_option remove_options[] = {CLI_LINES, {0}};
         {"facet-values", CLI_INTEGER, "N",                                                        \
          "values of each facet, most frequent first (default 10)"},                               \
     {                                                                                             \
-        "compare", CLI_INTEGER, "N", "hits compared by relevance or rank (default 20000)"         \
+        "compare", CLI_INTEGER, "N", "most hits compared one by one (default all)"                \
     }
 
 static const cli_option query_options[] = {VIEW_OPTIONS, {0}};

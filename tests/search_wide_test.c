@@ -116,6 +116,38 @@ static void facets_of_many_words(void **state)
 }
 
 /* Documents of so many words that a reply does not take all that match. */
+/* The best by relevance are found without a look at all hits: more than may be compared. */
+static void the_best_of_many_are_found(void **state)
+{
+    enum { MANY = 2000 };
+    static tkl_search_doc docs[MANY];
+    static char ids[MANY][16], texts[MANY][512];
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_result *r;
+    for (int i = 0; i < MANY; i++) {
+        char *at = texts[i] + sprintf(texts[i], "common ");
+        sprintf(ids[i], "%d", i);
+        for (int k = 0; k < 4 + i % 50; k++)
+            at += sprintf(at, "w%d ", k);
+        if (i >= MANY - 10) /* the later, the better */
+            for (int k = MANY - i; k <= 10; k++)
+                at += sprintf(at, "common ");
+        docs[i] = (tkl_search_doc){.id = tkl_str(ids[i]), .text = tkl_str(texts[i])};
+    }
+    assert_ok(tkl_search_add(s, docs, MANY, NULL));
+    tkl_search_query_options options = {.count = 1, .compare_max = 300};
+    assert_ok(tkl_search_query(s, tkl_str("common"), &options, &r));
+    assert_int_equal(r->total, MANY);
+    assert_int_equal(r->compared, MANY);
+    assert_true(r->exact);
+    assert_memory_equal(r->hits[0].id.data, "1999", 4);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_query(s, tkl_str("common -w6"), &options, &r));
+    assert_int_equal(r->compared, r->total);
+    tkl_search_result_free(r);
+    tkl_search_close(s);
+}
+
 static void long_documents_are_compared_in_steps(void **state)
 {
     enum { LONG = 120 };
@@ -162,11 +194,9 @@ static void too_much_is_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(many_words_are_excluded),
-        TEST(many_synonyms_are_found),
-        TEST(a_union_is_of_one_version),
-        TEST(facets_of_many_words),
-        TEST(long_documents_are_compared_in_steps),
+        TEST(many_words_are_excluded),     TEST(many_synonyms_are_found),
+        TEST(a_union_is_of_one_version),   TEST(facets_of_many_words),
+        TEST(the_best_of_many_are_found),  TEST(long_documents_are_compared_in_steps),
         TEST(too_much_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -17,6 +17,9 @@ void tkl__search_bundle_free(tkl__search_bundle *bundle)
     tkl__args_free(&bundle->args);
     free(bundle->keys);
     free(bundle->postings);
+    for (size_t i = 0; i < bundle->made_count; i++)
+        free(bundle->made[i]);
+    free(bundle->made);
     free(bundle->bytes);
 }
 
@@ -50,13 +53,54 @@ static void add_posting(tkl__search_bundle *bundle, tkl_bytes term, unsigned cha
     bundle->postings[bundle->count++] = (tkl__search_posting){term, place};
 }
 
+/* Adds a posting of a term that is not among those of a document, and takes over its bytes. */
+static void add_made(tkl__search_bundle *bundle, tkl__buf *term, unsigned char place)
+{
+    if (bundle->made_count == bundle->made_cap) {
+        size_t cap = bundle->made_cap ? 2 * bundle->made_cap : 64;
+        char **grown = realloc(bundle->made, cap * sizeof *grown);
+        if (!grown) {
+            bundle->failed = true;
+            return;
+        }
+        bundle->made = grown;
+        bundle->made_cap = cap;
+    }
+    char *bytes = term->failed ? NULL : malloc(term->len);
+    if (!bytes) {
+        bundle->failed = true;
+        return;
+    }
+    memcpy(bytes, term->data, term->len);
+    bundle->made[bundle->made_count++] = bytes;
+    add_posting(bundle, (tkl_bytes){bytes, term->len}, place);
+}
+
+void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char place)
+{
+    tkl__buf term;
+    tkl__buf_init(&term);
+    tkl__search_term_band(&term, tkl__search_band_of(length));
+    add_made(bundle, &term, place);
+    tkl__buf_free(&term);
+}
+
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
                               unsigned char place, size_t max)
 {
     tkl__search_entry entry;
     bool damaged = false;
-    for (size_t i = 0; i < max && tkl__search_entry_next(terms, positions, &entry, &damaged); i++)
+    tkl__buf term;
+    tkl__buf_init(&term);
+    for (size_t i = 0; i < max && tkl__search_entry_next(terms, positions, &entry, &damaged); i++) {
         add_posting(bundle, entry.term, place);
+        for (size_t k = 0; k < tkl__search_several_of(entry.times); k++) {
+            tkl__buf_clear(&term);
+            tkl__search_term_several(&term, entry.term, k);
+            add_made(bundle, &term, place);
+        }
+    }
+    tkl__buf_free(&term);
 }
 
 static int by_term(const void *a, const void *b)

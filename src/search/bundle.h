@@ -10,7 +10,7 @@
 /* Most documents of a run: the index of a document in its run is one byte. */
 #define TKL__SEARCH_RUN_DOCS 50
 /* Most terms of a run. They take the server 2 to 5 ms, more when old versions are cleared. */
-#define TKL__SEARCH_RUN_TERMS 650
+#define TKL__SEARCH_RUN_TERMS 560
 /* One field takes as long as this many terms. */
 #define TKL__SEARCH_FIELD_TERMS 2
 /* Most bytes of a run, unless one document has more. A script takes about 1.5 ms for a megabyte. */
@@ -28,14 +28,19 @@ typedef struct tkl__search_bundle {
     tkl__args args; /* the caller adds the arguments before the lists */
     tkl__search_posting *postings;
     size_t count, cap;
+    char **made; /* owns the bytes of terms that are not among those of a document */
+    size_t made_count, made_cap;
     char *bytes; /* owns the bytes of keys and lists */
     bool failed;
 } tkl__search_bundle;
 
 void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shard *shard);
-/* Takes terms of a document off the front, at most `max` of them. */
+/* Takes terms of a document off the front, at most `max` of them. A word that the document has
+ * several times is posted as such, too. */
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
                               unsigned char place, size_t max);
+/* Adds the band of a document by its length. */
+void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char place);
 /* Adds the keys (of the shard, of `nfields` fields and their ladders, of the terms) and the
  * lists. */
 void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields);

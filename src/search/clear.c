@@ -80,6 +80,9 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
             size_t start = k ? c->ends[k - 1] : 0;
             tkl__args_bytes(&run->args, (tkl_bytes){c->members.data + start, c->ends[k] - start});
         }
+        tkl__search_record record;
+        if (finish && tkl__search_record_read(dead->record, schema, &record))
+            tkl__search_bundle_band(run, record.length, (unsigned char)(i + 1));
         tkl__search_bundle_terms(run, &c->rest[docs[i]], schema->is.positions,
                                  (unsigned char)(i + 1), TKL__SEARCH_RUN_TERMS);
     }

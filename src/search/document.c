@@ -211,6 +211,7 @@ int tkl__search_prepare(const tkl__search_schema *schema, const tkl_search_doc *
     if (rc == TKL_OK) {
         write_value_terms(schema, &v, store, ready);
         ready->terms_len = store->len - ready->terms;
+        ready->length = v.record.length;
         ready->record = store->len;
         tkl__search_record_write(store, schema, &v.record);
         ready->record_len = store->len - ready->record;

@@ -13,7 +13,8 @@ typedef struct tkl__search_ready {
     size_t shard;
     size_t record, record_len; /* offset and length in the buffer */
     size_t terms, terms_len;
-    size_t count; /* number of terms */
+    size_t count;    /* number of terms */
+    uint32_t length; /* number of words of the text */
     struct {
         double score; /* in the sorted set of the field */
         size_t member, member_len;

@@ -38,6 +38,19 @@ static bool is_scored(const tkl__search_plan *plan)
     return false;
 }
 
+/* Most words for which the server finds the best hits; with more of them all hits are compared. */
+#define BEST_WORDS 4
+
+/* Whether the server chooses the candidates for the best hits by relevance. */
+static bool by_best(const tkl__search_finding *f)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < f->plan->term_count; i++)
+        words += f->plan->scored[i];
+    return f->order->kind == TKL__SEARCH_BY_RELEVANCE && !f->plan->verify && f->count > 0 &&
+           words > 0 && words <= BEST_WORDS;
+}
+
 /* All hits have the same relevance: the first ones by number are as good as any. */
 static bool first_will_do(const tkl__search_finding *f)
 {
@@ -54,10 +67,12 @@ static bool needs_terms(const tkl__search_finding *f)
     return f->plan->verify || (f->order->kind == TKL__SEARCH_BY_RELEVANCE && is_scored(f->plan));
 }
 
-static const char *order_word(const tkl__search_finding *f)
+static const char *order_word(const tkl__search_finding *f, const tkl__search_progress *p)
 {
-    if (f->count == 0 && !f->plan->verify)
+    if (f->counting || (f->count == 0 && !f->plan->verify))
         return "count";
+    if (by_best(f) && !p->compare_all)
+        return "best";
     if (by_scan(f))
         return "scan";
     return f->order->down ? "down" : "up";
@@ -96,6 +111,54 @@ static bool has_ladder(const tkl__search_finding *f)
     return !by_scan(f) && f->count > 0;
 }
 
+/* Adds the keys of the words that documents have several times, and of the bands of lengths. */
+static void add_best_keys(const tkl__search_finding *f, const tkl__search_shard *shard,
+                          tkl__search_call *call)
+{
+    tkl__buf term, key;
+    tkl__buf_init(&term);
+    tkl__buf_init(&key);
+    for (size_t i = 0; i < f->plan->term_count; i++) {
+        for (size_t k = 0; f->plan->scored[i] && k < TKL__SEARCH_SEVERAL; k++) {
+            tkl__buf_clear(&term);
+            tkl__buf_clear(&key);
+            tkl__search_term_several(&term, f->plan->terms[i], k);
+            tkl__search_term_key(&key, shard, (tkl_bytes){term.data, term.len});
+            tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+        }
+    }
+    for (size_t i = 0; i < TKL__SEARCH_BANDS; i++)
+        tkl__search_call_key(call, shard->bands[i]);
+    call->failed = call->failed || term.failed || key.failed;
+    tkl__buf_free(&term);
+    tkl__buf_free(&key);
+}
+
+/* Adds the arguments for these keys. A single shard knows the weights of the words by itself. */
+static void add_best_args(const tkl__search_finding *f, tkl__search_call *call)
+{
+    const tkl__search_plan *plan = f->plan;
+    int64_t words = 0;
+    for (size_t i = 0; i < plan->term_count; i++)
+        words += plan->scored[i];
+    tkl__args_int(&call->args, reach(f));
+    if (f->rarity.weight)
+        tkl__args_double(&call->args, f->rarity.length);
+    else
+        tkl__args_str(&call->args, "");
+    tkl__args_int(&call->args, words);
+    for (size_t i = 0; i < plan->term_count; i++) {
+        if (!plan->scored[i])
+            continue;
+        tkl__args_int(&call->args, (int64_t)i + 1);
+        if (f->rarity.weight)
+            tkl__args_double(&call->args, f->rarity.weight[i]);
+        else
+            tkl__args_str(&call->args, "");
+        tkl__args_str(&call->args, plan->required[i] ? "1" : "0");
+    }
+}
+
 static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
 {
     const tkl__search_shard *s = &f->schema->shards[shard];
@@ -105,6 +168,8 @@ static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_cal
     for (size_t i = 0; has_ladder(f) && i < TKL__SEARCH_STEPS; i++)
         tkl__search_call_key(call, s->steps[first + i]);
     tkl__search_call_plan_keys(call, f->plan, s, f->shards[shard].made);
+    if (strcmp(order_word(f, &f->shards[shard]), "best") == 0)
+        add_best_keys(f, s, call);
 }
 
 static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
@@ -117,18 +182,20 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__args_str(&call->args, f->schema->token);
     tkl__args_int(&call->args, (int64_t)tkl__search_term_at(&f->schema->shards[shard]));
     tkl__args_bytes(&call->args, (tkl_bytes){f->plan->steps.data, f->plan->steps.len});
-    tkl__args_str(&call->args, order_word(f));
+    tkl__args_str(&call->args, order_word(f, p));
     tkl__args_str(&call->args, text ? "1" : "0");
     tkl__args_int(&call->args, first_of(f, p));
     tkl__args_int(&call->args, most_of(f));
     tkl__args_int(&call->args, p->place);
     tkl__args_int(&call->args, p->hits);
-    tkl__args_str(&call->args, needs_terms(f) ? "1" : "0");
+    tkl__args_str(&call->args, needs_terms(f) && !f->counting ? "1" : "0");
     if (has_ladder(f))
         tkl__args_int(&call->args, (int64_t)f->order->field);
     else
         tkl__args_str(&call->args, "");
     tkl__search_call_plan_args(call, f->plan, shard, p->made_before ? "*" : p->made, true);
+    if (strcmp(order_word(f, p), "best") == 0)
+        add_best_args(f, call);
 }
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
@@ -251,6 +318,7 @@ static void read_progress(tkl__search_progress *p, const tkl_reply *reply)
     int64_t next = tkl_reply_int(tkl_reply_at(reply, NEXT));
     p->walked = strcmp(kind, "walk") == 0;
     p->done = next < 0 || strcmp(kind, "list") == 0;
+    p->compare_all = p->compare_all || strcmp(kind, "all") == 0;
     if (p->walked) {
         p->place = next;
         p->hits = tkl_reply_int(tkl_reply_at(reply, FOUND));
@@ -340,6 +408,8 @@ static void begin(tkl__search_finding *f)
         *p = fresh;
     }
     memset(f->sizes, 0, f->plan->term_count * sizeof *f->sizes);
+    free(f->rarity.weight);
+    f->rarity.weight = NULL;
     f->item_count = 0;
     f->examined = 0;
     f->changed = f->make = false;
@@ -363,19 +433,36 @@ static int64_t how_far(const tkl__search_finding *f)
     return far;
 }
 
+/* Asks several shards for the sizes of the terms: relevance is that of the whole index. */
+static int weigh_words(tkl__search_finding *f)
+{
+    int64_t docs = 0, words = 0;
+    f->counting = true;
+    int rc = step(f);
+    f->counting = false;
+    if (rc != TKL_OK || interrupted(f))
+        return rc;
+    for (size_t i = 0; i < f->schema->shard_count; i++) {
+        tkl__add(&docs, f->shards[i].docs);
+        tkl__add(&words, f->shards[i].words);
+        f->shards[i].done = false;
+        f->shards[i].cursor = 0;
+    }
+    return tkl__search_rarity_make(&f->rarity, f->plan, f->sizes, docs, words);
+}
+
 /* One run of the query. `last`: goes on even when the index changes in the meantime. */
 static int run(tkl__search_finding *f, bool last)
 {
     tkl__rounds rounds = {.idle = 0};
-    int rc;
     begin(f);
-    do {
+    int rc = by_best(f) && !alone(f) ? weigh_words(f) : TKL_OK;
+    while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) && (last || !f->changed)) {
         int64_t far = how_far(f);
         rc = step(f);
         if (rc == TKL_OK)
             rc = tkl__next_round(&rounds, f->search->client, 0, how_far(f) != far);
-    } while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) &&
-             (last || !f->changed));
+    }
     if (rc == TKL_OK && f->make)
         rc = make_bitmaps(f, last);
     return rc;
@@ -528,5 +615,6 @@ void tkl__search_finding_free(tkl__search_finding *f)
     free(f->sizes);
     free(f->make_ranges);
     free(f->make_unions);
+    free(f->rarity.weight);
     free(f->items);
 }

@@ -16,6 +16,7 @@ typedef struct tkl__search_progress {
     int64_t cursor;      /* scan: the next byte to read */
     int64_t place, hits; /* walk: the next rank, and the number of hits before it */
     bool done;
+    bool compare_all; /* relevance: the server could not tell the best, so all hits are compared */
     bool walked;      /* the shard replied in the order of the field, from the offset on if there is
                          only one shard */
     char made[40];    /* version for which bitmaps were made; "": none */
@@ -31,6 +32,8 @@ typedef struct tkl__search_finding {
     int64_t offset, count, compare_max;
 
     tkl__search_progress *shards;
+    bool counting;               /* this round trip asks for sizes only, to know the weights: */
+    tkl__search_rarity rarity;   /* of words over all shards; no weights: not known */
     int64_t *sizes;              /* number of documents with each term, summed over all shards */
     tkl__search_result_box *box; /* owns the replies */
     tkl__search_found *items;    /* documents received so far; sorted at the end */

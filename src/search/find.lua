@@ -1,11 +1,13 @@
 -- search/find: documents that match a query, in an order.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
 --   without); the steps of its ladder; for each range its sorted set and the bitmap that was made
---   of it; the bitmap of each union; keys for results in between; the keys of the terms
+--   of it; the bitmap of each union; keys for results in between; the keys of the terms; for the
+--   order 'best' those of each word's classes, and those of the bands of lengths
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] steps    the plan
--- ARGV[4] order    'count', 'up' or 'down' by the field, or 'scan' for candidates by number
+-- ARGV[4] order    'count', 'up' or 'down' by the field, 'best' by relevance, or 'scan' for
+--                  candidates by number
 -- ARGV[5] is_text  1: the field is a text
 -- ARGV[6] first    hits to skip; of a scan: the byte to begin with
 -- ARGV[7] most     hits, or candidates
@@ -19,19 +21,27 @@
 -- ARGV[15] nunions
 -- ARGV[16] nprefixes
 -- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
---                   bounds in :terms and how many terms it had
+--                   bounds in :terms and how many terms it had; for the order 'best' how many hits
+--                   are wanted, the average length of documents, how many words count, and of each
+--                   its place among the terms, its weight, 1 if all hits have it. Length and
+--                   weights may be '': those of this shard
 -- flags: allow-oom
 -- returns 'stale'; 'words' when a prefix has other terms now; 'wide'; {'make', version, places of
 --   ranges, places of unions};
 --   or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards}
 -- include: keys
+-- include: bests
 -- include: plans
 -- include: walks
 
 local FIRST_STEP = SHARD_KEYS + 2
 local FIRST_BOUND = 17 -- index of the first bound in the arguments
 local PREFIX_ARGUMENTS = 3
+local WORD_ARGUMENTS = 3
+local CLASSES = TKL__SEARCH_SEVERAL
 -- Bytes of terms after which a reply ends (one batch more may come), and documents of a batch.
+-- Results of at most this many documents are compared as a whole.
+local SMALL_RESULT = 150
 local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
 local FIELD = KEYS[SHARD_KEYS + 1]
 local token, skip, steps, order, is_text, first, most, place, found, with_forwards, ladder,
@@ -91,8 +101,44 @@ local function from_byte(list, byte)
   return rest
 end
 
+-- The words that count for the relevance: {operand, several, weight, required}; the bands of
+-- lengths; the average length; and how many hits are wanted. The operands of classes and bands are
+-- the last terms of the plan.
+local function read_words(plan)
+  local at = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges + PREFIX_ARGUMENTS * nprefixes
+  local wanted, average, count = unpack(ARGV, at, at + 2)
+  local first_band = #plan.terms - LENGTH_BANDS + 1
+  local first_class = first_band - CLASSES * count
+  local docs, words = math.max(1, plan.index.docs), {}
+  for i = 1, count do
+    local argument = at + 3 + WORD_ARGUMENTS * (i - 1)
+    local term, weight, required = unpack(ARGV, argument, argument + WORD_ARGUMENTS - 1)
+    local class = first_class + CLASSES * (i - 1)
+    local operand = plan.terms[tonumber(term)]
+    local without = math.max(0, docs - operand.size)
+    words[i] = {operand = operand, required = required == '1',
+                several = {unpack(plan.terms, class, class + CLASSES - 1)},
+                weight = tonumber(weight) or math.log(1 + (without + 0.5) / (operand.size + 0.5))}
+  end
+  average = tonumber(average) or plan.index.words > 0 and plan.index.words / docs or 1
+  return words, {unpack(plan.terms, first_band)}, average, tonumber(wanted)
+end
+
+-- The candidates for the best hits of a result; nil: all of its documents.
+local function best_of(result, plan, scratch)
+  local words, bands, average, wanted = read_words(plan)
+  if result.size <= math.max(SMALL_RESULT, wanted) then
+    return nil
+  end
+  return bests.candidates(result, words, bands, average, wanted, scratch, plan.next)
+end
+
 -- Chooses the wanted documents of a result. Returns the same as in_order().
-local function choose(result, scratch)
+local function choose(result, plan, scratch)
+  local best = order == 'best' and best_of(result, plan, scratch)
+  if best then
+    result = sets.list_of(best)
+  end
   if order == 'count' then
     return 'list', {}
   elseif order == 'up' or order == 'down' then
@@ -100,7 +146,9 @@ local function choose(result, scratch)
   elseif result.list then
     return 'list', first > 0 and from_byte(result.list, first) or result.list
   end
-  return 'scan', sets.read_bits(result.key, result.size, first, most)
+  -- The search for the best has taken its time: only few documents of all are sent with it.
+  local few = order == 'best' and math.min(most, SMALL_RESULT) or most
+  return order == 'best' and 'all' or 'scan', sets.read_bits(result.key, result.size, first, few)
 end
 
 -- Executes the plan. Returns {total, kind, numbers, next place, found}, or nil and the reason.
@@ -111,8 +159,9 @@ local function find(plan)
   elseif result.key and not result.bits then
     result = sets.list_of(sets.members(result))
   end
-  local kind, numbers, next_place, found_now = choose(result, plan.temps[#plan.temps])
-  return {total = result.size, kind = kind, numbers = numbers, next_place = next_place or -1,
+  local total = result.size
+  local kind, numbers, next_place, found_now = choose(result, plan, plan.temps[#plan.temps])
+  return {total = total, kind = kind, numbers = numbers, next_place = next_place or -1,
           found = found_now or found}
 end
 
@@ -151,7 +200,7 @@ local function add_forwards(matches)
   local forwards = read_forwards(matches.numbers)
   if #forwards < #matches.numbers then
     table.sort(matches.numbers, by_number)
-    matches.kind = 'scan'
+    matches.kind = matches.kind == 'all' and 'all' or 'scan'
     matches.numbers, matches.next_place =
       cut_scan(matches.numbers, #read_forwards(matches.numbers))
     forwards = sets.in_parts(matches.numbers, 'HMGET', FORWARD)
@@ -159,13 +208,22 @@ local function add_forwards(matches)
   return forwards
 end
 
--- The number of documents of each term.
-local function sizes_of(terms)
+-- The number of documents of each term of the query.
+local function sizes_of(terms, count)
   local sizes = {}
-  for i = 1, #terms do
+  for i = 1, count do
     sizes[i] = terms[i].size
   end
   return sizes
+end
+
+-- How many operands of the plan are not terms of the query: those of classes and bands.
+local function extra_terms()
+  if order ~= 'best' then
+    return 0
+  end
+  local at = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges + PREFIX_ARGUMENTS * nprefixes
+  return LENGTH_BANDS + CLASSES * ARGV[at + 2]
 end
 
 local index = indexes.read()
@@ -183,6 +241,7 @@ if not matches then
   return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}
 end
 local forwards = with_forwards == '1' and add_forwards(matches) or {}
-return {index.version, index.docs, index.words, matches.total, sizes_of(plan.terms), matches.kind,
+return {index.version, index.docs, index.words, matches.total,
+        sizes_of(plan.terms, #plan.terms - extra_terms()), matches.kind,
         matches.next_place, matches.found, matches.numbers,
         sets.in_parts(matches.numbers, 'HMGET', DOCS), forwards}

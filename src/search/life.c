@@ -92,23 +92,39 @@ void tkl_search_info_free(tkl_search_info *info)
 
 /* ---- Dropping ------------------------------------------------------------ */
 
-/* Removes these terms, and gets the next ones. */
+static void add_term_key(tkl__search_call *call, const tkl__search_shard *shard, tkl_bytes term,
+                         tkl__buf *key)
+{
+    tkl__buf_clear(key);
+    tkl__search_term_key(key, shard, term);
+    tkl__search_call_key(call, (tkl_bytes){key->data, key->len});
+}
+
+/* Removes these terms, those of words that a document has several times included, and gets the next
+ * ones. */
 static int drop_terms(tkl_search *search, const tkl__search_shard *shard, const tkl_reply *terms,
                       tkl_reply **next)
 {
     tkl__search_call call;
-    tkl__buf key;
+    tkl__buf key, several;
     tkl__search_call_begin(&call, shard);
     tkl__buf_init(&key);
+    tkl__buf_init(&several);
     for (size_t i = 0; i < tkl_reply_count(terms); i++) {
-        tkl__buf_clear(&key);
-        tkl__search_term_key(&key, shard, tkl_reply_bytes(tkl_reply_at(terms, i)));
-        tkl__search_call_key(&call, (tkl_bytes){key.data, key.len});
+        tkl_bytes name = tkl_reply_bytes(tkl_reply_at(terms, i));
+        add_term_key(&call, shard, name, &key);
+        for (size_t k = 0; name.len && name.data[0] == 'w' && k < TKL__SEARCH_SEVERAL; k++) {
+            tkl__buf_clear(&several);
+            tkl__search_term_several(&several, name, k);
+            add_term_key(&call, shard, (tkl_bytes){several.data, several.len}, &key);
+        }
     }
     tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
-    int rc = key.failed ? tkl__nomem()
-                        : tkl__search_call_run(&call, search, &tkl__lua_search_drop, next);
+    int rc = key.failed || several.failed
+                 ? tkl__nomem()
+                 : tkl__search_call_run(&call, search, &tkl__lua_search_drop, next);
     tkl__buf_free(&key);
+    tkl__buf_free(&several);
     tkl__search_call_free(&call);
     return rc;
 }
@@ -127,6 +143,8 @@ static int drop_rest(tkl_search *search, const tkl__search_schema *schema,
         tkl__args_bytes(&args, shard->fields[i]);
     for (size_t i = 0; i < shard->step_count; i++)
         tkl__args_bytes(&args, shard->steps[i]);
+    for (size_t i = 0; i < TKL__SEARCH_BANDS; i++)
+        tkl__args_bytes(&args, shard->bands[i]);
     int rc = tkl__plain(search->client, &args, tkl__search_deadline(search), true, &reply);
     tkl__args_free(&args);
     tkl_reply_free(reply);

@@ -178,7 +178,10 @@ static bool grow_terms(tkl__search_plan *plan)
     bool *scored = realloc(plan->scored, cap * sizeof *scored);
     if (scored)
         plan->scored = scored;
-    if (!terms || !scored)
+    bool *required = realloc(plan->required, cap * sizeof *required);
+    if (required)
+        plan->required = required;
+    if (!terms || !scored || !required)
         return false;
     plan->term_cap = cap;
     return true;
@@ -200,7 +203,7 @@ static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
         }
         memcpy(copy, term.data, term.len);
         plan->terms[i] = (tkl_bytes){copy, term.len};
-        plan->scored[i] = false;
+        plan->scored[i] = plan->required[i] = false;
         plan->term_count++;
     }
     return i;
@@ -392,6 +395,23 @@ static size_t push_items(tkl__search_plan *plan, const tkl__search_query_item *i
     return operands;
 }
 
+/* Marks the terms that every document has: words that are wanted and have no synonyms. */
+static void mark_required(tkl__search_plan *plan, const tkl__search_query_group *group)
+{
+    tkl__buf term;
+    tkl__buf_init(&term);
+    for (size_t i = 0; group->count == 1 && i < group->items[0].count; i++) {
+        term_of_word(&term, group->items[0].terms[i].text);
+        size_t place = group->items[0].terms[i].prefix
+                           ? SIZE_MAX
+                           : term_place(plan, (tkl_bytes){term.data, term.len});
+        if (place != SIZE_MAX)
+            plan->required[place] = true;
+    }
+    plan->failed = plan->failed || term.failed;
+    tkl__buf_free(&term);
+}
+
 static void write_steps(tkl__search_plan *plan)
 {
     const tkl__search_query *q = &plan->query;
@@ -403,6 +423,7 @@ static void write_steps(tkl__search_plan *plan)
             tkl__buf_addz(&plan->steps, "n 1 ");
         if (operands > 1)
             push_operator(plan, '|', operands);
+        mark_required(plan, &q->wanted[i]);
     }
     push_operator(plan, '-', push_items(plan, q->excluded, q->excluded_count, false));
 }
@@ -445,6 +466,7 @@ void tkl__search_plan_free(tkl__search_plan *plan)
         free((char *)plan->terms[i].data);
     free(plan->terms);
     free(plan->scored);
+    free(plan->required);
     free(plan->ranges);
     for (size_t i = 0; i < plan->union_count; i++)
         free(plan->unions[i].terms);

@@ -36,6 +36,7 @@ typedef struct tkl__search_plan {
     size_t prefix_count;
     tkl_bytes *terms; /* no duplicates */
     bool *scored;     /* whether a term counts for the relevance */
+    bool *required;   /* whether every document that matches has the term */
     size_t term_count, term_cap;
     tkl__search_range *ranges;
     size_t range_count;

@@ -116,6 +116,7 @@ function plans.read(keys, first_key, args, first_bound, amounts, skip, index, ma
     terms = terms,
     live = redis.call('ZCARD', DEAD) > 0 and all, -- every document must also be in this operand
     next = index.next,
+    index = index,
   }
 end
 

@@ -14,6 +14,9 @@ local SET_LEAST, SET_MOST, MEMBER_BYTES = 128, 2048, 48
 local SHRINK = 4
 -- Number of terms whose counts one command reads.
 local TERMS_AT_ONCE = 1000
+-- The beginning of terms that are among those of a document: words and values. The others, of
+-- lengths and of words that a document has several times, follow from these.
+local OWN = '^[wv]'
 
 -- The most members of a set when all numbers are below `next`.
 function postings.set_limit(next)
@@ -88,7 +91,7 @@ function postings.post(term, numbers, next)
   end
   redis.call('SADD', term.key, unpack(numbers))
   local size = redis.call('SCARD', term.key)
-  if size <= #numbers then
+  if size <= #numbers and string.find(term.name, OWN) then
     redis.call('ZADD', TERMS, '0', term.name)
   end
   if size > postings.set_limit(next) then

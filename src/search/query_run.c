@@ -13,7 +13,7 @@
 #include "search/kept.h"
 
 #define COUNT_DEFAULT   10
-#define COMPARE_DEFAULT 20000
+#define COMPARE_DEFAULT COMPARE_MAX
 #define COMPARE_MAX     1000000
 #define FACET_DEFAULT   10
 

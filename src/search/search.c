@@ -19,7 +19,9 @@
  *   :free     set: numbers to be used again.
  *   :terms    sorted set of equal scores, in the order of bytes: all terms, for prefixes and drop.
  *   :t:TERM   the numbers of the documents with a term: a set, or a bitmap if there are many. A
- *             term is 'w' and a word, or 'v', a field, '=' and a value.
+ *             term is 'w' and a word, or 'v', a field, '=' and a value. Not in :terms, since
+ *             they follow from the record and the times of words: 'l' and a band of lengths, 'm',
+ *             2, 4 or 8, and a word that the document has so often (bests.inc.lua).
  *   :common   hash: term that has a bitmap, its count.
  *   :f:FIELD  sorted set. Numeric field: number by value. Text field: "value NUL number" by
  *             tkl_text_score() of the value, so that equal scores are in the order of the values.

@@ -34,6 +34,11 @@ typedef enum tkl__search_key {
     TKL__SEARCH_KEYS,
 } tkl__search_key;
 
+/* Bands of lengths: a document of n words is in the band of floor(log2(n) * BANDS_PER_OCTAVE), the
+ * last band has all that are longer. Relevance is bounded by them (bests.inc.lua). */
+#define TKL__SEARCH_BANDS            64
+#define TKL__SEARCH_BANDS_PER_OCTAVE 4
+
 typedef struct tkl__search_shard {
     tkl__base base;
     tkl_bytes keys[TKL__SEARCH_KEYS];        /* owned */
@@ -41,6 +46,7 @@ typedef struct tkl__search_shard {
     tkl_bytes *steps; /* bitmaps of the ladders, field by field: the steps of the top of a field,
                          then those of its low end; owned */
     size_t step_count;
+    tkl_bytes bands[TKL__SEARCH_BANDS]; /* postings of the bands of lengths; owned */
 } tkl__search_shard;
 
 /* Number of steps of each ladder. */
@@ -117,6 +123,16 @@ int64_t tkl__search_deadline(const tkl_search *search);
 void tkl__search_term_word(tkl__buf *out, tkl_bytes word);
 void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,
                             tkl_bytes folded);
+/* Appends the term of a band of lengths, and of a word that a document has several times: 'l' and
+ * the band, 'm', 2, 4 or 8, and the word. Such terms are not among those of a document: they follow
+ * from its record and from the times of its words. */
+#define TKL__SEARCH_SEVERAL 3
+size_t tkl__search_band_of(uint32_t length);
+void tkl__search_term_band(tkl__buf *out, size_t band);
+void tkl__search_term_several(tkl__buf *out, tkl_bytes word_term, size_t index);
+/* How many of these terms a word has that a document has so often. */
+size_t tkl__search_several_of(uint32_t times);
+
 /* Appends "base:t:" and the term. */
 void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term);
 /* The length of a term's key before the term. */

@@ -2,6 +2,7 @@
  *
  * Shards and terms: the names of their keys.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,12 @@
 #include "search/search.h"
 
 static const char *const parts[TKL__SEARCH_KEYS] = {
-    [TKL__SEARCH_META] = "meta",       [TKL__SEARCH_IDS] = "ids",
-    [TKL__SEARCH_DOCS] = "docs",       [TKL__SEARCH_FORWARD] = "forward",
-    [TKL__SEARCH_TEXTS] = "texts",     [TKL__SEARCH_LIVE] = "live",
-    [TKL__SEARCH_DEAD] = "dead",       [TKL__SEARCH_FREE] = "free",
-    [TKL__SEARCH_TERMS] = "terms",     [TKL__SEARCH_COMMON] = "common",
-    [TKL__SEARCH_LADDER] = "ladder",   [TKL__SEARCH_SCRATCH] = "scratch",
+    [TKL__SEARCH_META] = "meta",     [TKL__SEARCH_IDS] = "ids",
+    [TKL__SEARCH_DOCS] = "docs",     [TKL__SEARCH_FORWARD] = "forward",
+    [TKL__SEARCH_TEXTS] = "texts",   [TKL__SEARCH_LIVE] = "live",
+    [TKL__SEARCH_DEAD] = "dead",     [TKL__SEARCH_FREE] = "free",
+    [TKL__SEARCH_TERMS] = "terms",   [TKL__SEARCH_COMMON] = "common",
+    [TKL__SEARCH_LADDER] = "ladder", [TKL__SEARCH_SCRATCH] = "scratch",
 };
 
 /* "ns:search:{name}" is the first shard, "ns:search:{name%233}" the fourth. No name of an index
@@ -73,6 +74,11 @@ int tkl__search_shard_open(tkl_client *client, tkl_bytes name, size_t index,
     }
     for (size_t i = 0; rc == TKL_OK && i < schema->is.field_count; i++)
         rc = make_field_key(shard, schema, i);
+    for (size_t i = 0; rc == TKL_OK && i < TKL__SEARCH_BANDS; i++) {
+        char part[32];
+        snprintf(part, sizeof part, "t:l%zu", i);
+        rc = tkl__key_make(&shard->base, part, &shard->bands[i]);
+    }
     return rc == TKL_OK ? make_steps(shard, schema) : rc;
 }
 
@@ -85,6 +91,8 @@ void tkl__search_shard_close(tkl__search_shard *shard)
     for (size_t i = 0; i < shard->step_count; i++)
         free((char *)shard->steps[i].data);
     free(shard->steps);
+    for (size_t i = 0; i < TKL__SEARCH_BANDS; i++)
+        free((char *)shard->bands[i].data);
     tkl__base_free(&shard->base);
 }
 
@@ -114,6 +122,31 @@ void tkl__search_term_word(tkl__buf *out, tkl_bytes word)
     tkl__buf_add(out, "w", 1);
     tkl__buf_add(out, word.data, word.len);
     shorten(out, start);
+}
+
+size_t tkl__search_band_of(uint32_t length)
+{
+    double band = length ? floor(log2(length) * TKL__SEARCH_BANDS_PER_OCTAVE) : 0;
+    return band < TKL__SEARCH_BANDS ? (size_t)band : TKL__SEARCH_BANDS - 1;
+}
+
+void tkl__search_term_band(tkl__buf *out, size_t band)
+{
+    tkl__buf_addf(out, "l%zu", band);
+}
+
+void tkl__search_term_several(tkl__buf *out, tkl_bytes word_term, size_t index)
+{
+    tkl__buf_addf(out, "m%d", 2 << index);
+    tkl__buf_add(out, word_term.data + 1, word_term.len - 1);
+}
+
+size_t tkl__search_several_of(uint32_t times)
+{
+    size_t count = 0;
+    while (count < TKL__SEARCH_SEVERAL && times >= 2U << count)
+        count++;
+    return count;
 }
 
 void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,

@@ -170,6 +170,7 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
         const tkl__search_ready *ready = &s->ready[docs[i]];
         tkl_bytes terms = stored(s, ready->terms, ready->terms_len);
         add_doc(w, s, ready, run);
+        tkl__search_bundle_band(run, ready->length, (unsigned char)(i + 1));
         tkl__search_bundle_terms(run, &terms, w->schema->is.positions, (unsigned char)(i + 1), max);
     }
     tkl__search_bundle_end(run, nfields);

@@ -1,0 +1,262 @@
+-- The best documents of a result by relevance, without a look at all of them.
+--
+-- What a word adds to the relevance of a document depends on how often the document has the word
+-- and on its length. Writers post each document under its band of lengths, and under each word that
+-- it has at least 2, 4 or 8 times. A cell is a band together with one of these classes for each
+-- word. It bounds the relevance of its documents from both sides. The cells are visited from the
+-- highest bound down, until enough documents are certain to be better than all that is left.
+-- include: keys
+-- include: sets
+
+local bests = {}
+
+local LENGTH_BANDS = TKL__SEARCH_BANDS
+local BANDS_PER_OCTAVE = TKL__SEARCH_BANDS_PER_OCTAVE
+local SLACK = 1e-9 -- relative error of the bounds of a band
+local SEVERAL = {2, 4, 8} -- the classes of words that a document has several times
+local K1, B = 1.2, 0.75 -- of BM25
+local BUCKET = 0.05 -- cells whose bounds differ by less than this factor are visited together
+local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
+local VISIT_MOST = 2000 -- documents; a result that needs more is compared as a whole
+local CELLS_MOST = 200 -- cells whose documents are looked up by combining bitmaps
+
+-- What one word adds for each unit of its weight.
+function bests.impact(times, length, average)
+  return times * (K1 + 1) / (times + K1 * (1 - B + B * length / average))
+end
+
+-- The classes of a word: {bounds of its number of times, the operand of the documents}. `several`:
+-- how many there are above the first. A word that is not required has a class for its absence.
+function bests.classes_of(word, several)
+  local classes = {{low = 1, high = SEVERAL[1] - 1, operand = not word.required and word.operand}}
+  for i = 1, several do
+    local above = i < several and SEVERAL[i + 1] or math.huge
+    classes[i + 1] = {low = SEVERAL[i], high = above - 1, operand = word.several[i]}
+  end
+  if not word.required then
+    table.insert(classes, 1, {low = 0, high = 0})
+  end
+  return classes
+end
+
+-- Calls visit(classes) for each combination of one class for each word.
+function bests.each_combination(words, visit)
+  -- With more words there are fewer classes of each, so that the combinations stay few.
+  local several = math.max(1, math.min(#SEVERAL, #SEVERAL + 2 - #words))
+  local chosen = {}
+  local function choose(i)
+    if i > #words then
+      visit(chosen)
+      return
+    end
+    for _, class in ipairs(bests.classes_of(words[i], several)) do
+      if not (class.operand and class.operand.size == 0) then
+        chosen[i] = class
+        choose(i + 1)
+      end
+    end
+  end
+  choose(1)
+end
+
+-- The cells of all bands: {low, high, band, operands}. A document of a cell has at least `low` and
+-- at most `high` relevance, or more than that: then a higher cell of the band has it, too.
+function bests.cells_of(words, bands, average)
+  local cells = {}
+  bests.each_combination(words, function(chosen)
+    local operands, classes = {}, {}
+    for i, class in ipairs(chosen) do
+      classes[i] = class
+      operands[#operands + 1] = class.operand or nil
+    end
+    for band = 1, LENGTH_BANDS do
+      if bands[band].size > 0 then
+        local shortest = 2 ^ ((band - 1) / BANDS_PER_OCTAVE) * (1 - SLACK)
+        local longest = 2 ^ (band / BANDS_PER_OCTAVE) * (1 + SLACK)
+        if band == LENGTH_BANDS then
+          longest = math.huge
+        end
+        local low, high, possible = 0, 0, true
+        for i, class in ipairs(classes) do
+          local most = math.min(class.high, longest)
+          possible = possible and class.low <= longest
+          if class.high > 0 then
+            local top = most == math.huge and K1 + 1 or bests.impact(most, shortest, average)
+            high = high + words[i].weight * top
+            low = low + (longest < math.huge
+              and words[i].weight * bests.impact(class.low, longest, average) or 0)
+          end
+        end
+        if possible and high > 0 then
+          cells[#cells + 1] = {low = low, high = high, band = band, operands = operands,
+                               classes = classes}
+        end
+      end
+    end
+  end)
+  return cells
+end
+
+-- The cells in buckets, those with the highest bounds first; the highest bound; and the number of
+-- buckets. Of the cells of a band that have a document, the one with its own classes comes first.
+function bests.buckets_of(cells)
+  local highest, buckets, last = 0, {}, 0
+  for _, cell in ipairs(cells) do
+    highest = math.max(highest, cell.high)
+  end
+  for _, cell in ipairs(cells) do
+    local bucket = math.floor(math.log(highest / cell.high) / BUCKET) + 1
+    buckets[bucket] = buckets[bucket] or {}
+    table.insert(buckets[bucket], cell)
+    last = math.max(last, bucket)
+  end
+  for _, bucket in pairs(buckets) do
+    table.sort(bucket, function(a, b) return a.high > b.high end)
+  end
+  return buckets, highest, last
+end
+
+-- The intersection of operands as an array; nil: it has more than `most`.
+function bests.intersect(operands, most, scratch, next)
+  table.sort(operands, sets.by_size)
+  for _, operand in ipairs(operands) do
+    if not operand.bits then
+      return sets.and_lists(operands, {}, scratch).list
+    end
+  end
+  local common = sets.and_bits(operands, {}, scratch, scratch, next)
+  if common.size > most then
+    return nil
+  end
+  return (sets.read_bits(common.key, common.size, 0, common.size))
+end
+
+-- The band of a length, from 1.
+function bests.band_of(length)
+  local octaves = math.log(math.max(1, length)) / math.log(2)
+  return math.min(math.floor(octaves * BANDS_PER_OCTAVE + SLACK) + 1, LENGTH_BANDS)
+end
+
+-- The lengths of documents, as their records have them.
+function bests.lengths_of(list)
+  local lengths = {}
+  for i, record in ipairs(sets.in_parts(list, 'HMGET', DOCS)) do
+    lengths[i] = record and struct.unpack('>I4', record) or 0
+  end
+  return lengths
+end
+
+-- The documents of an array by their bands; all bands have an array.
+function bests.by_bands(list)
+  local bands, lengths = {}, bests.lengths_of(list)
+  for band = 1, LENGTH_BANDS do
+    bands[band] = {}
+  end
+  for i, number in ipairs(list) do
+    table.insert(bands[bests.band_of(lengths[i])], number)
+  end
+  for band = 1, LENGTH_BANDS do
+    bands[band] = sets.list_of(bands[band])
+  end
+  return bands
+end
+
+-- Drops the documents that cannot be among the `wanted` best by their own lengths. `cells`: the
+-- cell of each document.
+function bests.refine(list, cells, words, average, wanted)
+  if #list <= wanted then
+    return list
+  end
+  local lows, highs, kept = {}, {}, {}
+  for i, length in ipairs(bests.lengths_of(list)) do
+    local low, high = 0, 0
+    for k, class in ipairs(cells[list[i]].classes) do
+      if class.high > 0 then
+        local most = math.max(class.low, math.min(class.high, length))
+        low = low + words[k].weight * bests.impact(class.low, length, average)
+        high = high + words[k].weight * bests.impact(most, length, average)
+      end
+    end
+    lows[i], highs[i] = low, high
+  end
+  local sorted = {}
+  for i = 1, #lows do
+    sorted[i] = lows[i]
+  end
+  table.sort(sorted, function(a, b) return a > b end)
+  local least = sorted[wanted] * (1 - SLACK)
+  for i, number in ipairs(list) do
+    if highs[i] >= least then
+      kept[#kept + 1] = number
+    end
+  end
+  return kept
+end
+
+-- The documents of the result that may be among the `wanted` best, as an array; nil: so many that
+-- all of them can be compared as well. `words`: {operand, several, weight, required} of each word;
+-- `bands`: the operands of the bands of lengths; `average`: of the lengths.
+function bests.candidates(result, words, bands, average, wanted, scratch, next)
+  local found, seen, certain, looked = {}, {}, {}, 0 -- `seen`: the cell of each document
+  -- The documents of the result in bands that have few of them; false: many.
+  local lists = result.list and bests.by_bands(result.list) or {}
+  local buckets, highest, last = bests.buckets_of(bests.cells_of(words, bands, average))
+
+  -- Takes the documents of a cell that were not seen before.
+  local function visit(cell)
+    local band = cell.band
+    if lists[band] == nil then
+      local list = bests.intersect({result, bands[band]}, BAND_LIST, scratch, next)
+      lists[band] = list and sets.list_of(list) or false
+    end
+    if lists[band] and lists[band].size == 0 then
+      return true
+    end
+    local operands = {unpack(cell.operands)}
+    if lists[band] then
+      operands[#operands + 1] = lists[band]
+    else
+      operands[#operands + 1], operands[#operands + 2] = result, bands[band]
+      looked = looked + 1
+    end
+    local list = looked <= CELLS_MOST and bests.intersect(operands, VISIT_MOST, scratch, next)
+    if not list then
+      return false
+    end
+    local fresh = 0
+    for _, number in ipairs(list) do
+      if not seen[number] then
+        seen[number] = cell
+        fresh = fresh + 1
+        found[#found + 1] = number
+      end
+    end
+    if fresh > 0 then
+      certain[#certain + 1] = {low = cell.low, count = fresh}
+    end
+    return #found <= VISIT_MOST
+  end
+
+  -- Whether enough documents have at least this relevance for certain.
+  local function is_enough(relevance)
+    local count = 0
+    for _, group in ipairs(certain) do
+      count = count + (group.low >= relevance and group.count or 0)
+    end
+    return count >= wanted
+  end
+
+  for bucket = 1, last do
+    for _, cell in ipairs(buckets[bucket] or {}) do
+      if not visit(cell) then
+        return nil
+      end
+    end
+    if buckets[bucket] and is_enough(highest * math.exp(-BUCKET * bucket) * (1 + SLACK)) then
+      return bests.refine(found, seen, words, average, wanted)
+    end
+  end
+  -- Documents without any of the words are in no cell.
+  return #found >= math.min(wanted, result.size)
+    and bests.refine(found, seen, words, average, wanted) or nil
+end
