@@ -70,8 +70,9 @@ static void go_out(room *r, guest *g)
     if (r->inside == g)
         r->inside = NULL;
     pthread_mutex_unlock(&r->mutex);
-    r->lost += !holds(g);
-    r->lost += release(g) == TKL_NOTOWNER;
+    bool lost = !holds(g);
+    lost |= release(g) == TKL_NOTOWNER;
+    r->lost += lost;
 }
 
 static void visit(void *arg, int index)
