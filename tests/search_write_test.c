@@ -187,7 +187,7 @@ static void what_others_clear_just_now_is_left_to_them(void **state)
 {
     tkl_search *s = pages_open(*state, NULL);
     leave_behind(*state, s, false);
-    pages_add(s, "new", "something else", 1, NULL);
+    pages_add(s, "new", "something new", 1, NULL);
     assert_int_equal(pages_leftover(s), LEFT);
     tkl_search_close(s);
 }
