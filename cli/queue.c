@@ -451,6 +451,19 @@ static const cli_verb verbs[] = {
         .run = cli_queue_cancel,
     },
     {
+        .name = "promote",
+        .args = "NAME ID...",
+        .summary = "make delayed jobs ready now",
+        .options = common_options,
+        .details = "Also jobs that wait for their retry. Exit code 1 when one of the jobs is not\n"
+                   "delayed.",
+        .example = "id=$(tackle queue push tackle-example alice@example.org --delay 1h)\n"
+                   "tackle queue promote tackle-example $id\n"
+                   "tackle queue claim tackle-example\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_promote,
+    },
+    {
         .name = "pause",
         .args = "NAME",
         .summary = "stop giving out jobs; pushes still work",

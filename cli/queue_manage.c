@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: dead letters, cancel, pause, drain, settings.
+ * For operators: dead letters, cancel, promote, pause, drain, settings.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,6 +66,16 @@ int cli_queue_cancel(cli_session *cli)
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = for_ids(cli, queue, cancel_one, "no such job (any more)", "cancelled");
+    tkl_queue_close(queue);
+    return failed;
+}
+
+int cli_queue_promote(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = for_ids(cli, queue, tkl_queue_promote, "not delayed (any more)", "promoted");
     tkl_queue_close(queue);
     return failed;
 }

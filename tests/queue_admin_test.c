@@ -212,9 +212,40 @@ static void an_unknown_id_is_not_found(void **state)
         assert_code(tkl_queue_show(queue, ids[i], &l), TKL_NOTFOUND);
         assert_null(l);
         assert_code(tkl_queue_cancel(queue, ids[i]), TKL_NOTFOUND);
+        assert_code(tkl_queue_promote(queue, ids[i]), TKL_NOTFOUND);
         assert_code(tkl_queue_retry(queue, ids[i], NULL), TKL_NOTFOUND);
         assert_code(tkl_queue_result(queue, ids[i], 0, &result), TKL_NOTFOUND);
     }
+}
+
+/* ---- Promoting ----------------------------------------------------------- */
+
+static void a_delayed_job_is_promoted(void **state)
+{
+    (void)state;
+    job_id now = push_text(queue, "now");
+    job_id later = push_one(queue, &(tkl_push){.payload = tkl_str("later"), .delay_ms = 100000});
+    assert_code(tkl_queue_promote(queue, now.text), TKL_NOTFOUND);
+    assert_string_equal(tkl_errmsg(), tkl_strerror(TKL_NOTFOUND));
+    assert_ok(tkl_queue_promote(queue, later.text));
+    assert_code(tkl_queue_promote(queue, later.text), TKL_NOTFOUND);
+    assert_int_equal(stats_of(queue).ready, 2);
+    assert_int_equal(stats_of(queue).delayed, 0);
+    claimed first = claim_one(consumer);
+    assert_string_equal(first.id, later.text);
+    assert_code(tkl_queue_promote(queue, later.text), TKL_NOTFOUND); /* it is active */
+}
+
+static void a_job_that_waits_for_its_retry_is_promoted(void **state)
+{
+    (void)state;
+    job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 100000});
+    claimed job = claim_one(consumer);
+    finish_job(queue, &job, TKL_OUTCOME_FAILED);
+    assert_nothing_ready(consumer);
+    assert_ok(tkl_queue_promote(queue, id.text));
+    job = claim_one(consumer);
+    assert_string_equal(job.id, id.text);
 }
 
 /* ---- Cancelling ---------------------------------------------------------- */
@@ -583,6 +614,8 @@ int main(void)
         WORK_TEST(a_job_is_shown_with_all_that_is_known),
         WORK_TEST(failures_and_progress_are_shown),
         WORK_TEST(an_unknown_id_is_not_found),
+        WORK_TEST(a_delayed_job_is_promoted),
+        WORK_TEST(a_job_that_waits_for_its_retry_is_promoted),
         WORK_TEST(a_job_can_be_cancelled_in_every_state),
         WORK_TEST(only_a_dead_letter_is_cancelled_as_one),
         WORK_TEST(the_worker_of_a_cancelled_job_is_refused),

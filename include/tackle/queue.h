@@ -360,6 +360,9 @@ TKL_API void tkl_listing_free(tkl_listing *listing); /* NULL is fine */
 /* Removes a job from the queue, in any state; the worker of an active job learns that its claim is
  * lost. A dead letter is deleted. TKL_NOTFOUND: there is no such job. */
 TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
+/* Makes a delayed job ready now, also one that waits for its retry. It comes before jobs that were
+ * pushed without a delay. TKL_NOTFOUND: no delayed job has this id. */
+TKL_API int tkl_queue_promote(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
 /* Puts dead letters back into the queue: one, or all when `id` is NULL. Their retries start over.
  * *count (may be NULL): how many. A job gets its unique key back unless another job has it now.
  * TKL_NOTFOUND: there is no such dead letter, or none at all. */

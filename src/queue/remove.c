@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: removes jobs from the queue, and puts dead letters back into it. Work that may be
+ * For operators: removes jobs from the queue, makes delayed jobs ready, and puts dead letters back. Work that may be
  * large is done in steps, so that the server can serve others in between.
  */
 #include <inttypes.h>
@@ -51,6 +51,24 @@ static int cancel_job(tkl_queue *queue, const char *id, const char *which)
 int tkl_queue_cancel(tkl_queue *queue, const char *id)
 {
     return cancel_job(queue, id, "");
+}
+
+/* ---- Promoting ----------------------------------------------------------- */
+
+/* A lost reply leaves the outcome unknown: a repeat would answer that the job is not delayed. */
+int tkl_queue_promote(tkl_queue *queue, const char *id)
+{
+    const char *digits;
+    tkl_reply *reply;
+    const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
+    if (!shard)
+        return tkl__no(TKL_NOTFOUND);
+    tkl_bytes args[] = {tkl_str(digits)};
+    int rc = tkl__queue_run_on(shard, &tkl__lua_queue_promote, args, 1, false, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__no_or_ok((int)tkl_reply_int(reply));
+    tkl_reply_free(reply);
+    return rc;
 }
 
 /* ---- Retrying dead letters ----------------------------------------------- */

@@ -122,6 +122,9 @@ t queue dead q --delete $id
 t queue dead q --delete-all --yes
 t queue cancel q $id
 t queue cancel q $id
+id=$(command tackle queue push q later --delay 1h); t queue promote q $id
+t queue promote q $id
+t queue promote q
 t queue pause q
 t queue resume q
 t queue drain q

@@ -206,6 +206,14 @@ ends 1 tackle queue cancel cancel "${ids[1]}" "${ids[0]}" --json
 yields . '{"name":"cancel","cancelled":1}'
 ends 1 tackle queue cancel cancel nonsense
 
+ids=($(tackle queue push promote later --delay 1h) $(tackle queue push promote now))
+ends 0 tackle queue promote promote "${ids[0]}"
+is "promoted" "$out" "1 promoted"
+is "before the others" "$(payloads promote)" '["later","now"]'
+ends 1 tackle queue promote promote "${ids[0]}"
+ends 1 tackle queue promote promote "${ids[1]}" --json
+ends 1 tackle queue promote promote nonsense
+
 json pause cancel
 yields . '{"name":"cancel","paused":true}'
 is "paused" "$(stat_of cancel .paused)" true
@@ -383,7 +391,7 @@ for wrong in "push" "push ''" "push q --priority 1001" "push q --priority high" 
     "work q --lease 0 -- true" "claim" "claim q --lease 1ms" "claim q --wait x" "ack q" "ack q id" "fail q id t --dead --delay 1s" \
     "renew q id t --lease 0" "stats" "stats a b" "list a" "peek" "peek q --state asleep" "peek q --max 0" \
     "peek q --max 1001" "peek q --skip -1" "show q" "result q" "dead" "dead q id" "dead q --delete" \
-    "retry q" "retry q id --all" "cancel q" "pause" "drain" "drop q" "limit" "limit q --rate 5" \
+    "retry q" "retry q id --all" "cancel q" "promote q" "pause" "drain" "drop q" "limit" "limit q --rate 5" \
     "limit q --max-jobs -1" "limit q --max-bytes big" "schedule" "schedule q" "schedule jump" \
     "schedule q" "schedule q i payload" "schedule q i --cron '* * * * *' --every 1m x" \
     "schedule q i --every 1m --zone UTC x" "schedule q i --cron nonsense x" \
