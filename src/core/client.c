@@ -14,11 +14,11 @@
 
 #include "core/clock.h"
 #include "core/default.h"
-#include "core/embedded.h"
 #include "core/error.h"
 #include "core/hub.h"
 #include "core/keeper.h"
 #include "core/nofork.h"
+#include "server/embedded.h"
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tkl_client *clients; /* all open clients */

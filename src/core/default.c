@@ -32,8 +32,8 @@
 
 #include "core/buf.h"
 #include "core/error.h"
-#include "core/server.h"
 #include "core/url.h"
+#include "server/server.h"
 
 /* Larger files are refused: a mistake, not a configuration. */
 #define CONFIG_MAX 65536

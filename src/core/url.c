@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/letters.h"
 #include "core/options.h"
-#include "core/server.h"
+#include "server/server.h"
 
 #define DEFAULT_PORT       6379
 #define DEFAULT_TIMEOUT_MS 5000

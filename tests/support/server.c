@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/server.h"
+#include "server/server.h"
 #include "support/certs.h"
 #include "support/test.h"
 

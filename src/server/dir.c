@@ -18,7 +18,7 @@
  * server. Getting the lock a second time means that the server we started has died.
  *
  * Before all that the directory is checked: it and everything in it must belong to the user
- * (server_own.c).
+ * (own.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/nofork.h"
-#include "core/server.h"
+#include "server/server.h"
 
 #define POLL_US     1000
 #define POLL_MAX_US 10000

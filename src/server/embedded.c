@@ -12,7 +12,7 @@
  * parent has ended. The program's own tkl_close() shuts the tether down for all of them;
  * tkl_close() in a child only drops its copy.
  */
-#include "core/embedded.h"
+#include "server/embedded.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/nofork.h"
-#include "core/server.h"
+#include "server/server.h"
 
 /* How long tkl_close() waits for the supervisor, which only has to kill and to remove. If that
  * takes longer, the machine is in trouble, and the program should be able to end. */

@@ -3,8 +3,8 @@
  * The part that both kinds of private server share: finding the program, starting it detached from
  * this process, and asking it about itself.
  */
-#ifndef TKL_CORE_SERVER_H
-#define TKL_CORE_SERVER_H
+#ifndef TKL_SERVER_SERVER_H
+#define TKL_SERVER_SERVER_H
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 /* The longest path of a Unix socket, with its NUL. */
 #define TKL__SOCKET_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
-/* ---- server_program.c ---- */
+/* ---- program.c ---- */
 
 /* Makes `path` absolute. TKL_EINVAL: longer than `size`. */
 int tkl__absolute(const char *path, char *absolute, size_t size);
@@ -33,7 +33,7 @@ int tkl__server_detach(const char *script, const char *const *args, int fd, cons
 /* Reads until end-of-file; `text` gets as much as fits. False: the deadline came first. */
 bool tkl__read_all(int fd, int64_t deadline, char *text, size_t size);
 
-/* ---- server_ask.c ---- */
+/* ---- ask.c ---- */
 
 int tkl__server_dial(const char *socket, int64_t deadline, tkl__conn **conn);
 
@@ -51,7 +51,7 @@ void tkl__server_forget_functions(tkl__conn *conn, int64_t deadline);
 /* The value of a field of an INFO reply; empty when it is missing. */
 void tkl__server_field(const tkl_reply *info, const char *field, char *value, size_t size);
 
-/* ---- server_durability.c ---- */
+/* ---- durability.c ---- */
 
 #define TKL__WORD_MAX 16
 
@@ -77,13 +77,13 @@ int tkl__server_rewrite_aof(tkl__conn *conn, int64_t deadline);
 int tkl__durability_apply(tkl__conn *conn, const char *dir, const char *config, const char *word,
                           int64_t deadline);
 
-/* ---- server_aof.c ---- */
+/* ---- aof.c ---- */
 
 /* Removes an incomplete transaction from the end of the append-only file. Call this before a server
  * starts in the directory. */
 int tkl__aof_mend(const char *dir);
 
-/* ---- server_own.c ---- */
+/* ---- own.c ---- */
 
 /* Whether the owner is this user, root, or root outside of our sandbox. */
 bool tkl__own_is_trusted(uid_t owner);
@@ -98,7 +98,7 @@ int tkl__own_dir(const char *dir);
  * absolute. */
 int tkl__own_way(const char *dir);
 
-/* ---- server_dir.c ---- */
+/* ---- dir.c ---- */
 
 /* Starts or joins the persistent server of target->dir; `socket` holds TKL__SOCKET_MAX bytes. */
 int tkl__server_join(const tkl__target *target, int64_t deadline, char *socket);

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/library.h"
-#include "core/server.h"
+#include "server/server.h"
 
 /* The longest time that a command may block in recv() without checking its deadline. */
 #define TIMEOUT_MS 3600000

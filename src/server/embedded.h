@@ -2,8 +2,8 @@
  *
  * The private server: found on PATH, started on a Unix socket in a private directory.
  */
-#ifndef TKL_CORE_EMBEDDED_H
-#define TKL_CORE_EMBEDDED_H
+#ifndef TKL_SERVER_EMBEDDED_H
+#define TKL_SERVER_EMBEDDED_H
 
 #include "core/url.h"
 

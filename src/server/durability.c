@@ -18,7 +18,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/server.h"
+#include "server/server.h"
 
 #define POLL_US 5000
 

@@ -25,7 +25,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/server.h"
+#include "server/server.h"
 
 #define OLDEST_MAJOR 7
 

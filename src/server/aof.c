@@ -22,7 +22,7 @@
 
 #include "core/error.h"
 #include "core/letters.h"
-#include "core/server.h"
+#include "server/server.h"
 
 #define FOLDER   "appendonlydir"
 #define MANIFEST "appendonly.aof.manifest"

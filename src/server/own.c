@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/server.h"
+#include "server/server.h"
 
 /* The most symbolic links to follow: as many as the kernel does. */
 #define LINKS_MAX 40
