@@ -43,7 +43,7 @@ static void TKL_PRINTF(5, 6) note(examination *e, const char *check, const char 
     va_end(list);
     e->fails = e->fails || strcmp(state, FAILS) == 0;
     json_array_append_new(
-        e->checks, json_pack("{s:s, s:s, s:o, s:s?}", "check", check, "state", state, "found",
+        e->checks, json_pack("{s:s, s:s, s:o, s:s?}", "check", check, "state", state, "finding",
                              cli_json_bytes(tkl_str(found != NULL ? found : "")), "risk", risk));
     free(found);
 }
@@ -449,7 +449,7 @@ static void print_checks(const json_t *checks)
     {
         const char *state = json_string_value(json_object_get(check, "state"));
         const char *risk = json_string_value(json_object_get(check, "risk"));
-        const char *found = json_string_value(json_object_get(check, "found"));
+        const char *found = json_string_value(json_object_get(check, "finding"));
         char *clean = cli_escape(tkl_str(found != NULL ? found : ""), false);
         printf("%s%-8s%s %-12s %s\n", cli_color(stdout, color_of(state)), state,
                cli_color(stdout, CLI_PLAIN), json_string_value(json_object_get(check, "check")),

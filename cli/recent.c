@@ -135,7 +135,7 @@ static int list(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option add_options[] = {
-    {"keep", CLI_INTEGER, "N", "contacts to keep, up to 10000 (default 100)"},
+    {"keep", CLI_INTEGER, "N", "contacts to keep, up to 5000 (default 100)"},
     {"ttl", CLI_PERIOD, "DURATION", "the list expires this long after the last add"},
     CLI_LINES,
     {0},

@@ -27,7 +27,7 @@ typedef struct tkl_recent tkl_recent;
 /* A contact: 1 to this many bytes, any bytes. */
 #define TKL_RECENT_CONTACT_MAX 512
 /* Contacts of one list, at most. */
-#define TKL_RECENT_MAX 10000
+#define TKL_RECENT_MAX 5000
 
 typedef struct tkl_recent_options {
     int64_t timeout_ms; /* time-out of one call; 0: the client's */

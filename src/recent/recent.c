@@ -6,7 +6,7 @@
  * time of the server's clock in microseconds, or one above the newest before it where that is
  * later. The user's own data; it goes with its last contact, by drop, or by its ttl.
  *
- * A list is short (100 contacts, 10000 at most), so completing reads all of it, in one ZRANGE, and
+ * A list is short (100 contacts, 5000 at most), so completing reads all of it, in one ZRANGE, and
  * compares here: the server cannot fold text, and keeping folded copies there would tie a list to
  * one way of folding. A hundred names are two kilobytes.
  */

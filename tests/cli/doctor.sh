@@ -113,7 +113,7 @@ ends 0 tackle call ACL SETUSER deploy reset on '>sesame' '~tackle:lock:*' +fcall
 ends 0 env TACKLE_PASSWORD=sesame tackle doctor --url "unix://deploy@$socket" --json
 is "may not" "$(state permissions):$(state loading):$(state clock):$(state functions)" \
     risk:risk:unknown:unknown
-lacks "$(jq -r '.checks[] | select(.check == "permissions") | .found' <<<"$out")" lock
+lacks "$(jq -r '.checks[] | select(.check == "permissions") | .finding' <<<"$out")" lock
 ends 69 tackle doctor --url redis://127.0.0.1:1 --timeout 200ms
 has "$out" "fails    answer"
 ends 69 tackle doctor --url redis://127.0.0.1:1 --timeout 200ms --json

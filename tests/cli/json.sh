@@ -164,6 +164,7 @@ t book add staff Bob --id 7
 t book complete staff a
 t book complete staff b --ids
 t book complete staff x
+t book complete staff a --json --more --count 1
 t book complete staff a --after xyz
 t book find staff bob
 t book rename staff Anna Ann
