@@ -157,7 +157,7 @@ static const cli_option push_options[] = {
 };
 
 static const cli_option pop_options[] = {
-    {"wait", CLI_WAIT, "DURATION", "wait so long for an item, or forever (default 0)"},
+    {"wait", CLI_WAIT, "DURATION", "wait this long for an item, or forever (default 0)"},
     {"max", CLI_INTEGER, "N", "take up to N items (default 1)"},
     {"last", CLI_FLAG, NULL, "take from the end, the last item first"},
     {0},

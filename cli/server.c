@@ -231,7 +231,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "status",
-        .summary = "whether the private server is running, where, and what is on the disk",
+        .summary = "whether the private server runs, where, and what is on disk",
         .details = "Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server status",
         .run = status,
@@ -246,7 +246,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "rewrite",
-        .summary = "make the append-only file of the private server as short as it can be",
+        .summary = "shorten the append-only file of the private server",
         .details = "The server does so by itself when the file has doubled. Returns when the new\n"
                    "file is complete. Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server rewrite",

@@ -309,7 +309,8 @@ static void read_head(tkl__search_finding *f, tkl__search_progress *p, const tkl
 
 static bool enough(const tkl__search_finding *f)
 {
-    return by_scan(f) && f->examined >= (first_will_do(f) ? reach(f) : f->compare_max);
+    int64_t most = first_will_do(f) ? reach(f) : f->compare_max;
+    return by_scan(f) && most > 0 && f->examined >= most; /* 0: only the total is wanted */
 }
 
 static void read_progress(tkl__search_progress *p, const tkl_reply *reply)

@@ -10,7 +10,7 @@ ends 0 tackle demo
 lacks "$err" "tackle: demo"
 has "$out" $'$ tackle ping\nPONG '
 has "$out" $'$ tackle call LRANGE planets 0 -1 --json\n["Mercury", "Venus", "Earth"]'
-has "$out" $'$ tackle call GET greeting --url embedded:$DIR\nhello'
+has "$out" $'$ tackle call GET greeting --url embedded:"$DIR"\nhello'
 is "nothing is left" "$(tours)" "$before"
 [ ! -e "$XDG_DATA_HOME" ] || fail "the tour has touched the user's own server"
 
