@@ -154,7 +154,7 @@ static int take_line(const char *path, int number, tkl_bytes line, settings *s)
 static int read_settings(const char *path, tkl_bytes text, settings *s)
 {
     int rc = TKL_OK, number = 0;
-    if (memchr(text.data, '\0', text.len))
+    if (text.len > 0 && memchr(text.data, '\0', text.len))
         return tkl__fail(TKL_EINVAL, "%s: not a text", path);
     for (const char *at = text.data, *end = at + text.len; rc == TKL_OK && at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));

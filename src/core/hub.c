@@ -212,7 +212,8 @@ static void deliver(tkl__waiter *w, tkl_bytes text)
 
 static bool concerns(const tkl__waiter *w, tkl_bytes text)
 {
-    return text.len >= w->id.len && memcmp(text.data, w->id.data, w->id.len) == 0;
+    return text.len >= w->id.len &&
+           (w->id.len == 0 || memcmp(text.data, w->id.data, w->id.len) == 0);
 }
 
 static void on_message(tkl__topic *t, tkl_bytes text)
