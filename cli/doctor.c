@@ -480,10 +480,10 @@ static int report(const examination *e)
 static int doctor(cli_session *cli)
 {
     const char *url;
-    examination e = {.cli = cli, .checks = json_array()};
     int failed = cli_url(cli, &url);
     if (failed)
         return failed;
+    examination e = {.cli = cli, .checks = json_array()};
     check_server(&e);
     failed = cli_connect(cli, &e.client);
     int code = failed ? TKL_OK : tkl_callz(e.client, NULL, "PING", NULL);
