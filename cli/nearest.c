@@ -133,7 +133,7 @@ static const struct {
 static bool has_word(const char *list, const char *word)
 {
     size_t len = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)) != NULL; at++)
+    for (const char *at = list; len > 0 && (at = strstr(at, word)) != NULL; at++)
         if (at > list && at[-1] == ' ' && at[len] == ' ')
             return true;
     return false;
