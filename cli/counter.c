@@ -16,7 +16,7 @@
 
 enum {
     EVERY_MS = 60000,
-    LINE_SIZE = 128, /* of a time and an amount */
+    LINE_SIZE = 128, /* a time and an amount */
 };
 
 /* The counter named by the first argument. */

@@ -26,7 +26,7 @@
 typedef struct examination {
     cli_session *cli;
     tkl_client *client;
-    tkl_reply *info; /* of INFO; NULL: not permitted */
+    tkl_reply *info; /* reply of INFO; NULL: not permitted */
     json_t *checks;
     bool fails; /* one of them does */
 } examination;
@@ -460,7 +460,7 @@ static void print_checks(const json_t *checks)
     }
 }
 
-/* What was found stays readable when the server does not answer. */
+/* The findings stay readable when the server does not answer. */
 static int report(const examination *e)
 {
     const cli_session *cli = e->cli;

@@ -37,8 +37,8 @@ static const struct contender {
 
 /* The measurements of one of them. */
 typedef struct measured {
-    int64_t day_bytes;        /* of today */
-    int64_t bytes;            /* of all days, and of numbers that were assigned */
+    int64_t day_bytes;        /* size of today */
+    int64_t bytes;            /* size of all days and assigned numbers */
     int64_t counted, present; /* users of all days: as counted, and as they are */
     double marked_s;          /* time to mark all of them */
     double counted_s;         /* time to count them */

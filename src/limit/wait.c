@@ -12,7 +12,7 @@
 /* The longest sleep: the reported time may come from a damaged key, which may be gone by now. */
 #define MOST_SLEEP_US 10000000
 
-/* What is waited for. */
+/* The check that a wait repeats. */
 typedef struct request {
     const tkl_limit *limit;
     tkl_bytes key;
