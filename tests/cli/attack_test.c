@@ -57,7 +57,8 @@ static char *shorten_waits(const char *text)
     regmatch_t match[3];
     char *short_text = test_format("%s", "");
     assert_int_equal(
-        regcomp(&pattern, "(--wait|--lease|sleep|--every) [0-9.]+[a-z]*", REG_EXTENDED), 0);
+        regcomp(&pattern, "(--wait|--lease|sleep|--every) ([0-9.]+[a-z]*|forever)", REG_EXTENDED),
+        0);
     while (regexec(&pattern, text, 2, match, 0) == 0) {
         int before = (int)match[0].rm_so, word = (int)(match[1].rm_eo - match[1].rm_so);
         bool sleeps = strncmp(text + match[1].rm_so, "sleep", 5) == 0;
