@@ -9,6 +9,7 @@
 #include "core/client.h"
 #include "support/certs.h"
 #include "support/cluster.h"
+#include "support/fake.h"
 #include "support/fixture.h"
 #include "support/lists.h"
 #include "support/process.h"
@@ -175,6 +176,34 @@ static void an_item_cut_off_in_the_middle_is_told(void **state)
     proxy_end(between);
 }
 
+/* Answers CLIENT ID together with the first part of the item, and hangs up. */
+static void break_off(fake_conn *c, void *arg)
+{
+    (void)arg;
+    for (const char *command; (command = fake_expect_any(c)) != NULL;) {
+        if (strncmp(command, "BLMPOP", 6) == 0) {
+            fake_sendz(c, ":7\r\n*2\r\n$16\r\ntackle:bl");
+            return;
+        }
+        if (strcmp(command, "CLIENT ID") != 0)
+            fake_sendz(c, "+OK\r\n");
+    }
+}
+
+static void an_item_cut_off_after_other_replies_is_told(void **state)
+{
+    (void)state;
+    fake *broken = fake_start(break_off, NULL);
+    tkl_client *client = test_open(fake_url(broken), NULL);
+    tkl_blist *list = open_list(client, "l");
+    tkl_blist_items *item;
+    assert_code(pop_one(list, LONG_MS, &item), TKL_EUNKNOWN);
+    assert_int_equal(fake_accepted(broken), 1);
+    tkl_blist_close(list);
+    tkl_close(client);
+    fake_end(broken);
+}
+
 static int wait_in_child(void *url)
 {
     tkl_client *client;
@@ -289,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_wait_goes_on_when_its_connection_is_killed),
         TEST(an_item_cut_off_in_the_middle_is_told),
+        cmocka_unit_test(an_item_cut_off_after_other_replies_is_told),
         TEST(a_long_wait_is_not_taken_for_a_server_that_hangs),
         cmocka_unit_test(a_server_that_hangs_is_left_for_the_new_master),
         TEST(a_process_that_dies_waiting_takes_nothing_with_it),

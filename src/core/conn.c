@@ -53,7 +53,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_rep
         if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
             return protocol_error(conn);
         if (object) {
-            conn->midway = false;
+            conn->midway = conn->reader->pos < conn->reader->len;
             *reply = object;
             return TKL_OK;
         }

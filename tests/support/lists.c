@@ -56,6 +56,7 @@ void popper_start(server *s, popper *p)
     int64_t before = server_info(s, "blocked_clients");
     p->thread = crew_start(1, pop_in_thread, p);
     eventually(server_info(s, "blocked_clients") == before + 1, LONG_MS);
+    server_info(s, "blocked_clients"); /* the server has also written its earlier replies by now */
 }
 
 void popper_got(popper *p, const char *expected)
