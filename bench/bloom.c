@@ -148,13 +148,15 @@ static double bits_each(const bench_run *run)
 {
     tkl_client *client;
     tkl_bloom *bloom;
-    tkl_bloom_info info;
+    tkl_bloom_info *info;
     check(tkl_open(run->url, NULL, &client));
     check(tkl_bloom_open(client, tkl_str("bench"), NULL, &bloom));
     check(tkl_bloom_show(bloom, &info));
     tkl_bloom_close(bloom);
     tkl_close(client);
-    return 8.0 * (double)info.bytes / (double)info.capacity;
+    double bits = 8.0 * (double)info->bytes / (double)info->capacity;
+    tkl_bloom_info_free(info);
+    return bits;
 }
 
 /* The share of absent items that a full filter takes for present, in percent. */

@@ -208,7 +208,7 @@ static bench_shelf *with_parts(const bench_run *run, double *each)
     if (!shelf) {
         shelf = shelf_open();
         double before = shelf_memory(shelf);
-        fill(shelf->client, "parts", &(tkl_book_options){.contains = TKL_BOOK_ON}, many(run),
+        fill(shelf->client, "parts", &(tkl_book_options){.contains = TKL_SETTING_ON}, many(run),
              false);
         bytes = (shelf_memory(shelf) - before) / (double)many(run);
     }

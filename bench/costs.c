@@ -20,8 +20,8 @@ typedef struct scene {
     int sent; /* bare commands whose replies are to come */
     tkl_log *log;
     tkl_online *set, *bitmap;
-    tkl_sessions *store;
-    char token[TKL_SESSION_TOKEN_SIZE];
+    tkl_session *store;
+    char token[TKL_TOKEN_SIZE];
     tkl_config *config;
     tkl_stats *stats;
 } scene;

@@ -51,8 +51,8 @@ static void bare_batch(bench_worker *w)
 
 typedef struct scene {
     tkl_client *client;
-    tkl_sessions *store;
-    char tokens[SESSIONS][TKL_SESSION_TOKEN_SIZE];
+    tkl_session *store;
+    char tokens[SESSIONS][TKL_TOKEN_SIZE];
 } scene;
 
 static void scene_open(bench_run *run, const bench_contender *self)
@@ -97,9 +97,9 @@ static void touch_batch(bench_worker *w)
 static void check_one(bench_worker *w)
 {
     scene *s = w->run->shared;
-    tkl_session *session;
+    tkl_session_info *session;
     check(tkl_session_check(s->store, s->tokens[w->steps % SESSIONS], &session));
-    tkl_session_free(session);
+    tkl_session_info_free(session);
 }
 
 /* ---- Cases --------------------------------------------------------------- */

@@ -222,7 +222,7 @@ static double feed_fading(const bench_run *run)
 
 static double feed_words(const bench_run *run)
 {
-    return feed_rate(run, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    return feed_rate(run, &(tkl_suggest_options){.words = TKL_SETTING_ON});
 }
 
 static double bytes_each(const tkl_suggest_options *options)
@@ -230,11 +230,12 @@ static double bytes_each(const tkl_suggest_options *options)
     bench_shelf *shelf = shelf_open();
     double before = shelf_memory(shelf);
     tkl_suggest *suggest;
-    tkl_suggest_info info;
+    tkl_suggest_info *info;
     check(tkl_suggest_open(shelf->client, tkl_str("phrases"), options, &suggest));
     feed_all(suggest, PHRASES);
     check(tkl_suggest_show(suggest, &info));
-    double bytes = (shelf_memory(shelf) - before) / (double)info.texts;
+    double bytes = (shelf_memory(shelf) - before) / (double)info->texts;
+    tkl_suggest_info_free(info);
     tkl_suggest_close(suggest);
     tkl_close(shelf->client);
     return bytes;
@@ -254,7 +255,7 @@ static double bytes_words(const bench_run *run)
     static double bytes;
     (void)run;
     if (bytes == 0)
-        bytes = bytes_each(&(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+        bytes = bytes_each(&(tkl_suggest_options){.words = TKL_SETTING_ON});
     return bytes;
 }
 

@@ -169,21 +169,21 @@ static const cli_column fields[] = {
 static int show(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
-    tkl_bloom_info i;
+    tkl_bloom_info *i = NULL;
     int failed = open_filter(cli, 0, NULL, &bloom);
     if (!failed)
         failed = cli_end(cli, tkl_bloom_show(bloom, &i));
     tkl_bloom_close(bloom);
     if (failed)
         return failed;
-    return cli_print_record(cli,
-                            json_pack("{s:o, s:f, s:I, s:I, s:I, s:f, s:i, s:i, s:b}", "name",
-                                      cli_json_bytes(tkl_str(cli->argv[0])), "error_rate", i.error,
-                                      "capacity", (json_int_t)i.capacity, "count",
-                                      (json_int_t)i.count, "bytes", (json_int_t)i.bytes, "bits",
-                                      8 * (double)i.bytes / (double)i.capacity, "hashes", i.hashes,
-                                      "filters", i.filters, "fixed", i.fixed),
-                            fields);
+    json_t *record =
+        json_pack("{s:o, s:f, s:I, s:I, s:I, s:f, s:i, s:i, s:b}", "name",
+                  cli_json_bytes(tkl_str(cli->argv[0])), "error_rate", i->error, "capacity",
+                  (json_int_t)i->capacity, "count", (json_int_t)i->count, "bytes",
+                  (json_int_t)i->bytes, "bits", 8 * (double)i->bytes / (double)i->capacity,
+                  "hashes", i->hashes, "filters", i->filters, "fixed", i->fixed);
+    tkl_bloom_info_free(i);
+    return cli_print_record(cli, record, fields);
 }
 
 static int merge(cli_session *cli)

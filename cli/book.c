@@ -100,9 +100,9 @@ static int add(cli_session *cli)
     work w = {.removal = false};
     tkl_book_options options = {
         .ttl_ms = cli_number(cli, "ttl", 0),
-        .accents = cli_flag(cli, "accents") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
-        .pinyin = cli_flag(cli, "pinyin") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
-        .contains = cli_flag(cli, "contains") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
+        .accents = cli_flag(cli, "accents") ? TKL_SETTING_ON : TKL_SETTING_AS_IS,
+        .pinyin = cli_flag(cli, "pinyin") ? TKL_SETTING_ON : TKL_SETTING_AS_IS,
+        .contains = cli_flag(cli, "contains") ? TKL_SETTING_ON : TKL_SETTING_AS_IS,
     };
     int failed = work_on_all(cli, &w, &options);
     return failed ? failed : cli_print_count(cli, "added", w.changed);
@@ -326,11 +326,12 @@ static int find(cli_session *cli)
         failed = cli_end(cli, tkl_book_find(book, tkl_str(cli->argv[1]), (size_t)count, &answers));
     if (!failed)
         failed = print_found(cli, answers);
-    tkl_book_info info;
+    tkl_book_info *info = NULL;
     if (!failed && !cli->json && !answers->parts && tkl_book_show(book, &info) == TKL_OK &&
-        !info.contains)
+        !info->contains)
         fprintf(stderr, "Ends and other parts of names were not searched: "
                         "the book was made without --contains.\n");
+    tkl_book_info_free(info);
     tkl_book_answers_free(answers);
     tkl_book_close(book);
     return failed;
@@ -346,7 +347,7 @@ static const cli_column info_columns[] = {
 static int show(cli_session *cli)
 {
     tkl_book *book = NULL;
-    tkl_book_info info;
+    tkl_book_info *info = NULL;
     int failed = open_book(cli, NULL, &book);
     if (!failed)
         failed = cli_end(cli, tkl_book_show(book, &info));
@@ -355,8 +356,9 @@ static int show(cli_session *cli)
         return failed;
     json_t *record =
         json_pack("{s:o, s:I, s:b, s:b, s:b}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-                  "entries", (json_int_t)info.entries, "accents", info.accents, "pinyin",
-                  info.pinyin, "contains", info.contains);
+                  "entries", (json_int_t)info->entries, "accents", info->accents, "pinyin",
+                  info->pinyin, "contains", info->contains);
+    tkl_book_info_free(info);
     return cli_print_record(cli, record, info_columns);
 }
 

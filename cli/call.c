@@ -27,7 +27,7 @@ static json_t *json_of_array(const tkl_reply *reply)
 
 static json_t *json_of(const tkl_reply *reply)
 {
-    switch (tkl_reply_kind(reply)) {
+    switch (tkl_reply_type_of(reply)) {
     case TKL_REPLY_STRING:
         return cli_json_bytes(tkl_reply_bytes(reply));
     case TKL_REPLY_INTEGER:
@@ -80,7 +80,7 @@ static void print_error(tkl_bytes bytes)
 
 static void print_readable(const tkl_reply *reply, int indent)
 {
-    switch (tkl_reply_kind(reply)) {
+    switch (tkl_reply_type_of(reply)) {
     case TKL_REPLY_STRING:
         print_quoted(tkl_reply_bytes(reply));
         break;
@@ -104,12 +104,12 @@ static void print_readable(const tkl_reply *reply, int indent)
 static void print_raw(const tkl_reply *reply)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
-    if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY) {
+    if (tkl_reply_type_of(reply) == TKL_REPLY_ARRAY) {
         for (size_t i = 0; i < tkl_reply_count(reply); i++)
             print_raw(tkl_reply_at(reply, i));
         return;
     }
-    if (tkl_reply_kind(reply) == TKL_REPLY_INTEGER)
+    if (tkl_reply_type_of(reply) == TKL_REPLY_INTEGER)
         printf("%" PRId64, tkl_reply_int(reply));
     else if (bytes.len > 0)
         fwrite(bytes.data, 1, bytes.len, stdout);

@@ -122,24 +122,24 @@ static const cli_verb verbs[] = {
         .run = cli_files_status,
     },
     {
-        .name = "drop",
+        .name = "drop-receiver",
         .args = "CHANNEL RECEIVER",
-        .summary = "give up a receiver that is gone; prints how many files it lacked",
+        .summary = "give up a receiver; prints how many files it lacked",
         .options = yes_options,
         .details =
             "What only this receiver lacked is removed, and senders that waited for it go on.\n"
             "Exit code 1 when the channel knows no such receiver.",
         .example = "echo 'hello' | tackle files send logs --to tackle-example --name greeting\n"
-                   "tackle files drop logs tackle-example --yes",
-        .run = cli_files_drop,
+                   "tackle files drop-receiver logs tackle-example --yes",
+        .run = cli_files_drop_receiver,
     },
     {
-        .name = "add",
+        .name = "add-receiver",
         .args = "CHANNEL RECEIVER",
-        .summary = "one more receiver for files that are still whole; prints how many",
+        .summary = "add it to files that are still whole; prints how many",
         .example = "echo 'hello' | tackle files send logs --to a --name greeting\n"
-                   "tackle files add logs b",
-        .run = cli_files_add,
+                   "tackle files add-receiver logs b",
+        .run = cli_files_add_receiver,
     },
     {
         .name = "list",

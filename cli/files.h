@@ -41,8 +41,8 @@ const char *cli_bytes_text(int64_t bytes, char text[CLI_BYTES_SIZE]);
 int cli_files_send(cli_session *cli);
 int cli_files_receive(cli_session *cli);
 int cli_files_status(cli_session *cli);
-int cli_files_drop(cli_session *cli);
-int cli_files_add(cli_session *cli);
+int cli_files_drop_receiver(cli_session *cli);
+int cli_files_add_receiver(cli_session *cli);
 int cli_files_list(cli_session *cli);
 
 #endif

@@ -159,16 +159,16 @@ static int change_receiver(cli_session *cli, change *work)
     return failed ? failed : print_count(cli, count);
 }
 
-int cli_files_drop(cli_session *cli)
+int cli_files_drop_receiver(cli_session *cli)
 {
     int failed = cli_confirm(cli, "This takes everything on the channel %s from the receiver %s.",
                              cli->argv[0], cli->argv[1]);
-    return failed ? failed : change_receiver(cli, tkl_files_drop);
+    return failed ? failed : change_receiver(cli, tkl_files_drop_receiver);
 }
 
-int cli_files_add(cli_session *cli)
+int cli_files_add_receiver(cli_session *cli)
 {
-    return change_receiver(cli, tkl_files_add);
+    return change_receiver(cli, tkl_files_add_receiver);
 }
 
 int cli_files_list(cli_session *cli)

@@ -113,21 +113,24 @@ static int ack(cli_session *cli)
 
 /* ---- unread, show, limit, purge, drop ------------------------------------ */
 
-static int get_stats(cli_session *cli, tkl_mail_stats *stats)
+static int get_info(cli_session *cli, tkl_mail_info **info)
 {
     tkl_mail *mail = NULL;
     int failed = open_box(cli, &mail);
     if (!failed)
-        failed = cli_end(cli, tkl_mail_show(mail, stats));
+        failed = cli_end(cli, tkl_mail_show(mail, info));
     tkl_mail_close(mail);
     return failed;
 }
 
 static int unread(cli_session *cli)
 {
-    tkl_mail_stats stats;
-    int failed = get_stats(cli, &stats);
-    return failed ? failed : print_unread(cli, stats.unread);
+    tkl_mail_info *info = NULL;
+    int failed = get_info(cli, &info);
+    if (!failed)
+        failed = print_unread(cli, info->unread);
+    tkl_mail_info_free(info);
+    return failed;
 }
 
 static const cli_column fields[] = {
@@ -150,17 +153,19 @@ static json_t *json_id(int64_t id)
 
 static int show(cli_session *cli)
 {
-    tkl_mail_stats s;
-    int failed = get_stats(cli, &s);
+    tkl_mail_info *info = NULL;
+    int failed = get_info(cli, &info);
     if (failed)
         return failed;
-    json_t *object = json_pack(
-        "{s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-        "unread", (json_int_t)s.unread, "missed", (json_int_t)s.missed, "bytes",
-        (json_int_t)s.bytes, "last_id", json_id(s.last_id), "acked_id", json_id(s.acked_id),
-        "oldest_at", cli_json_time(s.oldest_ms), "fetched_at", cli_json_time(s.fetched_ms));
+    json_t *object =
+        json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name",
+                  cli_json_bytes(tkl_str(cli->argv[0])), "unread", (json_int_t)info->unread,
+                  "missed", (json_int_t)info->missed, "bytes", (json_int_t)info->bytes, "last_id",
+                  json_id(info->last_id), "acked_id", json_id(info->acked_id), "oldest_at",
+                  cli_json_time(info->oldest_ms), "fetched_at", cli_json_time(info->fetched_ms));
     if (object)
-        cli_set_limits(object, &s.limits);
+        cli_set_limits(object, &info->limits);
+    tkl_mail_info_free(info);
     return cli_print_record(cli, object, fields);
 }
 
@@ -168,16 +173,19 @@ static int show(cli_session *cli)
 static int limit(cli_session *cli)
 {
     tkl_mail *mail = NULL;
-    tkl_mail_stats now;
+    tkl_mail_info *now = NULL;
     int failed = open_box(cli, &mail);
     if (!failed)
         failed = cli_end(cli, tkl_mail_show(mail, &now));
     if (!failed)
-        failed = cli_limits(cli, &now.limits);
+        failed = cli_limits(cli, &now->limits);
     if (!failed && cli_limits_given(cli))
-        failed = cli_end(cli, tkl_mail_limit(mail, &now.limits));
+        failed = cli_end(cli, tkl_mail_limit(mail, &now->limits));
     tkl_mail_close(mail);
-    return failed ? failed : cli_print_limits(cli, &now.limits);
+    if (!failed)
+        failed = cli_print_limits(cli, &now->limits);
+    tkl_mail_info_free(now);
+    return failed;
 }
 
 static int print_purged(const cli_session *cli, int64_t removed)

@@ -11,7 +11,7 @@
 
 enum { COUNT = 10 };
 
-static int open_store(cli_session *cli, tkl_sessions **sessions)
+static int open_store(cli_session *cli, tkl_session **sessions)
 {
     tkl_client *client = NULL;
     tkl_session_options options = {
@@ -39,8 +39,8 @@ static int check_page(const cli_session *cli)
 
 static int create(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
-    char token[TKL_SESSION_TOKEN_SIZE] = "";
+    tkl_session *store = NULL;
+    char token[TKL_TOKEN_SIZE] = "";
     int failed = cli_positive(cli, "most");
     if (!failed)
         failed = open_store(cli, &store);
@@ -57,7 +57,7 @@ static int create(cli_session *cli)
     return CLI_OK;
 }
 
-static json_t *json_of(const tkl_session *session)
+static json_t *json_of(const tkl_session_info *session)
 {
     return json_pack("{s:o, s:s, s:o, s:o, s:o}", "user", cli_json_bytes(session->user), "id",
                      session->id, "created_at", cli_json_time(session->created_ms), "seen_at",
@@ -65,7 +65,7 @@ static json_t *json_of(const tkl_session *session)
 }
 
 /* The same, with the session's data: [{"name": ..., "value": ...}, ...]. */
-static json_t *json_with_data(const tkl_session *session)
+static json_t *json_with_data(const tkl_session_info *session)
 {
     json_t *record = json_of(session), *data = json_array();
     for (size_t i = 0; i < session->field_count; i++)
@@ -77,7 +77,7 @@ static json_t *json_with_data(const tkl_session *session)
 }
 
 /* For people: a line "name = value" for each field. */
-static int print_data(const cli_session *cli, const tkl_session *session)
+static int print_data(const cli_session *cli, const tkl_session_info *session)
 {
     for (size_t i = 0; !cli->json && i < session->field_count; i++) {
         cli_print_bytes(session->fields[i].name);
@@ -95,8 +95,8 @@ static const cli_column session_columns[] = {
 
 static int check(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
-    tkl_session *session = NULL;
+    tkl_session *store = NULL;
+    tkl_session_info *session = NULL;
     int failed = open_store(cli, &store);
     if (!failed)
         failed = cli_end(cli, tkl_session_check(store, cli->argv[0], &session));
@@ -104,16 +104,16 @@ static int check(cli_session *cli)
         failed = cli_print_record(cli, json_with_data(session), session_columns);
     if (!failed)
         failed = print_data(cli, session);
-    tkl_session_free(session);
+    tkl_session_info_free(session);
     tkl_session_close(store);
     return failed;
 }
 
 static int touch(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     tkl_session_view view = {.token = cli->argv[0], .item = tkl_str(cli->argv[1])};
-    tkl_session *session = NULL;
+    tkl_session_info *session = NULL;
     int failed = cli_positive(cli, "items");
     if (!failed)
         failed = open_store(cli, &store);
@@ -126,7 +126,7 @@ static int touch(cli_session *cli)
                             view.item.len > 0 ? cli_json_bytes(view.item) : json_null());
         failed = cli_print_json(cli, record);
     }
-    tkl_session_free(session);
+    tkl_session_info_free(session);
     tkl_session_close(store);
     return failed;
 }
@@ -144,7 +144,7 @@ static int read_field(const cli_session *cli, const char *text, tkl_session_fiel
 
 static int set(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     size_t count = (size_t)cli->argc - 1;
     tkl_session_field *fields = calloc(count, sizeof *fields);
     int failed = fields != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
@@ -161,7 +161,7 @@ static int set(cli_session *cli)
     return cli_print_json(cli, json_pack("{s:I}", "fields_set", (json_int_t)count));
 }
 
-static int end_one(cli_session *cli, tkl_sessions *store)
+static int end_one(cli_session *cli, tkl_session *store)
 {
     int failed = cli_end(cli, tkl_session_end(store, cli->argv[0]));
     if (failed || !cli->json)
@@ -169,7 +169,7 @@ static int end_one(cli_session *cli, tkl_sessions *store)
     return cli_print_json(cli, json_pack("{s:i}", "ended", 1));
 }
 
-static int end_all(cli_session *cli, tkl_sessions *store, const char *user)
+static int end_all(cli_session *cli, tkl_session *store, const char *user)
 {
     int64_t ended = 0;
     int failed = cli_end(cli, tkl_session_end_user(store, tkl_str(user), &ended));
@@ -183,7 +183,7 @@ static int end_all(cli_session *cli, tkl_sessions *store, const char *user)
 
 static int end(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     const char *user = cli_text(cli, "user", NULL);
     if ((user != NULL) == (cli->argc > 0))
         return cli_usage(cli, "name a TOKEN or a --user");
@@ -196,7 +196,7 @@ static int end(cli_session *cli)
 
 static int list(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     tkl_session_list *found = NULL;
     json_t *rows = json_array();
     size_t count = (size_t)cli_number(cli, "count", TKL_SESSION_PAGE_MAX);
@@ -246,7 +246,7 @@ static int print_items(cli_session *cli, const tkl_session_items *items, bool ra
 
 static int print_page(cli_session *cli, bool ranking)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     tkl_session_items *items = NULL;
     size_t count = (size_t)cli_number(cli, "count", ranking ? COUNT : 25);
     size_t skip = (size_t)cli_number(cli, "skip", 0);
@@ -276,7 +276,7 @@ static int top(cli_session *cli)
 
 static int view(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     size_t count = (size_t)cli->argc;
     tkl_bytes *items = calloc(count, sizeof *items);
     if (items == NULL)
@@ -296,7 +296,7 @@ static int view(cli_session *cli)
 /* Does something to one item of the ranking. */
 static int change_item(cli_session *cli, bool rename)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     tkl_bytes item = tkl_str(cli->argv[0]);
     int failed = open_store(cli, &store);
     if (!failed)
@@ -316,7 +316,7 @@ static int rename_item(cli_session *cli)
 
 static int drop_ranking(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     int failed = cli_confirm(cli, "This deletes the ranking of the store '%s'.",
                              cli_text(cli, "store", "default"));
     if (!failed)
@@ -344,7 +344,7 @@ static int stores(cli_session *cli)
 
 static int drop(cli_session *cli)
 {
-    tkl_sessions *store = NULL;
+    tkl_session *store = NULL;
     const char *name = cli_text(cli, "store", "default");
     int failed = cli_confirm(cli, "This ends all sessions of the store '%s'.", name);
     if (!failed)

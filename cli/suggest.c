@@ -88,9 +88,9 @@ static int feed_some(cli_session *cli, const tkl_bytes *items, size_t count, voi
     return failed;
 }
 
-static tkl_suggest_setting setting(const cli_session *cli, const char *name)
+static tkl_setting setting(const cli_session *cli, const char *name)
 {
-    return cli_flag(cli, name) ? TKL_SUGGEST_ON : TKL_SUGGEST_AS_IS;
+    return cli_flag(cli, name) ? TKL_SETTING_ON : TKL_SETTING_AS_IS;
 }
 
 static int feed(cli_session *cli)
@@ -232,19 +232,20 @@ static json_t *number_or_null(int64_t number)
 static int show(cli_session *cli)
 {
     tkl_suggest *suggest = NULL;
-    tkl_suggest_info info;
+    tkl_suggest_info *info = NULL;
     int failed = open_suggest(cli, NULL, &suggest);
     if (!failed)
         failed = cli_end(cli, tkl_suggest_show(suggest, &info));
     tkl_suggest_close(suggest);
     if (failed)
         return failed;
-    json_t *record = json_pack("{s:o, s:I, s:o, s:I, s:I, s:o, s:b, s:b, s:b}", "name",
-                               cli_json_bytes(tkl_str(cli->argv[0])), "texts",
-                               (json_int_t)info.texts, "texts_max", number_or_null(info.texts_max),
-                               "best", (json_int_t)info.best, "longest", (json_int_t)info.longest,
-                               "half_life_ms", number_or_null(info.half_life_ms), "accents",
-                               info.accents, "pinyin", info.pinyin, "by_words", info.words);
+    json_t *record = json_pack(
+        "{s:o, s:I, s:o, s:I, s:I, s:o, s:b, s:b, s:b}", "name",
+        cli_json_bytes(tkl_str(cli->argv[0])), "texts", (json_int_t)info->texts, "texts_max",
+        number_or_null(info->texts_max), "best", (json_int_t)info->best, "longest",
+        (json_int_t)info->longest, "half_life_ms", number_or_null(info->half_life_ms), "accents",
+        info->accents, "pinyin", info->pinyin, "by_words", info->words);
+    tkl_suggest_info_free(info);
     return cli_print_record(cli, record, info_columns);
 }
 

@@ -56,7 +56,7 @@ int main(void)
 {
     const char *url = getenv("TACKLE_URL");
     tkl_book_options options = {
-        .accents = TKL_BOOK_ON, .pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON};
+        .accents = TKL_SETTING_ON, .pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON};
     tkl_client *client;
     tkl_book *book;
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));

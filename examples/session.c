@@ -27,11 +27,11 @@ int main(void)
 {
     const char *url = getenv("TACKLE_URL");
     tkl_client *client;
-    tkl_sessions *shop;
+    tkl_session *shop;
     check(tkl_open(url ? url : "embedded:", NULL, &client));
     check(tkl_session_open(client, tkl_str("shop"), NULL, &shop));
 
-    char alice[TKL_SESSION_TOKEN_SIZE], bob[TKL_SESSION_TOKEN_SIZE];
+    char alice[TKL_TOKEN_SIZE], bob[TKL_TOKEN_SIZE];
     check(tkl_session_create(shop, tkl_str("alice"), 0, alice));
     check(tkl_session_create(shop, tkl_str("bob"), 0, bob));
 

@@ -21,8 +21,8 @@ int main(void)
     static const char *const typed[] = {"w", "wea", "berlin", "bjt", "waether"};
     const char *url = getenv("TACKLE_URL");
     tkl_suggest_options options = {.half_life_ms = INT64_C(7) * 24 * 3600 * 1000,
-                                   .pinyin = TKL_SUGGEST_ON,
-                                   .words = TKL_SUGGEST_ON,
+                                   .pinyin = TKL_SETTING_ON,
+                                   .words = TKL_SETTING_ON,
                                    .typos = true};
     tkl_client *client;
     tkl_suggest *suggest;

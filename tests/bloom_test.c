@@ -51,7 +51,7 @@ static void asking_makes_no_filter(void **state)
 {
     fixture *f = *state;
     tkl_bloom *bloom = open_filter(f, "seen");
-    tkl_bloom_info info;
+    tkl_bloom_info *info;
     bool flag;
     assert_code(filter_ask_one(bloom, tkl_str("a"), &flag), TKL_NOTFOUND);
     assert_code(tkl_bloom_show(bloom, &info), TKL_NOTFOUND);
@@ -127,7 +127,7 @@ static void dropped_filter_leaves_nothing(void **state)
 
 static void assert_refused(tkl_bloom *bloom, int code)
 {
-    tkl_bloom_info info;
+    tkl_bloom_info *info;
     bool flag;
     assert_code(filter_ask_one(bloom, tkl_str("a"), &flag), code);
     assert_code(filter_add_one(bloom, tkl_str("a"), &flag), code);
@@ -170,7 +170,7 @@ static void damaged_meta_is_told(void **state)
                 call_int(f->client, "HDEL", meta_key, fields[i], NULL);
             tkl_bloom *bloom = open_filter(f, "seen"),
                       *other = make_filter(f, "b", 0.01, 100, false);
-            tkl_bloom_info info;
+            tkl_bloom_info *info;
             bool flag;
             assert_true(filter_add_one(bloom, tkl_str("b"), &flag) < 0);
             assert_true(filter_ask_one(bloom, tkl_str("a"), &flag) < 0);
@@ -266,7 +266,7 @@ static void drop_that_was_begun_is_finished(void **state)
     fixture *f = *state;
     for (int i = 0; i < 2; i++) {
         tkl_bloom *bloom = make_filter(f, "seen", 0.01, 1000, false);
-        tkl_bloom_info info;
+        tkl_bloom_info *info;
         bool flag;
         filter_add(bloom, 0, 500);
         call_int(f->client, "HSET", meta_key, "dropping", "1", NULL);

@@ -28,7 +28,7 @@ static void what_is_too_large_is_refused_before_it_is_sent(void **state)
     assert_ok(tkl_book_add(plain, &longest, 1, NULL));
     assert_ok(tkl_book_drop(plain));
 
-    tkl_book *parts = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *parts = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     assert_code(tkl_book_add(parts, &(tkl_book_entry){.text = {large, 129}}, 1, NULL), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "129 characters");
     assert_ok(tkl_book_add(parts, &(tkl_book_entry){.text = {large, 128}}, 1, NULL));
@@ -60,8 +60,8 @@ static void a_longest_text_of_many_readings_is_added_whole(void **state)
 {
     fixture *f = *state;
     char text[3 * 128 + 1];
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     for (int i = 0; i < 128; i++)
         memcpy(text + 3 * i, "了", 4);
     tkl_book_entry entry = {.text = tkl_str(text)};
@@ -85,7 +85,7 @@ static void foreign_data_is_reported_and_left_alone(void **state)
     for (size_t i = 0; i < COUNT(parts); i++) {
         char *key = test_format("tackle:book:{staff}:%s", parts[i]);
         tkl_book *b = open_book(
-            f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+            f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
         assert_ok(tkl_callz(f->client, NULL, "FLUSHALL", NULL));
         assert_ok(tkl_callz(f->client, NULL, "SET", key, "x", NULL));
         assert_code(tkl_book_add(b, &entry, 1, NULL), TKL_ETYPE);
@@ -113,7 +113,7 @@ static void a_book_in_part_is_damaged(void **state)
     static const char *const keys[] = {"tackle:book:{staff}:meta", "tackle:book:{staff}:names"};
     tkl_book_entry ann = {.text = tkl_str("Ann")};
     tkl_book_answers *answers;
-    tkl_book_info info;
+    tkl_book_info *info;
     int64_t number;
     for (int i = 0; i < 2; i++) {
         tkl_book *b = open_book(f->client, NULL);
@@ -141,9 +141,9 @@ static void a_book_in_part_is_damaged(void **state)
 static void a_book_that_got_lost_is_begun_anew(void **state)
 {
     fixture *f = *state;
-    tkl_book *maker = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON});
+    tkl_book *maker = open_book(f->client, &(tkl_book_options){.accents = TKL_SETTING_ON});
     tkl_book *guest = open_book(f->client, NULL), *plain;
-    plain = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_OFF});
+    plain = open_book(f->client, &(tkl_book_options){.accents = TKL_SETTING_OFF});
     book_add(maker, "Müller");
     check_complete(guest, "mul", "Müller");
     assert_ok(tkl_callz(f->client, NULL, "FLUSHALL", NULL));
@@ -187,7 +187,7 @@ static void all_keys_of_a_book_expire(void **state)
     static const char *const parts[] = {"meta", "names", "parts", "ids", "forms"};
     tkl_book *b = open_book(
         f->client,
-        &(tkl_book_options){.ttl_ms = 60000, .pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+        &(tkl_book_options){.ttl_ms = 60000, .pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     book_add_id(b, "1", "张三");
     for (size_t i = 0; i < COUNT(parts); i++) {
         char *key = test_format("tackle:book:{staff}:%s", parts[i]);

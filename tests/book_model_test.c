@@ -216,9 +216,9 @@ static void run(fixture *f, unsigned settings)
 {
     static model m;
     tkl_book *book;
-    tkl_book_options options = {.accents = settings & 1 ? TKL_BOOK_ON : TKL_BOOK_OFF,
-                                .pinyin = settings & 2 ? TKL_BOOK_ON : TKL_BOOK_OFF,
-                                .contains = settings & 4 ? TKL_BOOK_ON : TKL_BOOK_OFF};
+    tkl_book_options options = {.accents = settings & 1 ? TKL_SETTING_ON : TKL_SETTING_OFF,
+                                .pinyin = settings & 2 ? TKL_SETTING_ON : TKL_SETTING_OFF,
+                                .contains = settings & 4 ? TKL_SETTING_ON : TKL_SETTING_OFF};
     memset(&m, 0, sizeof m);
     m.fold = settings & 1 ? TKL__TEXT_FOLD_ACCENTS : 0;
     m.pinyin = settings & 2;

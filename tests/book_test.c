@@ -34,7 +34,7 @@ static void names_are_completed_in_order(void **state)
 static void texts_equal_when_folded_are_different_entries(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.accents = TKL_SETTING_ON});
     assert_int_equal(book_add(b, "Muller|müller|MULLER|muller"), 4);
     check_complete(b, "mul", "muller|MULLER|Muller|müller");
     assert_int_equal(book_take(b, "", "MULLER"), 1);
@@ -46,9 +46,9 @@ static void texts_equal_when_folded_are_different_entries(void **state)
 static void entries_with_ids_are_renamed(void **state)
 {
     fixture *f = *state;
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
-    tkl_book_info info;
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
+    tkl_book_info *info;
     assert_int_equal(book_add_id(b, "7", "Ann Lee"), 1);
     assert_int_equal(book_add_id(b, "8", "Ann Lee"), 1);
     assert_int_equal(book_add(b, "Ann Lee"), 1);
@@ -71,13 +71,15 @@ static void entries_with_ids_are_renamed(void **state)
                 TKL_EXISTS);
     assert_ok(tkl_book_rename(b, &(tkl_book_entry){.text = tkl_str("Eve")}, tkl_str("Eve")));
     assert_ok(tkl_book_show(b, &info));
-    assert_int_equal(info.entries, 4);
+    assert_int_equal(info->entries, 4);
+    tkl_book_info_free(info);
     assert_int_equal(book_take(b, "7", ""), 1);
     assert_int_equal(book_take(b, "7", ""), 0);
     assert_int_equal(book_take(b, "8", "another text"), 1);
     assert_int_equal(book_take(b, "", "李四") + book_take(b, "", "Eve"), 2);
     assert_ok(tkl_book_show(b, &info));
-    assert_int_equal(info.entries, 0);
+    assert_int_equal(info->entries, 0);
+    tkl_book_info_free(info);
     assert_int_equal(call_int(f->client, "DBSIZE", NULL),
                      1); /* the settings; nothing else is left */
     tkl_book_close(b);
@@ -107,7 +109,7 @@ static void thousands_are_added_in_one_trip(void **state)
 {
     fixture *f = *state;
     enum { MANY = 5000 };
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     tkl_book_entry *entries = calloc(MANY, sizeof *entries);
     char(*texts)[24] = calloc(MANY, sizeof *texts);
     int64_t number;
@@ -141,7 +143,7 @@ static void pages_have_each_entry_once(void **state)
     fixture *f = *state;
     static const char *const characters[] = {"张", "三", "周", "海", "重",
                                              "庆", "曾", "长", "z",  "h"};
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     char seen[1000] = {0}, text[16];
     size_t pages = 0, total = 0;
     tkl_bytes after = NONE;
@@ -176,7 +178,7 @@ static void pages_have_each_entry_once(void **state)
 static void exact_comes_before_prefix_suffix_and_contains(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     book_add(b, "ana|Banana|anagram|Hanah|Diana|susana b|an|ANA");
     check_find(b, "ana", 50, false, "e:ana|e:ANA|p:anagram|s:Banana|s:Diana|c:susana b|c:Hanah");
     check_find(b, "ana", 3, true, "e:ana|e:ANA|p:anagram");
@@ -208,7 +210,7 @@ static void repetitions_do_not_hide_others(void **state)
 {
     fixture *f = *state;
     char text[121];
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     memset(text, 'a', 120);
     text[120] = 0;
     text[0] = 'x';
@@ -233,7 +235,7 @@ static void very_long_entries_are_found_in_part(void **state)
     fixture *f = *state;
     enum { LONG = 1000 };
     static char id[LONG + 1];
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     tkl_book_answers *answers;
     memset(id, 'x', LONG);
     for (int i = 0; i < 600; i++) {
@@ -259,9 +261,9 @@ static void very_long_entries_are_found_in_part(void **state)
 static void settings_stay_with_the_book(void **state)
 {
     fixture *f = *state;
-    tkl_book_options all = {.accents = TKL_BOOK_ON, .pinyin = TKL_BOOK_ON};
+    tkl_book_options all = {.accents = TKL_SETTING_ON, .pinyin = TKL_SETTING_ON};
     tkl_book *maker = open_book(f->client, &all), *guest = open_book(f->client, NULL);
-    tkl_book_info info;
+    tkl_book_info *info;
     assert_code(tkl_book_show(guest, &info), TKL_NOTFOUND);
     check_complete(guest, "mul", ""); /* no book yet */
     book_add(maker, "Müller|张三");
@@ -270,8 +272,9 @@ static void settings_stay_with_the_book(void **state)
     book_add(guest, "Łódź");
     check_complete(maker, "lodz", "Łódź");
     assert_ok(tkl_book_show(guest, &info));
-    assert_true(info.accents && info.pinyin && !info.contains);
-    assert_int_equal(info.entries, 3);
+    assert_true(info->accents && info->pinyin && !info->contains);
+    assert_int_equal(info->entries, 3);
+    tkl_book_info_free(info);
     tkl_book_close(maker);
     tkl_book_close(guest);
 }
@@ -283,16 +286,16 @@ static void other_settings_are_refused(void **state)
         tkl_book_options options;
         const char *text;
     } cases[] = {
-        {{.accents = TKL_BOOK_OFF}, "made with accents"},
-        {{.contains = TKL_BOOK_ON}, "made without contains"},
-        {{.pinyin = TKL_BOOK_ON}, "made without pinyin"},
+        {{.accents = TKL_SETTING_OFF}, "made with accents"},
+        {{.contains = TKL_SETTING_ON}, "made without contains"},
+        {{.pinyin = TKL_SETTING_ON}, "made without pinyin"},
     };
-    tkl_book *maker = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON});
+    tkl_book *maker = open_book(f->client, &(tkl_book_options){.accents = TKL_SETTING_ON});
     book_add(maker, "Müller");
     for (size_t i = 0; i < COUNT(cases); i++) {
         tkl_book *b = open_book(f->client, &cases[i].options);
         tkl_book_answers *answers;
-        tkl_book_info info;
+        tkl_book_info *info;
         tkl_book_entry entry = {.text = tkl_str("x")};
         assert_code(tkl_book_add(b, &entry, 1, NULL), TKL_EINVAL);
         assert_contains(tkl_errmsg(), cases[i].text);
@@ -312,7 +315,7 @@ static void a_dropped_book_is_made_anew_with_other_settings(void **state)
 {
     fixture *f = *state;
     tkl_book *old = open_book(f->client, NULL), *accents;
-    accents = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON});
+    accents = open_book(f->client, &(tkl_book_options){.accents = TKL_SETTING_ON});
     book_add(old, "Müller");
     assert_ok(tkl_book_drop(old));
     assert_code(tkl_book_drop(old), TKL_NOTFOUND);
@@ -344,15 +347,16 @@ static void churn(void *arg, int index)
 static void those_who_write_at_once_leave_a_whole_book(void **state)
 {
     fixture *f = *state;
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     book_add(b, "first");
     crew_run(8, churn, f);
     tkl_book_answers *answers;
-    tkl_book_info info;
+    tkl_book_info *info;
     assert_ok(tkl_book_show(b, &info));
     assert_ok(tkl_book_complete(b, tkl_str(""), 50, NONE, &answers));
-    assert_int_equal(answers->count, info.entries);
+    assert_int_equal(answers->count, info->entries);
+    tkl_book_info_free(info);
     for (size_t i = 0; i < answers->count; i++) {
         const tkl_book_answer *a = &answers->items[i];
         tkl_book_entry entry = {.id = a->id, .text = a->text};
@@ -388,8 +392,8 @@ static void books_live_in_a_cluster(void **state)
     cluster *c = cluster_start(false);
     tkl_client *client = test_open(c->url, NULL);
     tkl_names *names;
-    tkl_book *b =
-        open_book(client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     book_add(b, "张三|Anna");
     book_add_id(b, "1", "Bob");
     check_complete(b, "zs", "张三");

@@ -11,7 +11,7 @@
 static void chinese_is_found_by_character_pinyin_and_initials(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     book_add(b, "张三丰|张三|重庆大厦|吕布|iPhone手机|Zhang Li");
     check_complete(b, "zhang", "Zhang Li|张三|张三丰");
     check_complete(b, "zs", "张三|张三丰");
@@ -38,7 +38,7 @@ static void chinese_is_found_by_character_pinyin_and_initials(void **state)
 static void pinyin_is_found_in_the_order_of_its_forms(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     book_add(b, "张三|章|Zhang Li");
     check_find(b, "zhang", 10, false, "e:章|p:Zhang Li|p:张三");
     tkl_book_close(b);
@@ -47,8 +47,8 @@ static void pinyin_is_found_in_the_order_of_its_forms(void **state)
 static void parts_may_be_in_characters_and_pinyin(void **state)
 {
     fixture *f = *state;
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     book_add(b, "张三丰|李三丰子");
     check_find(b, "三feng", 10, false, "s:张三丰|c:李三丰子");
     check_find(b, "sanf", 10, false, "c:张三丰|c:李三丰子");
@@ -58,8 +58,8 @@ static void parts_may_be_in_characters_and_pinyin(void **state)
 static void parts_of_chinese_names_are_found(void **state)
 {
     fixture *f = *state;
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     book_add(b, "张三丰|李三丰年");
     check_find(b, "三丰", 50, false, "s:张三丰|c:李三丰年");
     check_find(b, "sanfeng", 50, false, "s:张三丰|c:李三丰年");
@@ -85,7 +85,7 @@ static void characters_pinyin_and_initials_may_be_mixed(void **state)
         {"ali", "安李"},         {"x(zsan", "x(张三"},
         {"zsan5%", "张三5%"},    {"zhangs ", ""},
     };
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     book_add(b, "张三丰|张三|章丝|重庆人|安李|x(张三");
     for (size_t i = 0; i < COUNT(cases); i++) {
         if (strchr(cases[i].query, '5'))
@@ -101,8 +101,8 @@ static void characters_pinyin_and_initials_may_be_mixed(void **state)
 static void mixtures_are_found_behind_the_others(void **state)
 {
     fixture *f = *state;
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     book_add(b, "zsanne|张三丰|李张三|xzsan");
     check_complete(b, "zsan", "zsanne|张三丰");
     check_find(b, "zsan", 10, false, "p:zsanne|p:张三丰|s:xzsan|c:李张三");
@@ -116,7 +116,7 @@ static void mixtures_are_found_behind_the_others(void **state)
 static void a_mixture_comes_once_over_all_pages(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     tkl_book_answers *before = NULL, *page;
     tkl_bytes after = NONE;
     char all[256] = "";
@@ -141,7 +141,7 @@ static void the_search_for_mixtures_is_bounded(void **state)
 {
     fixture *f = *state;
     enum { MANY = 2400 };
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     tkl_book_entry *entries = calloc(MANY, sizeof *entries);
     char(*texts)[24] = calloc(MANY, sizeof *texts);
     for (int i = 0; i < MANY; i++) {
@@ -177,7 +177,7 @@ static void pages_of_mixtures_go_on_where_they_were(void **state)
 {
     fixture *f = *state;
     const tkl_bytes bad[] = {{"\0", 1}, {"\0001", 2}, {"\0000 ", 3}, {"\00099 ", 4}, {"\0x ", 3}};
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON});
     tkl_book_answers *page;
     book_add(b, "张三");
     for (size_t i = 0; i < COUNT(bad); i++) {
@@ -197,8 +197,8 @@ static void another_handle_goes_on_with_a_page(void **state)
     const struct {
         const char *prefix, *second;
     } cases[] = {{"mül", "Müllermann"}, {"zsan", "张三丰"}};
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON, .pinyin = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.accents = TKL_SETTING_ON, .pinyin = TKL_SETTING_ON});
     book_add(b, "Müller|Müllermann|张三|张三丰");
     for (size_t i = 0; i < COUNT(cases); i++) {
         tkl_book *other = open_book(f->client, NULL);
@@ -219,7 +219,7 @@ static void another_handle_goes_on_with_a_page(void **state)
 static void korean_is_found_while_it_is_typed(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     book_add(b, "김민수|가나다|간호사");
     static const char *const typed[] = {"ㄱ", "기", "김", "김ㅁ", "김미", "김민", "김민수"};
     check_complete(b, typed[0], "간호사|가나다|김민수");
@@ -236,7 +236,7 @@ static void korean_is_found_while_it_is_typed(void **state)
 static void parts_begin_at_broken_characters_too(void **state)
 {
     fixture *f = *state;
-    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_SETTING_ON});
     book_add(b, "\x82\xa0\x82\xa2"); /* あい in Shift-JIS */
     check_find(b, "\x82\xa2", 10, false, "s:\x82\xa0\x82\xa2");
     check_find(b, "\xa0\x82", 10, false, "c:\x82\xa0\x82\xa2");
@@ -297,8 +297,8 @@ static void any_bytes_are_kept(void **state)
                   7}},
         {.text = {"\xc2\xad", 2}}, /* a soft hyphen: its key is empty */
     };
-    tkl_book *b =
-        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    tkl_book *b = open_book(
+        f->client, &(tkl_book_options){.pinyin = TKL_SETTING_ON, .contains = TKL_SETTING_ON});
     int64_t number;
     assert_ok(tkl_book_add(b, entries, COUNT(entries), &number));
     assert_int_equal(number, COUNT(entries));

@@ -55,9 +55,11 @@ static bool is_at(tkl_config_client *source, const char *name)
 
 static tkl_config_client_info show(tkl_config_client *source)
 {
-    tkl_config_client_info info;
+    tkl_config_client_info *info;
     assert_ok(tkl_config_client_show(source, &info));
-    return info;
+    tkl_config_client_info copy = *info;
+    tkl_config_client_info_free(info);
+    return copy;
 }
 
 /* Two servers that know their names. */

@@ -32,7 +32,7 @@ static void a_nil_reply_is_no_error(void **state)
     tkl_reply *reply;
     assert_ok(tkl_callz(f->client, &reply, "GET", "nothing", NULL));
     assert_true(tkl_reply_is_nil(reply));
-    assert_int_equal(tkl_reply_kind(reply), TKL_REPLY_NIL);
+    assert_int_equal(tkl_reply_type_of(reply), TKL_REPLY_NIL);
     assert_string_equal(tkl_reply_str(reply), "");
     tkl_reply_free(reply);
 }
@@ -61,7 +61,7 @@ static void an_empty_argument_is_an_argument(void **state)
     assert_ok(tkl_callz(f->client, NULL, "SET", "", "", NULL));
     tkl_reply *reply;
     assert_ok(tkl_callz(f->client, &reply, "GET", "", NULL));
-    assert_int_equal(tkl_reply_kind(reply), TKL_REPLY_STRING);
+    assert_int_equal(tkl_reply_type_of(reply), TKL_REPLY_STRING);
     assert_int_equal(tkl_reply_bytes(reply).len, 0);
     tkl_reply_free(reply);
 }

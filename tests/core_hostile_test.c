@@ -270,10 +270,11 @@ static void differences_of_any_two_numbers_are_numbers(void **state)
     fake *f = fake_start(answer, reply);
     tkl_client *client = test_open(fake_url(f), NULL);
     tkl_mail *mail;
-    tkl_mail_stats stats;
+    tkl_mail_info *info;
     assert_ok(tkl_mail_open(client, tkl_str("ann"), NULL, &mail));
-    assert_ok(tkl_mail_show(mail, &stats));
-    assert_true(stats.unread > INT64_C(1) << 53);
+    assert_ok(tkl_mail_show(mail, &info));
+    assert_true(info->unread > INT64_C(1) << 53);
+    tkl_mail_info_free(info);
     tkl_mail_close(mail);
     tkl_close(client);
     fake_end(f);

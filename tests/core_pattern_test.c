@@ -124,8 +124,8 @@ static void every_enum_has_names(void **state)
     assert_string_equal(tkl_bits_op_name(TKL_BITS_NOT), "not");
     assert_string_equal(tkl_bits_verb_name(TKL_BITS_ADD), "add");
     assert_string_equal(tkl_bits_overflow_name(TKL_BITS_FAIL), "fail");
-    assert_string_equal(tkl_book_setting_name(TKL_BOOK_OFF), "off");
-    assert_string_equal(tkl_suggest_setting_name(TKL_SUGGEST_ON), "on");
+    assert_string_equal(tkl_setting_name(TKL_SETTING_OFF), "off");
+    assert_string_equal(tkl_setting_name(TKL_SETTING_ON), "on");
     assert_string_equal(tkl_chat_start_name(TKL_CHAT_START_OLDEST), "oldest");
     assert_string_equal(tkl_reply_type_name(TKL_REPLY_ERROR), "error");
     assert_string_equal(tkl_geo_unit_name(TKL_GEO_FT), "ft");
@@ -138,7 +138,7 @@ static void every_enum_has_names(void **state)
     assert_string_equal(tkl_missed_name(TKL_MISSED_SKIP), "skip");
     assert_string_equal(tkl_pick_name(TKL_PICK_WEIGHT), "weight");
     assert_string_equal(tkl_pick_name((tkl_pick)3), "unknown");
-    assert_string_equal(tkl_book_setting_name((tkl_book_setting)-2), "unknown");
+    assert_string_equal(tkl_setting_name((tkl_setting)-2), "unknown");
 }
 
 int main(void)

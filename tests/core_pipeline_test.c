@@ -74,7 +74,7 @@ static void an_empty_pipeline_answers_nothing_and_sends_nothing(void **state)
     tkl_reply *replies = NULL;
     int64_t before = server_commands(f->server);
     assert_ok(tkl_pipeline_run(pipeline, NULL, &replies));
-    assert_int_equal(tkl_reply_kind(replies), TKL_REPLY_ARRAY);
+    assert_int_equal(tkl_reply_type_of(replies), TKL_REPLY_ARRAY);
     assert_int_equal(tkl_reply_count(replies), 0);
     assert_int_equal(server_commands(f->server), before);
     tkl_reply_free(replies);

@@ -54,7 +54,7 @@ static void a_string_is_bytes_and_text(void **state)
     (void)state;
     tkl_reply *reply;
     assert_ok(ask((answer){.bytes = "$5\r\na\0b\nc\r\n", .len = 11}, &reply));
-    assert_int_equal(tkl_reply_kind(reply), TKL_REPLY_STRING);
+    assert_int_equal(tkl_reply_type_of(reply), TKL_REPLY_STRING);
     assert_int_equal(tkl_reply_bytes(reply).len, 5);
     assert_memory_equal(tkl_reply_bytes(reply).data, "a\0b\nc", 5);
     assert_string_equal(tkl_reply_str(reply), "a");
@@ -67,12 +67,12 @@ static void an_empty_string_is_not_nil(void **state)
 {
     (void)state;
     tkl_reply *reply = replied("$0\r\n\r\n");
-    assert_int_equal(tkl_reply_kind(reply), TKL_REPLY_STRING);
+    assert_int_equal(tkl_reply_type_of(reply), TKL_REPLY_STRING);
     assert_false(tkl_reply_is_nil(reply));
     assert_int_equal(tkl_reply_bytes(reply).len, 0);
     tkl_reply_free(reply);
     reply = replied("+\r\n");
-    assert_int_equal(tkl_reply_kind(reply), TKL_REPLY_STRING);
+    assert_int_equal(tkl_reply_type_of(reply), TKL_REPLY_STRING);
     assert_string_equal(tkl_reply_str(reply), "");
     tkl_reply_free(reply);
 }
@@ -125,13 +125,13 @@ static void arrays_nest(void **state)
 {
     (void)state;
     tkl_reply *reply = replied("*4\r\n:1\r\n*2\r\n$1\r\na\r\n*0\r\n$-1\r\n*1\r\n*1\r\n+deep\r\n");
-    assert_int_equal(tkl_reply_kind(reply), TKL_REPLY_ARRAY);
+    assert_int_equal(tkl_reply_type_of(reply), TKL_REPLY_ARRAY);
     assert_int_equal(tkl_reply_count(reply), 4);
     assert_int_equal(tkl_reply_int(tkl_reply_at(reply, 0)), 1);
     const tkl_reply *inner = tkl_reply_at(reply, 1);
     assert_int_equal(tkl_reply_count(inner), 2);
     assert_string_equal(tkl_reply_str(tkl_reply_at(inner, 0)), "a");
-    assert_int_equal(tkl_reply_kind(tkl_reply_at(inner, 1)), TKL_REPLY_ARRAY);
+    assert_int_equal(tkl_reply_type_of(tkl_reply_at(inner, 1)), TKL_REPLY_ARRAY);
     assert_int_equal(tkl_reply_count(tkl_reply_at(inner, 1)), 0);
     assert_true(tkl_reply_is_nil(tkl_reply_at(reply, 2)));
     const tkl_reply *deep = tkl_reply_at(tkl_reply_at(tkl_reply_at(reply, 3), 0), 0);
@@ -145,7 +145,7 @@ static void an_error_inside_an_array_is_an_element(void **state)
     (void)state;
     tkl_reply *reply = replied("*2\r\n-WRONGTYPE not a list\r\n:2\r\n");
     const tkl_reply *error = tkl_reply_at(reply, 0);
-    assert_int_equal(tkl_reply_kind(error), TKL_REPLY_ERROR);
+    assert_int_equal(tkl_reply_type_of(error), TKL_REPLY_ERROR);
     assert_int_equal(tkl_reply_code(error), TKL_ETYPE);
     assert_contains(tkl_reply_str(error), "not a list");
     assert_int_equal(tkl_reply_code(tkl_reply_at(reply, 1)), TKL_OK);
@@ -155,7 +155,7 @@ static void an_error_inside_an_array_is_an_element(void **state)
 static void accessors_take_null(void **state)
 {
     (void)state;
-    assert_int_equal(tkl_reply_kind(NULL), TKL_REPLY_NIL);
+    assert_int_equal(tkl_reply_type_of(NULL), TKL_REPLY_NIL);
     assert_true(tkl_reply_is_nil(NULL));
     assert_int_equal(tkl_reply_int(NULL), 0);
     assert_true(tkl_reply_double(NULL) == 0);

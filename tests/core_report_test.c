@@ -69,8 +69,8 @@ static void a_repeated_call_is_an_event(void **state)
     proxy_cut_after(p, TO_CLIENT, 2);
     assert_ok(call_code(client, &(tkl_call_options){.retry_safe = true}, "PING", NULL));
     assert_true(atomic_load(&d.count[TKL_EVENT_RETRIED]) >= 1);
-    tkl_client_info info;
-    tkl_client_stats(client, &info);
+    tkl_client_stats info;
+    tkl_client_stats_get(client, &info);
     assert_true(info.retries >= 1);
     tkl_close(client);
     proxy_end(p);
@@ -127,13 +127,13 @@ static void events_have_names(void **state)
 static void numbers_tell_what_was_done(void **state)
 {
     fixture *f = *state;
-    tkl_client_info info;
-    tkl_client_stats(f->client, &info);
+    tkl_client_stats info;
+    tkl_client_stats_get(f->client, &info);
     assert_int_equal(info.calls, 0);
     assert_int_equal(info.connections, 0);
     for (int i = 0; i < 3; i++)
         call_expect(f->client, "PONG", "PING", NULL);
-    tkl_client_stats(f->client, &info);
+    tkl_client_stats_get(f->client, &info);
     assert_int_equal(info.calls, 3);
     assert_int_equal(info.dials, 1);
     assert_int_equal(info.failures, 0);

@@ -64,8 +64,8 @@ static void finish_two(tkl_client *client)
 
 static void touch_two(tkl_client *client)
 {
-    tkl_sessions *sessions;
-    char token[TKL_SESSION_TOKEN_SIZE];
+    tkl_session *sessions;
+    char token[TKL_TOKEN_SIZE];
     memset(token, '0', sizeof token);
     token[sizeof token - 1] = '\0';
     const tkl_session_view views[] = {{.token = token}, {.token = token}};

@@ -70,7 +70,7 @@ static void a_clock_before_2001_does(void **state)
     assert_ok(parcels_receive(s.files, &s.p, "a", NULL));
     expect_received(&s, "a", small);
     expect_received(&s, "a", big);
-    assert_ok(tkl_files_drop(s.files, tkl_str("b"), NULL));
+    assert_ok(tkl_files_drop_receiver(s.files, tkl_str("b"), NULL));
     free(small);
     free(big);
     scene_end(&s);

@@ -126,8 +126,8 @@ static void names_hold_any_bytes(void **state)
     assert_int_equal(info->receivers[0].files, 2);
     assert_int_equal(info->receivers[1].files, 0);
     tkl_files_info_free(info);
-    assert_ok(tkl_files_drop(files, to[0], NULL));
-    assert_ok(tkl_files_drop(files, to[1], NULL));
+    assert_ok(tkl_files_drop_receiver(files, to[0], NULL));
+    assert_ok(tkl_files_drop_receiver(files, to[1], NULL));
     free(small);
     free(big);
     free(dir);
@@ -293,8 +293,8 @@ static void damaged_keys_end_in_errors_and_not_in_crashes(void **state)
         (void)!tkl_files_status(files, &info);
         tkl_files_info_free(info);
         (void)!parcels_receive(files, &p, "a", NULL);
-        (void)!tkl_files_add(files, tkl_str("c"), NULL);
-        (void)!tkl_files_drop(files, tkl_str("b"), NULL);
+        (void)!tkl_files_add_receiver(files, tkl_str("c"), NULL);
+        (void)!tkl_files_drop_receiver(files, tkl_str("b"), NULL);
         tkl_files_close(files);
     }
     free(big);
@@ -314,7 +314,7 @@ static void fill(fixture *f, tkl_files *files, const parcels *p, char *const pat
     options.on_progress = NULL;
     assert_code(parcels_send(files, "a,b", paths[2], &options), TKL_BUSY);
     assert_ok(parcels_send(files, "dropped", paths[2], NULL));
-    assert_ok(tkl_files_drop(files, tkl_str("dropped"), NULL));
+    assert_ok(tkl_files_drop_receiver(files, tkl_str("dropped"), NULL));
 }
 
 /* Damage is either not met, because the damaged key was not needed, or reported as damage. */
@@ -331,11 +331,11 @@ static void use_damaged(tkl_files *files, const parcels *p, char *const paths[3]
     int64_t began = test_now_ms();
     expect_told(tkl_files_status(files, &info), key, type, "status");
     tkl_files_info_free(info);
-    expect_told(tkl_files_add(files, tkl_str("c"), NULL), key, type, "add");
+    expect_told(tkl_files_add_receiver(files, tkl_str("c"), NULL), key, type, "add");
     for (int i = 0; i < 3; i++)
         expect_told(parcels_send(files, "a,b", paths[i], NULL), key, type, "send");
     expect_told(parcels_receive(files, p, "a", NULL), key, type, "receive");
-    expect_told(tkl_files_drop(files, tkl_str("b"), NULL), key, type, "drop");
+    expect_told(tkl_files_drop_receiver(files, tkl_str("b"), NULL), key, type, "drop");
     if (test_now_ms() - began > 5000)
         fail_msg("%s as %s keeps us for %d ms", key, type, (int)(test_now_ms() - began));
 }

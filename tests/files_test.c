@@ -367,9 +367,9 @@ static void a_receiver_can_be_added_while_files_are_whole(void **state)
     char *small = parcels_file(&p, "src/small", 100, 1), *big = parcels_file(&p, "src/big", MB, 2);
     assert_ok(parcels_send(files, "a", small, NULL));
     assert_ok(parcels_send(files, "a", big, NULL));
-    assert_ok(tkl_files_add(files, tkl_str("late"), &count));
+    assert_ok(tkl_files_add_receiver(files, tkl_str("late"), &count));
     assert_int_equal(count, 2);
-    assert_ok(tkl_files_add(files, tkl_str("late"), &count));
+    assert_ok(tkl_files_add_receiver(files, tkl_str("late"), &count));
     assert_int_equal(count, 0);
     assert_ok(parcels_receive(files, &p, "a", NULL));
     assert_ok(parcels_receive(files, &p, "late", NULL));
@@ -399,7 +399,7 @@ static void note_wait(const tkl_files_waiting *waiting, void *arg)
     }
     if (t->drops)
         for (size_t i = 0; i < waiting->count; i++)
-            assert_ok(tkl_files_drop(t->drops, waiting->receivers[i], NULL));
+            assert_ok(tkl_files_drop_receiver(t->drops, waiting->receivers[i], NULL));
 }
 
 static void a_sender_says_for_whom_it_waits_and_goes_on_when_they_are_dropped(void **state)
@@ -525,9 +525,9 @@ static void status_tells_who_is_gone_and_what_each_lacks(void **state)
     assert_int_equal(info->receivers[1].files, 0);
     assert_in_range(info->bytes, MB, MB + 2 * KB);
     tkl_files_info_free(info);
-    assert_ok(tkl_files_drop(files, tkl_str("a"), &count));
+    assert_ok(tkl_files_drop_receiver(files, tkl_str("a"), &count));
     assert_int_equal(count, 1);
-    assert_code(tkl_files_drop(files, tkl_str("a"), &count), TKL_NOTFOUND);
+    assert_code(tkl_files_drop_receiver(files, tkl_str("a"), &count), TKL_NOTFOUND);
     assert_ok(tkl_files_status(files, &info));
     assert_int_equal(info->receiver_count, 1);
     assert_int_equal(info->trouble_count, 1);
@@ -549,7 +549,7 @@ static void dropping_is_one_trouble_however_many_files_were_lacking(void **state
     char *path = parcels_file(&p, "src/f", 100, 3);
     for (int i = 0; i < 70; i++)
         assert_ok(parcels_send(files, "a,ghost", path, NULL));
-    assert_ok(tkl_files_drop(files, tkl_str("ghost"), &count));
+    assert_ok(tkl_files_drop_receiver(files, tkl_str("ghost"), &count));
     assert_int_equal(count, 70);
     assert_ok(tkl_files_status(files, &info));
     assert_int_equal(info->trouble_count, 1);
@@ -564,7 +564,7 @@ static void dropping_a_receiver_that_nobody_knows_leaves_nothing(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    assert_code(tkl_files_drop(files, tkl_str("nobody"), NULL), TKL_NOTFOUND);
+    assert_code(tkl_files_drop_receiver(files, tkl_str("nobody"), NULL), TKL_NOTFOUND);
     assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
     tkl_files_close(files);
 }
@@ -580,7 +580,7 @@ static void drop_ghost(void *arg, int index)
     (void)index;
     eventually(server_ask_int(d->f->server, "ZCARD tackle:files:{logs}:files") == 3, 10000);
     test_sleep_ms(50);
-    assert_ok(tkl_files_drop(d->files, tkl_str("ghost"), NULL));
+    assert_ok(tkl_files_drop_receiver(d->files, tkl_str("ghost"), NULL));
 }
 
 static void a_sender_that_waits_hears_of_dropped_receivers(void **state)
@@ -683,7 +683,7 @@ static void bad_arguments_are_refused(void **state)
     tkl_files_receive_options nowhere = {.dir = "/nonexistent"};
     assert_code(tkl_files_receive(files, to[0], &nowhere, 0, NULL), TKL_EIO);
     assert_code(tkl_files_receive(files, empty[0], NULL, 0, NULL), TKL_EINVAL);
-    assert_code(tkl_files_drop(files, empty[0], NULL), TKL_EINVAL);
+    assert_code(tkl_files_drop_receiver(files, empty[0], NULL), TKL_EINVAL);
     tkl_files_close(files);
     tkl_files_close(NULL);
 }
@@ -730,11 +730,11 @@ static void the_documented_permissions_suffice(void **state)
     crew_join(threads);
     assert_ok(there.code);
     assert_ok(parcels_send(files, "a", small, NULL));
-    assert_ok(tkl_files_add(files, tkl_str("b"), NULL));
+    assert_ok(tkl_files_add_receiver(files, tkl_str("b"), NULL));
     assert_ok(tkl_files_status(files, &info));
     tkl_files_info_free(info);
-    assert_ok(tkl_files_drop(files, tkl_str("b"), NULL));
-    assert_ok(tkl_files_drop(files, tkl_str("a"), NULL));
+    assert_ok(tkl_files_drop_receiver(files, tkl_str("b"), NULL));
+    assert_ok(tkl_files_drop_receiver(files, tkl_str("a"), NULL));
     assert_ok(tkl_files_names(client, &names));
     assert_int_equal(names->count, 1);
     tkl_names_free(names);

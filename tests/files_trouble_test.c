@@ -301,7 +301,7 @@ static void what_a_killed_sender_has_reserved_is_taken_back(void **state)
     assert_true(test_now_ms() - began < 20000);
     assert_ok(parcels_receive(files, &p, "a", NULL));
     expect_at(&p, "a", other);
-    assert_ok(tkl_files_drop(files, tkl_str("a"), NULL));
+    assert_ok(tkl_files_drop_receiver(files, tkl_str("a"), NULL));
     free(path);
     free(other);
     tkl_files_close(files);

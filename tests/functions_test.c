@@ -119,16 +119,16 @@ static void use_mail(tkl_client *client)
 
 static void use_sessions(tkl_client *client)
 {
-    tkl_sessions *sessions;
-    tkl_session *session;
-    char token[TKL_SESSION_TOKEN_SIZE];
+    tkl_session *sessions;
+    tkl_session_info *session;
+    char token[TKL_TOKEN_SIZE];
     assert_ok(tkl_session_open(client, tkl_str("web"), NULL, &sessions));
     assert_ok(tkl_session_create(sessions, tkl_str("ann"), 0, token));
     const tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
     assert_ok(tkl_session_touch(sessions, &view, 1, NULL));
     assert_ok(tkl_session_check(sessions, token, &session));
     assert_memory_equal(session->user.data, "ann", 3);
-    tkl_session_free(session);
+    tkl_session_info_free(session);
     assert_ok(tkl_session_end(sessions, token));
     assert_code(tkl_session_check(sessions, token, &session), TKL_NOTFOUND);
     tkl_session_close(sessions);

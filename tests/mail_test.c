@@ -56,11 +56,13 @@ static void expect_mail(tkl_mail *box, const char *expected)
     tkl_messages_free(expect(box, 100, expected));
 }
 
-static tkl_mail_stats show(tkl_mail *box)
+static tkl_mail_info show(tkl_mail *box)
 {
-    tkl_mail_stats stats;
-    assert_ok(tkl_mail_show(box, &stats));
-    return stats;
+    tkl_mail_info *info;
+    assert_ok(tkl_mail_show(box, &info));
+    tkl_mail_info copy = *info;
+    tkl_mail_info_free(info);
+    return copy;
 }
 
 static void set_limits(tkl_mail *box, tkl_message_limits limits)
@@ -149,7 +151,7 @@ static void looking_does_not_fetch(void **state)
 {
     fixture *f = *state;
     tkl_mail *box = open_box(f, "ann");
-    tkl_mail_stats s = show(box);
+    tkl_mail_info s = show(box);
     assert_int_equal(s.unread + s.last_id + s.fetched_ms + s.oldest_ms, 0);
     assert_int_equal(s.limits.max_messages, 10000);
     send_numbers(box, 1, 9);
@@ -285,7 +287,7 @@ static void bytes_are_a_limit_too(void **state)
         send_text(box, "1"); /* 4 bytes each with bob */
     assert_int_equal(show(box).bytes, 1000);
     assert_ok(tkl_mail_send(box, tkl_str("bob"), &large, 1, NULL));
-    tkl_mail_stats s = show(box);
+    tkl_mail_info s = show(box);
     assert_int_equal(s.bytes, 503 + 4 * 124);
     assert_int_equal(s.missed, 126);
     large.body.len = 998;

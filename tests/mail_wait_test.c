@@ -163,7 +163,7 @@ static void a_lost_reply_does_not_send_twice(void **state)
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
     tkl_mail *box = open_box(client, "ann"), *same = open_box(f->client, "ann");
-    tkl_mail_stats stats;
+    tkl_mail_info *info;
     send_text(box, "first");
     for (int i = 2; i <= 10; i++) {
         tkl_letter letter = {.body = TKL_LIT("x")};
@@ -172,8 +172,9 @@ static void a_lost_reply_does_not_send_twice(void **state)
         assert_ok(tkl_mail_send(box, tkl_str("bob"), &letter, 1, &id));
         assert_int_equal(id, i);
     }
-    assert_ok(tkl_mail_show(same, &stats));
-    assert_int_equal(stats.unread, 10);
+    assert_ok(tkl_mail_show(same, &info));
+    assert_int_equal(info->unread, 10);
+    tkl_mail_info_free(info);
     tkl_mail_close(box);
     tkl_mail_close(same);
     tkl_close(client);
@@ -221,14 +222,15 @@ static void a_request_that_may_be_forgotten_is_unknown(void **state)
     tkl_client *client = test_open(proxy_url(p), NULL);
     tkl_mail *box = open_box(client, "ann");
     tkl_letter letter = {.body = TKL_LIT("x")};
-    tkl_mail_stats stats;
+    tkl_mail_info *info;
     send_text(box, "first");
     remember_others(f, "redis.call('TIME')[1] * 1000");
     proxy_cut_after(p, TO_SERVER, 0);
     assert_code(tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL), TKL_EUNKNOWN);
     assert_contains(tkl_errmsg(), "many have sent since");
-    assert_ok(tkl_mail_show(box, &stats));
-    assert_int_equal(stats.unread, 1);
+    assert_ok(tkl_mail_show(box, &info));
+    assert_int_equal(info->unread, 1);
+    tkl_mail_info_free(info);
     remember_others(f, "5"); /* long ago */
     proxy_cut_after(p, TO_SERVER, 0);
     assert_ok(tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL));
@@ -445,7 +447,7 @@ static void the_documented_permissions_are_enough(void **state)
     fixture *f = *state;
     tkl_client *client = open_as_documented(f);
     tkl_mail *box = open_box(client, "ann");
-    tkl_mail_stats stats;
+    tkl_mail_info *info;
     tkl_names *names;
     tkl_messages *mail;
     waiter w = {.box = box, .wait_ms = -1};
@@ -461,7 +463,8 @@ static void the_documented_permissions_are_enough(void **state)
     server_do(f->server, "CLIENT KILL TYPE normal");
     assert_ok(tkl_mail_fetch(box, 1, 0, &mail));
     tkl_messages_free(mail);
-    assert_ok(tkl_mail_show(box, &stats));
+    assert_ok(tkl_mail_show(box, &info));
+    tkl_mail_info_free(info);
     assert_ok(tkl_mail_ack(box, 3, NULL));
     assert_ok(tkl_mail_purge(box, NULL));
     assert_ok(tkl_mail_names(client, &names));

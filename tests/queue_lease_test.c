@@ -452,7 +452,7 @@ static void leases_are_renewed_while_the_consumer_lives(void **state)
 
 typedef struct losses {
     atomic_int count;
-    char id[TKL_JOB_ID_SIZE], token[TKL_CLAIM_TOKEN_SIZE];
+    char id[TKL_JOB_ID_SIZE], token[TKL_TOKEN_SIZE];
 } losses;
 
 static void note_loss(const char *id, const char *token, void *arg)

@@ -16,27 +16,27 @@
 #include "support/permissions.h"
 #include "support/timed.h"
 
-typedef char token_text[TKL_SESSION_TOKEN_SIZE];
+typedef char token_text[TKL_TOKEN_SIZE];
 
-static tkl_sessions *open_store(tkl_client *client, const char *name,
-                                const tkl_session_options *options)
+static tkl_session *open_store(tkl_client *client, const char *name,
+                               const tkl_session_options *options)
 {
-    tkl_sessions *store;
+    tkl_session *store;
     assert_ok(tkl_session_open(client, tkl_str(name), options, &store));
     return store;
 }
 
-static void touch(tkl_sessions *store, const char *token, const char *item)
+static void touch(tkl_session *store, const char *token, const char *item)
 {
     tkl_session_view view = {.token = token, .item = tkl_str(item)};
     assert_ok(tkl_session_touch(store, &view, 1, NULL));
 }
 
-static bool is_alive(tkl_sessions *store, const char *token)
+static bool is_alive(tkl_session *store, const char *token)
 {
-    tkl_session *session;
+    tkl_session_info *session;
     int rc = tkl_session_check(store, token, &session);
-    tkl_session_free(session);
+    tkl_session_info_free(session);
     assert_true(rc == TKL_OK || rc == TKL_NOTFOUND);
     return rc == TKL_OK;
 }
@@ -53,7 +53,7 @@ static const char *joined(const tkl_session_items *items)
     return text;
 }
 
-static void assert_recent(tkl_sessions *store, const char *token, size_t skip, size_t max,
+static void assert_recent(tkl_session *store, const char *token, size_t skip, size_t max,
                           const char *expected)
 {
     tkl_session_items *items;
@@ -62,7 +62,7 @@ static void assert_recent(tkl_sessions *store, const char *token, size_t skip, s
     tkl_session_items_free(items);
 }
 
-static void assert_top(tkl_sessions *store, size_t skip, size_t max, const char *expected)
+static void assert_top(tkl_session *store, size_t skip, size_t max, const char *expected)
 {
     tkl_session_items *items;
     assert_ok(tkl_session_top(store, skip, max, &items));
@@ -70,7 +70,7 @@ static void assert_top(tkl_sessions *store, size_t skip, size_t max, const char 
     tkl_session_items_free(items);
 }
 
-static double views_of(tkl_sessions *store, const char *item)
+static double views_of(tkl_session *store, const char *item)
 {
     tkl_session_items *items;
     double views = 0;
@@ -88,9 +88,9 @@ static double views_of(tkl_sessions *store, const char *item)
 static void a_token_tells_whose_session_it_is(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text alice, bob;
-    tkl_session *session;
+    tkl_session_info *session;
     assert_ok(tkl_session_create(store, (tkl_bytes){"al\0ice\xff", 7}, 0, alice));
     assert_ok(tkl_session_create(store, tkl_str("bob"), 5000, bob));
     assert_int_equal(strlen(alice), 32);
@@ -100,21 +100,21 @@ static void a_token_tells_whose_session_it_is(void **state)
     assert_memory_equal(session->user.data, "al\0ice\xff", 7);
     assert_int_equal(session->ends_ms - session->seen_ms, 86400000);
     assert_int_equal(session->created_ms, session->seen_ms);
-    tkl_session_free(session);
+    tkl_session_info_free(session);
     assert_ok(tkl_session_check(store, bob, &session));
     assert_int_equal(session->ends_ms - session->seen_ms, 5000);
-    tkl_session_free(session);
+    tkl_session_info_free(session);
     tkl_session_close(store);
 }
 
 static void what_is_no_token_is_nobodys(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     static const char *const texts[] = {"", "x", "00000000000000000000000000000000",
                                         "0000000000000000000000000000000000000"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        tkl_session *session;
+        tkl_session_info *session;
         tkl_session_items *items;
         tkl_session_view view = {.token = texts[i]};
         assert_code(tkl_session_check(store, texts[i], &session), TKL_NOTFOUND);
@@ -130,7 +130,7 @@ static void what_is_no_token_is_nobodys(void **state)
 static void the_server_does_not_know_tokens(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     touch(store, token, "teapot");
@@ -147,7 +147,7 @@ static void the_server_does_not_know_tokens(void **state)
 static void a_session_ends_without_use_and_a_use_prolongs_it(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text used, unused;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 400, used));
     assert_ok(tkl_session_create(store, tkl_str("bob"), 400, unused));
@@ -166,7 +166,7 @@ static void a_session_ends_without_use_and_a_use_prolongs_it(void **state)
 static void logging_out_takes_everything_along(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     touch(store, token, "teapot");
@@ -182,11 +182,11 @@ static void logging_out_takes_everything_along(void **state)
 /* ---- Items --------------------------------------------------------------- */
 
 /* The data of a session as "name=value name=value", sorted; what `use` and `check` return. */
-static void assert_data(tkl_sessions *store, const char *token, const char *expected)
+static void assert_data(tkl_session *store, const char *token, const char *expected)
 {
     tkl_session_view view = {.token = token};
     for (int round = 0; round < 2; round++) {
-        tkl_session *session;
+        tkl_session_info *session;
         char line[512] = "";
         assert_ok(round == 0 ? tkl_session_use(store, &view, &session)
                              : tkl_session_check(store, token, &session));
@@ -197,11 +197,11 @@ static void assert_data(tkl_sessions *store, const char *token, const char *expe
                     sprintf(line + strlen(line), "%s" TKL_FMT "=" TKL_FMT, *line ? " " : "",
                             TKL_ARG(session->fields[i].name), TKL_ARG(session->fields[i].value));
         assert_string_equal(line, expected);
-        tkl_session_free(session);
+        tkl_session_info_free(session);
     }
 }
 
-static int set_field(tkl_sessions *store, const char *token, const char *name, tkl_bytes value)
+static int set_field(tkl_session *store, const char *token, const char *name, tkl_bytes value)
 {
     return tkl_session_set(store, token,
                            &(tkl_session_field){.name = tkl_str(name), .value = value}, 1);
@@ -210,9 +210,9 @@ static int set_field(tkl_sessions *store, const char *token, const char *name, t
 static void a_session_has_data_that_ends_with_it(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store;
-    char token[TKL_SESSION_TOKEN_SIZE], other[TKL_SESSION_TOKEN_SIZE];
-    tkl_session *session;
+    tkl_session *store;
+    char token[TKL_TOKEN_SIZE], other[TKL_TOKEN_SIZE];
+    tkl_session_info *session;
     assert_ok(tkl_session_open(f->client, tkl_str("data"), NULL, &store));
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, other));
@@ -268,8 +268,8 @@ static void a_use_prolongs_the_data(void **state)
     (void)state;
     timed_server *t = timed_start(NULL);
     tkl_client *client = test_open(t->server->url, NULL);
-    tkl_sessions *store;
-    char token[TKL_SESSION_TOKEN_SIZE];
+    tkl_session *store;
+    char token[TKL_TOKEN_SIZE];
     int64_t noon = INT64_C(1800000000000);
     timed_set(t, noon);
     assert_ok(tkl_session_open(client, tkl_str("data"), NULL, &store));
@@ -290,7 +290,7 @@ static void items_are_remembered_without_repeats_the_latest_first(void **state)
 {
     fixture *f = *state;
     tkl_session_options options = {.items = 3};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     assert_recent(store, token, 0, 10, "");
@@ -306,7 +306,7 @@ static void items_are_remembered_without_repeats_the_latest_first(void **state)
 static void many_uses_go_in_one_round_trip(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text tokens[10];
     tkl_session_view views[10];
     int codes[10];
@@ -342,7 +342,7 @@ static void very_many_uses_do_not_run_out_of_time(void **state)
     fixture *f = *state;
     enum { COUNT = 60000 };
     tkl_session_options options = {.timeout_ms = 3000, .half_life_ms = TKL_NONE};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     tkl_session_view *views = calloc(COUNT, sizeof *views);
@@ -358,7 +358,7 @@ static void new_items_rise_as_old_views_lose_weight(void **state)
 {
     fixture *f = *state;
     tkl_session_options options = {.half_life_ms = 100};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     for (int i = 0; i < 8; i++)
@@ -374,7 +374,7 @@ static void without_a_half_life_views_are_counted(void **state)
 {
     fixture *f = *state;
     tkl_session_options options = {.half_life_ms = TKL_NONE};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     for (int i = 0; i < 7; i++)
@@ -395,7 +395,7 @@ static void the_ranking_is_bounded(void **state)
 {
     fixture *f = *state;
     tkl_session_options options = {.ranked = 5};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text token;
     tkl_session_stats stats;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
@@ -410,7 +410,7 @@ static void the_ranking_is_bounded(void **state)
     tkl_session_close(store);
 }
 
-static void view_item(tkl_sessions *store, const char *item)
+static void view_item(tkl_session *store, const char *item)
 {
     tkl_bytes bytes = tkl_str(item);
     assert_ok(tkl_session_view_items(store, &bytes, 1));
@@ -425,7 +425,7 @@ static void a_full_ranking_lets_new_items_in(void **state)
     for (size_t i = 0; i < 3; i++) {
         tkl_session_options options = {.ranked = PLACES, .half_life_ms = half_lives[i]};
         char name[2] = {(char)('a' + i), '\0'}, item[16];
-        tkl_sessions *store = open_store(f->client, name, &options);
+        tkl_session *store = open_store(f->client, name, &options);
         for (int k = 0; k < 2 * PLACES; k++) {
             snprintf(item, sizeof item, "old %d", k % PLACES);
             view_item(store, item);
@@ -459,14 +459,14 @@ static void another_half_life_is_refused(void **state)
                                            "the ranking has a half-life of 3600000 ms, not 7200000",
                                            "the ranking has a half-life of 3600000 ms, not none"};
     tkl_session_options options = {.half_life_ms = 3600000};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
-    tkl_sessions *any = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", &options);
+    tkl_session *any = open_store(f->client, "shop", NULL);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     touch(store, token, "teapot");
     for (size_t i = 0; i < 3; i++) {
         options.half_life_ms = others[i];
-        tkl_sessions *other = open_store(f->client, "shop", &options);
+        tkl_session *other = open_store(f->client, "shop", &options);
         tkl_session_view one = {.token = token, .item = tkl_str("kettle")};
         tkl_bytes kettle = tkl_str("kettle");
         tkl_session_items *top;
@@ -485,7 +485,7 @@ static void another_half_life_is_refused(void **state)
     assert_in_range((int)(views_of(store, "teapot") * 10 + 0.5), 19, 20);
     assert_ok(tkl_session_drop_item(any, tkl_str("teapot"))); /* empty: it may change */
     options.half_life_ms = TKL_NONE;
-    tkl_sessions *other = open_store(f->client, "shop", &options);
+    tkl_session *other = open_store(f->client, "shop", &options);
     view_item(other, "pot");
     assert_true(views_of(any, "pot") == 1);
     assert_int_equal(server_ask_int(f->server, "PTTL tackle:session:{shop}:ranking_info"), -1);
@@ -499,7 +499,7 @@ static void views_need_no_session(void **state)
     fixture *f = *state;
     enum { COUNT = 12345 };
     tkl_session_options options = {.half_life_ms = TKL_NONE};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     tkl_bytes *items = calloc(COUNT, sizeof *items);
     for (size_t i = 0; i < COUNT; i++)
         items[i] = tkl_str(i % 5 ? "teapot" : "kettle");
@@ -522,7 +522,7 @@ static void views_need_no_session(void **state)
 static void a_token_that_ended_since_the_check_is_not_used(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "a:b c", NULL);
+    tkl_session *store = open_store(f->client, "a:b c", NULL);
     token_text token;
     tkl_session_view view = {.token = token, .item = TKL_LIT("nul\0: item")};
     assert_ok(tkl_session_create(store, (tkl_bytes)TKL_LIT("nul\0: user"), 0, token));
@@ -546,7 +546,7 @@ static void a_decimal_comma_changes_nothing(void **state)
 {
     fixture *f = *state;
     tkl_session_options options = {.half_life_ms = 1000};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     locale_with_a_comma();
@@ -565,7 +565,7 @@ static void beyond_the_limit_the_oldest_go_with_their_items(void **state)
 {
     fixture *f = *state;
     tkl_session_options options = {.most = 3};
-    tkl_sessions *store = open_store(f->client, "shop", &options);
+    tkl_session *store = open_store(f->client, "shop", &options);
     token_text tokens[5];
     for (int i = 0; i < 5; i++) {
         assert_ok(tkl_session_create(store, tkl_str("alice"), 0, tokens[i]));
@@ -590,7 +590,7 @@ static void pages_of_long_names_are_read_in_short_steps(void **state)
     enum { COUNT = 1000, STEPS = 4 };
     static char names[COUNT][1024];
     static tkl_bytes items[COUNT];
-    tkl_sessions *store = open_store(f->client, "shop", &(tkl_session_options){.items = COUNT});
+    tkl_session *store = open_store(f->client, "shop", &(tkl_session_options){.items = COUNT});
     tkl_session_items *found;
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
@@ -626,7 +626,7 @@ static void a_user_with_10000_sessions_is_logged_out(void **state)
 {
     fixture *f = *state;
     enum { SESSIONS = 10000 };
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     tkl_session_list *list;
     token_text token, other, similar;
     int64_t ended;
@@ -653,7 +653,7 @@ static void a_user_with_10000_sessions_is_logged_out(void **state)
 static void ended_sessions_do_not_hide_those_behind_them(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     tkl_session_list *list;
     token_text token;
     for (int i = 0; i < 600; i++)
@@ -675,7 +675,7 @@ static void ended_sessions_do_not_hide_those_behind_them(void **state)
 static void dropping_a_store_leaves_nothing(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text token;
     tkl_names *names;
     for (int i = 0; i < 5; i++) {
@@ -693,7 +693,7 @@ static void dropping_a_store_leaves_nothing(void **state)
 }
 
 typedef struct pair {
-    tkl_sessions *store;
+    tkl_session *store;
     const char *token;
 } pair;
 
@@ -726,11 +726,11 @@ static void wrong_arguments_are_refused(void **state)
         {.ranked = -1},     {.half_life_ms = -2}, {.reserved = {1}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        tkl_sessions *none;
+        tkl_session *none;
         assert_code(tkl_session_open(f->client, tkl_str("x"), &bad[i], &none), TKL_EINVAL);
         assert_null(none);
     }
-    tkl_sessions *store = open_store(f->client, "{}%\n", NULL);
+    tkl_session *store = open_store(f->client, "{}%\n", NULL);
     static char large[TKL_SESSION_TEXT_MAX + 1];
     token_text token;
     tkl_session_items *items;
@@ -752,9 +752,9 @@ static void wrong_arguments_are_refused(void **state)
 static void foreign_data_is_reported_and_stays(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text token;
-    tkl_session *session;
+    tkl_session_info *session;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     char *ids = server_ask(f->server, "HKEYS tackle:session:{shop}:sessions");
     *strchr(ids, '\n') = '\0';
@@ -776,7 +776,7 @@ static void foreign_data_is_reported_and_stays(void **state)
     assert_recent(store, bob, 0, 5, "teapot ");
     static const char *const parts[] = {"sessions", "ends", "users"};
     for (size_t i = 0; i < 3; i++) { /* found before anything is written */
-        tkl_sessions *other = open_store(f->client, "other", NULL);
+        tkl_session *other = open_store(f->client, "other", NULL);
         server_do(f->server, "FLUSHALL");
         server_do(f->server, "SET tackle:session:{other}:%s x", parts[i]);
         assert_code(tkl_session_create(other, tkl_str("alice"), 0, token), TKL_ETYPE);
@@ -789,7 +789,7 @@ static void foreign_data_is_reported_and_stays(void **state)
 static void a_full_server_changes_nothing(void **state)
 {
     fixture *f = *state;
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text token, none;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     server_do(f->server, "CONFIG SET maxmemory 1");
@@ -799,7 +799,7 @@ static void a_full_server_changes_nothing(void **state)
     assert_string_equal(none, "");
     assert_true(is_alive(store, token));
     server_do(f->server, "CONFIG SET maxmemory 0");
-    tkl_sessions *small = open_store(f->client, "small", &(tkl_session_options){.ranked = 1});
+    tkl_session *small = open_store(f->client, "small", &(tkl_session_options){.ranked = 1});
     tkl_bytes kettle = tkl_str("kettle");
     view_item(small, "pot");
     server_do(f->server, "CONFIG SET maxmemory 1"); /* although "pot" could make room */
@@ -820,7 +820,7 @@ static void the_permissions_of_the_page_are_enough(void **state)
     tkl_session_list *list;
     token_text token;
     tkl_session_options small = {.most = 2, .ranked = 1};
-    tkl_sessions *store = open_store(client, "shop", &small);
+    tkl_session *store = open_store(client, "shop", &small);
     for (int i = 0; i < 5; i++) {
         assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
         touch(store, token, i % 2 ? "teapot" : "kettle");
@@ -851,14 +851,14 @@ static void a_forked_child_may_use_it(void **state)
 {
     fixture *f = *state;
     skip_under_sanitizers();
-    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session *store = open_store(f->client, "shop", NULL);
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     pid_t child = fork();
     if (child == 0) {
-        tkl_session *session;
+        tkl_session_info *session;
         int rc = tkl_session_check(store, token, &session);
-        tkl_session_free(session);
+        tkl_session_info_free(session);
         _exit(rc == TKL_OK ? 0 : 1);
     }
     int status;
@@ -875,7 +875,7 @@ static void a_clock_set_back_does_not_change_who_came_first(void **state)
     timed_server *t = timed_start(NULL);
     tkl_client *client = test_open(t->server->url, NULL);
     tkl_session_options options = {.most = 3, .items = 3};
-    tkl_sessions *store = open_store(client, "shop", &options);
+    tkl_session *store = open_store(client, "shop", &options);
     token_text tokens[5];
     for (int i = 0; i < 5; i++) {
         if (i == 3)
@@ -918,7 +918,7 @@ static void a_store_works_on_a_cluster(void **state)
     token_text token;
     assert_ok(tkl_open(c->url, NULL, &client));
     tkl_session_options small = {.most = 1};
-    tkl_sessions *store = open_store(client, "shop", &small);
+    tkl_session *store = open_store(client, "shop", &small);
     for (int i = 0; i < 3; i++) {
         assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
         touch(store, token, "teapot");

@@ -15,7 +15,7 @@ static void filters_are_the_same(void **state)
     fixture *f = *state;
     tkl_bloom_options options = {.error = 0.015, .capacity = 100};
     tkl_bloom *comma, *plain;
-    tkl_bloom_info info;
+    tkl_bloom_info *info;
     tkl_bytes item = tkl_str("a");
     bool flag;
     locale_with_a_comma();
@@ -23,7 +23,8 @@ static void filters_are_the_same(void **state)
     assert_ok(tkl_bloom_reserve(comma));
     call_expect(f->client, "0.015", "HGET", "tackle:bloom:{comma}:meta", "error", NULL);
     assert_ok(tkl_bloom_show(comma, &info));
-    assert_true(info.error == 0.015);
+    assert_true(info->error == 0.015);
+    tkl_bloom_info_free(info);
     locale_plain();
     assert_ok(tkl_bloom_open(f->client, tkl_str("plain"), &options, &plain));
     assert_ok(tkl_bloom_add(plain, &item, 1, &flag));
@@ -33,8 +34,9 @@ static void filters_are_the_same(void **state)
     assert_true(flag);
     locale_plain();
     assert_ok(tkl_bloom_show(comma, &info));
-    assert_true(info.error == 0.015);
-    assert_int_equal(info.count, 1);
+    assert_true(info->error == 0.015);
+    assert_int_equal(info->count, 1);
+    tkl_bloom_info_free(info);
     tkl_bloom_close(comma);
     tkl_bloom_close(plain);
 }

@@ -108,7 +108,7 @@ static void use_unique(tkl_client *client)
 static void use_bloom(tkl_client *client)
 {
     tkl_bloom *bloom;
-    tkl_bloom_info info;
+    tkl_bloom_info *info;
     tkl_bytes item = tkl_str("a");
     bool flag;
     assert_ok(tkl_bloom_open(client, tkl_str("x"), NULL, &bloom));

@@ -12,8 +12,8 @@ static void settings_stay_and_are_checked(void **state)
 {
     fixture *f = *state;
     tkl_suggest_options made = {
-        .half_life_ms = 60000, .best = 20, .longest = 5, .texts = 100, .accents = TKL_SUGGEST_ON};
-    tkl_suggest_info info;
+        .half_life_ms = 60000, .best = 20, .longest = 5, .texts = 100, .accents = TKL_SETTING_ON};
+    tkl_suggest_info *info;
     tkl_suggest *s = open_suggest(f->client, &made), *guest = open_suggest(f->client, NULL);
     assert_code(tkl_suggest_show(guest, &info), TKL_NOTFOUND);
     feed_text(s, "Müller", 2);
@@ -21,21 +21,22 @@ static void settings_stay_and_are_checked(void **state)
     feed_text(guest, "Łódź", 1);
     check_hints(s, "lodz", 5, "Łódź=1");
     assert_ok(tkl_suggest_show(guest, &info));
-    assert_true(info.accents && !info.pinyin && !info.words);
-    assert_int_equal(info.texts, 2);
-    assert_int_equal(info.half_life_ms, 60000);
-    assert_int_equal(info.best, 20);
-    assert_int_equal(info.longest, 5);
-    assert_int_equal(info.texts_max, 100);
+    assert_true(info->accents && !info->pinyin && !info->words);
+    assert_int_equal(info->texts, 2);
+    assert_int_equal(info->half_life_ms, 60000);
+    assert_int_equal(info->best, 20);
+    assert_int_equal(info->longest, 5);
+    assert_int_equal(info->texts_max, 100);
+    tkl_suggest_info_free(info);
     const tkl_suggest_options others[] = {
         {.half_life_ms = TKL_NONE},
         {.half_life_ms = 61000},
         {.best = 50},
         {.longest = 6},
         {.texts = TKL_NONE},
-        {.accents = TKL_SUGGEST_OFF},
-        {.pinyin = TKL_SUGGEST_ON},
-        {.words = TKL_SUGGEST_ON},
+        {.accents = TKL_SETTING_OFF},
+        {.pinyin = TKL_SETTING_ON},
+        {.words = TKL_SETTING_ON},
     };
     for (size_t i = 0; i < COUNT(others); i++) {
         tkl_suggest *other = open_suggest(f->client, &others[i]);
@@ -136,7 +137,7 @@ static void suggestions_in_part_are_damaged(void **state)
     tkl_suggest *s = open_suggest(f->client, NULL);
     tkl_suggest_text text = {.text = tkl_str("a")};
     tkl_suggestions *found;
-    tkl_suggest_info info;
+    tkl_suggest_info *info;
     feed_text(s, "a", 1);
     assert_int_equal(call_int(f->client, "DEL", "tackle:suggest:{q}:meta", NULL), 1);
     assert_code(tkl_suggest_feed(s, &text, 1), TKL_EDAMAGED);
@@ -218,7 +219,7 @@ static void all_keys_expire(void **state)
     fixture *f = *state;
     static const char *const parts[] = {"meta", "weights", "texts", "best", "shown", "starts"};
     tkl_suggest *s =
-        open_suggest(f->client, &(tkl_suggest_options){.ttl_ms = 60000, .words = TKL_SUGGEST_ON});
+        open_suggest(f->client, &(tkl_suggest_options){.ttl_ms = 60000, .words = TKL_SETTING_ON});
     char text[16];
     for (int i = 0; i < 20; i++) {
         sprintf(text, "A b%d", i);

@@ -151,8 +151,8 @@ static void run(fixture *f, bool words, bool pinyin)
 {
     char prefix[64] = "";
     tkl_suggest *s;
-    tkl_suggest_options options = {.words = words ? TKL_SUGGEST_ON : TKL_SUGGEST_OFF,
-                                   .pinyin = pinyin ? TKL_SUGGEST_ON : TKL_SUGGEST_OFF};
+    tkl_suggest_options options = {.words = words ? TKL_SETTING_ON : TKL_SETTING_OFF,
+                                   .pinyin = pinyin ? TKL_SETTING_ON : TKL_SETTING_OFF};
     known = 0;
     assert_ok(tkl_suggest_open(f->client, tkl_str("model"), &options, &s));
     for (int i = 0; i < STEPS; i++) {

@@ -61,7 +61,7 @@ static void the_next_heaviest_take_the_places_of_removed_texts(void **state)
                     "https://www.example.com/038=38");
     assert_ok(tkl_suggest_drop(s));
     tkl_suggest_close(s);
-    s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SETTING_ON});
     feed_and_remove(s, "n%03d berlin");
     check_hints(s, "b", 3, "n040 berlin=40|n039 berlin=39|n038 berlin=38");
     check_hints(s, "berlin", 3, "n040 berlin=40|n039 berlin=39|n038 berlin=38");
@@ -141,7 +141,7 @@ static void a_removed_text_is_gone_under_every_prefix(void **state)
     char text[24];
     tkl_suggest *s = open_suggest(
         f->client,
-        &(tkl_suggest_options){.best = 10, .words = TKL_SUGGEST_ON, .pinyin = TKL_SUGGEST_ON});
+        &(tkl_suggest_options){.best = 10, .words = TKL_SETTING_ON, .pinyin = TKL_SETTING_ON});
     for (int i = 1; i <= 40; i++) {
         sprintf(text, "abc ab张三 %02d", i);
         feed_text(s, text, i);
@@ -198,14 +198,15 @@ static void only_so_many_texts_are_kept(void **state)
 {
     fixture *f = *state;
     char text[16];
-    tkl_suggest_info info;
+    tkl_suggest_info *info;
     tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.texts = 20, .best = 10});
     for (int i = 1; i <= 100; i++) {
         sprintf(text, "text %03d", i);
         feed_text(s, text, 100 - i + 1);
     }
     assert_ok(tkl_suggest_show(s, &info));
-    assert_int_equal(info.texts, 20);
+    assert_int_equal(info->texts, 20);
+    tkl_suggest_info_free(info);
     assert_int_equal(call_int(f->client, "ZCARD", "tackle:suggest:{q}:texts", NULL), 20);
     char *line = hints(s, "t", 100);
     assert_contains(line, "text 001=100|text 002=99");
@@ -350,7 +351,7 @@ static void churn(void *arg, int index)
 static void those_who_feed_and_remove_at_once_leave_whole_texts(void **state)
 {
     fixture *f = *state;
-    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SETTING_ON});
     feed_text(s, "first", 1);
     crew_run(8, churn, f);
     assert_int_equal(take_text(s, "first"), 1);
@@ -388,7 +389,7 @@ static void a_large_removal_is_many_steps(void **state)
 {
     fixture *f = *state;
     enum { TEXTS = 200 };
-    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SETTING_ON});
     char texts[TEXTS][64];
     tkl_bytes gone[TEXTS];
     int64_t number;

@@ -11,7 +11,7 @@
 static void chinese_is_hinted_by_character_and_pinyin(void **state)
 {
     fixture *f = *state;
-    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.pinyin = TKL_SUGGEST_ON});
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.pinyin = TKL_SETTING_ON});
     feed_text(s, "北京天气", 5);
     feed_text(s, "北京", 3);
     feed_text(s, "重庆", 2);
@@ -35,7 +35,7 @@ static void characters_pinyin_and_initials_may_be_mixed(void **state)
     fixture *f = *state;
     tkl_suggest *s = open_suggest(
         f->client,
-        &(tkl_suggest_options){.pinyin = TKL_SUGGEST_ON, .words = TKL_SUGGEST_ON, .typos = true});
+        &(tkl_suggest_options){.pinyin = TKL_SETTING_ON, .words = TKL_SETTING_ON, .typos = true});
     feed_text(s, "北京天气", 5);
     feed_text(s, "背景图", 7);
     feed_text(s, "bjingle", 1);
@@ -60,7 +60,7 @@ static void texts_of_many_readings_leave_nothing(void **state)
     fixture *f = *state;
     enum { TEXTS = 14 };
     tkl_suggest *s = open_suggest(
-        f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON, .pinyin = TKL_SUGGEST_ON});
+        f->client, &(tkl_suggest_options){.words = TKL_SETTING_ON, .pinyin = TKL_SETTING_ON});
     char text[128];
     for (int i = 0; i < TEXTS; i++) {
         sprintf(text, "重长乐行曾都 了单朴解重长 乐行曾都 %c", 'a' + i);
@@ -115,7 +115,7 @@ static void any_text_is_hinted(void **state)
         {"Ŝipo", "\xc5"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.accents = TKL_SUGGEST_ON});
+        tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.accents = TKL_SETTING_ON});
         char *expected = test_format("%s=1", cases[i].text);
         feed_text(s, cases[i].text, 1);
         if (i + 1 < COUNT(cases))
@@ -142,7 +142,7 @@ static void any_bytes_are_kept(void **state)
                                {"a\0"
                                 "5 b",
                                 5}};
-    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SETTING_ON});
     for (size_t round = 0; round < 2; round++)
         for (size_t i = 0; i < COUNT(texts); i++)
             assert_ok(tkl_suggest_feed(
@@ -193,7 +193,7 @@ static void the_longest_prefix_is_counted_in_characters(void **state)
 static void later_words_are_found_if_asked(void **state)
 {
     fixture *f = *state;
-    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SETTING_ON});
     feed_text(s, "New York City", 5);
     feed_text(s, "new newark", 3);
     feed_text(s, "yorkshire", 2);
@@ -209,7 +209,7 @@ static void later_words_are_found_in_pinyin_too(void **state)
     fixture *f = *state;
     tkl_suggest *s = open_suggest(
         f->client,
-        &(tkl_suggest_options){.pinyin = TKL_SUGGEST_ON, .words = TKL_SUGGEST_ON, .best = 10});
+        &(tkl_suggest_options){.pinyin = TKL_SETTING_ON, .words = TKL_SETTING_ON, .best = 10});
     feed_text(s, "北京 明天 天气", 5);
     feed_text(s, "best 天气", 3);
     check_hints(s, "天气", 5, "北京 明天 天气=5|best 天气=3");

@@ -136,7 +136,7 @@ static int ask_files_to_drop(tkl_client *client)
 {
     tkl_files *files;
     OPEN(files, files, );
-    int rc = tkl_files_drop(files, tkl_str("a"), NULL);
+    int rc = tkl_files_drop_receiver(files, tkl_str("a"), NULL);
     tkl_files_close(files);
     return rc;
 }
@@ -405,8 +405,8 @@ static int ask_registration(tkl_client *client)
 
 static int ask_session(tkl_client *client)
 {
-    tkl_sessions *sessions;
-    char token[TKL_SESSION_TOKEN_SIZE];
+    tkl_session *sessions;
+    char token[TKL_TOKEN_SIZE];
     OPEN(session, sessions, );
     int rc = tkl_session_create(sessions, tkl_str("ann"), 0, token);
     tkl_session_close(sessions);

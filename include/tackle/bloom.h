@@ -79,7 +79,8 @@ typedef struct tkl_bloom_info {
 } tkl_bloom_info;
 
 /* TKL_NOTFOUND: no such filter. */
-TKL_API int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_bloom_info_free(tkl_bloom_info *info); /* NULL is fine */
 
 /* Adds all items of `source` to `bloom`, a mebibyte at a time. Both filters must exist
  * (TKL_NOTFOUND) and have the same error, capacity and kind (TKL_EINVAL). At the end `bloom` has

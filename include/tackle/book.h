@@ -4,7 +4,7 @@
  *
  *     tkl_book *book;
  *     tkl_book_answers *found;
- *     tkl_book_open(client, tkl_str("staff"), &(tkl_book_options){.pinyin = TKL_BOOK_ON}, &book);
+ *     tkl_book_open(client, tkl_str("staff"), &(tkl_book_options){.pinyin = TKL_SETTING_ON}, &book);
  *     tkl_book_add(book, &(tkl_book_entry){.text = tkl_str("张三丰")}, 1, NULL);
  *     tkl_book_complete(book, tkl_str("zhang"), 10, (tkl_bytes){0}, &found);      // 张三丰
  *     tkl_book_answers_free(found);
@@ -32,22 +32,13 @@ typedef struct tkl_book tkl_book;
 /* Most answers of one call. */
 #define TKL_BOOK_ANSWERS_MAX 1000
 
-/* A setting of the book. The first add fixes it until drop. */
-typedef enum tkl_book_setting {
-    TKL_BOOK_OFF = -1,  /* the book must not have it */
-    TKL_BOOK_AS_IS = 0, /* the book's own setting, as this handle last saw it; a new book does not
-                           have it */
-    TKL_BOOK_ON = 1,    /* the book must have it; a new book has it */
-} tkl_book_setting;
-
-TKL_API const char *tkl_book_setting_name(tkl_book_setting setting); /* "off" */
-
+/* Settings are fixed by the first add until drop. */
 typedef struct tkl_book_options {
-    int64_t timeout_ms;        /* time-out of one call; 0: the client's */
-    int64_t ttl_ms;            /* the book expires this long after the last write; 0: it stays */
-    tkl_book_setting accents;  /* "muller" finds "Müller" */
-    tkl_book_setting pinyin;   /* "zhang", "zsf" and "zhangsf" find "张三丰" */
-    tkl_book_setting contains; /* tkl_book_find() also finds suffixes and parts; costs about 150
+    int64_t timeout_ms;   /* time-out of one call; 0: the client's */
+    int64_t ttl_ms;       /* the book expires this long after the last write; 0: it stays */
+    tkl_setting accents;  /* "muller" finds "Müller" */
+    tkl_setting pinyin;   /* "zhang", "zsf" and "zhangsf" find "张三丰" */
+    tkl_setting contains; /* tkl_book_find() also finds suffixes and parts; costs about 150
                                   bytes for each character of each text */
     TKL_RESERVED(8);
 } tkl_book_options;
@@ -134,7 +125,8 @@ typedef struct tkl_book_info {
 } tkl_book_info;
 
 /* TKL_NOTFOUND: there is no such book. */
-TKL_API int tkl_book_show(tkl_book *book, tkl_book_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API int tkl_book_show(tkl_book *book, tkl_book_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_book_info_free(tkl_book_info *info); /* NULL is fine */
 
 /* Removes the book with its settings. TKL_NOTFOUND: there is none. */
 TKL_API int tkl_book_drop(tkl_book *book) TKL_NONNULL(1) TKL_CHECK;

@@ -145,7 +145,7 @@ TKL_API void tkl_default_server_free(tkl_default_server *server); /* NULL is fin
 /* ---- Looking ------------------------------------------------------------- */
 
 /* Counters since the client was opened, in this process, and the current state. */
-typedef struct tkl_client_info {
+typedef struct tkl_client_stats {
     int64_t calls;      /* requests that got a connection; a pipeline counts once for each server */
     int64_t retries;    /* requests repeated */
     int64_t dials;      /* connections made */
@@ -158,10 +158,10 @@ typedef struct tkl_client_info {
     int idle;        /* open connections that no call uses */
     int waiting;     /* threads that wait for a connection */
     TKL_RESERVED(8);
-} tkl_client_info;
+} tkl_client_stats;
 
 /* No I/O. */
-TKL_API void tkl_client_stats(tkl_client *client, tkl_client_info *info) TKL_NONNULL(1, 2);
+TKL_API void tkl_client_stats_get(tkl_client *client, tkl_client_stats *stats) TKL_NONNULL(1, 2);
 
 /* The key of a name, for ACLs, EXPIRE, MEMORY USAGE and the like: "ns:component:{name}:part", where
  * '%', '{' and '}' in the name are escaped. `part` "": "ns:component:{name}". The page of each
@@ -252,7 +252,7 @@ TKL_API const char *tkl_reply_type_name(tkl_reply_type type); /* "nil" */
 
 /* All accessors accept NULL and replies of any type: an accessor that does not fit the type returns
  * nil, 0 or empty. Returned pointers are valid until the root of the tree is freed. */
-TKL_API tkl_reply_type tkl_reply_kind(const tkl_reply *reply);
+TKL_API tkl_reply_type tkl_reply_type_of(const tkl_reply *reply);
 TKL_API bool tkl_reply_is_nil(const tkl_reply *reply);
 /* The value of an integer, or of a string that is an integer; else 0. */
 TKL_API int64_t tkl_reply_int(const tkl_reply *reply);

@@ -117,6 +117,29 @@ TKL_API const char *tkl_codename(int code);
  * call. Works for a failed tkl_open() too. */
 TKL_API const char *tkl_errmsg(void);
 
+/* A token proves that its owner holds or has something: 32 hex digits, 128 random bits, and a NUL. */
+#define TKL_TOKEN_SIZE 33
+
+/* By the server's clock, from one full hour (UTC) to the next. */
+typedef enum tkl_hour {
+    TKL_HOUR_THIS = 0,
+    TKL_HOUR_LAST = 1,
+    TKL_HOUR_BOTH = 2,    /* both hours together, where a function allows it */
+    TKL_HOUR_SLIDING = 3, /* the last 60 minutes; for logs */
+} tkl_hour;
+
+TKL_API const char *tkl_hour_name(tkl_hour hour); /* "this" */
+
+/* A setting that something on the server keeps from its first write on. */
+typedef enum tkl_setting {
+    TKL_SETTING_OFF = -1,  /* it must not have the setting */
+    TKL_SETTING_AS_IS = 0, /* its own setting, as this handle last saw it; a new one does not have
+                              it */
+    TKL_SETTING_ON = 1,    /* it must have the setting; a new one has it */
+} tkl_setting;
+
+TKL_API const char *tkl_setting_name(tkl_setting setting); /* "off" */
+
 /* Longest name of a lock, queue and the like. Names are 1 to this many bytes, any bytes. */
 #define TKL_NAME_MAX 65536
 

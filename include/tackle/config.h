@@ -153,8 +153,9 @@ typedef struct tkl_config_client_info {
 } tkl_config_client_info;
 
 /* No I/O except for the first call. */
-TKL_API int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info *info)
+TKL_API int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info **info)
     TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_config_client_info_free(tkl_config_client_info *info); /* NULL is fine */
 
 /* ---- Maintenance --------------------------------------------------------- */
 

@@ -256,17 +256,17 @@ typedef struct tkl_files_info {
 } tkl_files_info;
 
 /* TKL_NOTFOUND: there is no such channel. */
-TKL_API int tkl_files_status(tkl_files *files, tkl_files_info **status) TKL_NONNULL(1, 2) TKL_CHECK;
-TKL_API void tkl_files_info_free(tkl_files_info *status); /* NULL is fine */
+TKL_API int tkl_files_status(tkl_files *files, tkl_files_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_files_info_free(tkl_files_info *info); /* NULL is fine */
 
 /* Drops a receiver from all files of the channel; files that only it still had to receive are
  * removed. *count (may be NULL): how many files it still had to receive. TKL_NOTFOUND: the channel
  * knows no such receiver. */
-TKL_API int tkl_files_drop(tkl_files *files, tkl_bytes receiver, int64_t *count)
+TKL_API int tkl_files_drop_receiver(tkl_files *files, tkl_bytes receiver, int64_t *count)
     TKL_NONNULL(1) TKL_CHECK;
 /* Adds a receiver to all files of the channel that have lost no chunk yet. *count (may be NULL):
  * how many files. */
-TKL_API int tkl_files_add(tkl_files *files, tkl_bytes receiver, int64_t *count)
+TKL_API int tkl_files_add_receiver(tkl_files *files, tkl_bytes receiver, int64_t *count)
     TKL_NONNULL(1) TKL_CHECK;
 /* Names of all channels. */
 TKL_API int tkl_files_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -25,7 +25,7 @@
 #ifndef TACKLE_LIMIT_H
 #define TACKLE_LIMIT_H
 
-#include <tackle/lock.h>
+#include <tackle/client.h>
 
 #ifdef __cplusplus
 extern "C" {

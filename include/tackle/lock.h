@@ -32,25 +32,13 @@
 #ifndef TACKLE_LOCK_H
 #define TACKLE_LOCK_H
 
-#include <tackle/client.h>
+#include <tackle/hold.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct tkl_lock tkl_lock;
-
-/* The state of a lock or permit as its handle knows it: from the local monotonic clock and the last
- * answer of the server. */
-typedef enum tkl_hold_state {
-    TKL_HOLD_FREE = 0,    /* not acquired, or released */
-    TKL_HOLD_HELD = 1,    /* held, and the lease has not run out */
-    TKL_HOLD_SUSPECT = 2, /* the lease has not run out, but renewing it fails: wind up */
-    TKL_HOLD_LOST = 3,    /* the lease ran out, or an operator broke it: stop */
-} tkl_hold_state;
-
-/* "free", "held", "suspect", "lost"; "?" for anything else. */
-TKL_API const char *tkl_hold_state_name(tkl_hold_state state);
 
 /* All zero means the defaults. */
 typedef struct tkl_lock_options {
@@ -116,9 +104,8 @@ TKL_API tkl_hold_state tkl_lock_state(tkl_lock *lock) TKL_NONNULL(1);
 TKL_API int tkl_lock_wait_lost(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 /* The fence of the acquisition; 0 when the handle is free. No I/O. */
 TKL_API uint64_t tkl_lock_fence(tkl_lock *lock) TKL_NONNULL(1);
-/* Copies the token of the acquisition, a secret of 32 hex digits; "" when the handle is free. No
+/* Copies the token of the acquisition, a secret; "" when the handle is free. No
  * I/O. */
-#define TKL_TOKEN_SIZE 33
 TKL_API void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
 /* Milliseconds until the lease ends by the local clock; 0 when it has ended or the handle is free.
  * No I/O. */
@@ -137,42 +124,9 @@ TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t lease_ms)
 
 /* ---- For operators ------------------------------------------------------- */
 
-/* A holder. Views into the tkl_holders. */
-typedef struct tkl_holder {
-    tkl_bytes host;
-    tkl_bytes label;
-    int64_t pid;
-    uint64_t fence;
-    int64_t since_ms; /* how long it has held the lock */
-    int64_t left_ms;  /* time left of its lease */
-    TKL_RESERVED(4);
-} tkl_holder;
-
-/* A waiter, in the order of the line. Views into the tkl_holders. */
-typedef struct tkl_holder_waiting {
-    tkl_bytes host;
-    tkl_bytes label;
-    int64_t pid;
-    bool shared; /* it waits for a read lock */
-    TKL_RESERVED(4);
-} tkl_holder_waiting;
-
-typedef struct tkl_holders {
-    const tkl_holder *items; /* at most 500 */
-    size_t count;
-    const tkl_holder_waiting *line; /* at most 500 */
-    size_t line_count;
-    int64_t held;    /* number of all holders */
-    int64_t limit;   /* limit of a semaphore; 0 for a lock */
-    int64_t waiters; /* number of all waiters */
-    bool shared;     /* the holders are readers (or have permits) */
-    TKL_RESERVED(4);
-} tkl_holders;
-
 /* Lists the holders of the lock and its waiters, in one round trip. Free with
  * tkl_holders_free(). */
 TKL_API int tkl_lock_show(tkl_lock *lock, tkl_holders **holders) TKL_NONNULL(1, 2) TKL_CHECK;
-TKL_API void tkl_holders_free(tkl_holders *holders); /* NULL is fine */
 
 /* Takes the lock away from all its holders; the next waiter gets it. The former holders learn it at
  * their next call or renewal, with `watch` at once. TKL_NOTFOUND: nobody held it. */

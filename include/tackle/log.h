@@ -45,16 +45,6 @@ TKL_API const char *tkl_log_severity_name(tkl_log_severity severity);
 TKL_API int tkl_log_severity_parse(const char *text, tkl_log_severity *severity)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* By the server's clock, from one full hour (UTC) to the next. */
-typedef enum tkl_hour {
-    TKL_HOUR_THIS = 0,
-    TKL_HOUR_LAST = 1,
-    TKL_HOUR_BOTH = 2,    /* both hours together, where a function allows it */
-    TKL_HOUR_SLIDING = 3, /* the last 60 minutes; for logs */
-} tkl_hour;
-
-TKL_API const char *tkl_hour_name(tkl_hour hour); /* "this" */
-
 #define TKL_LOG_MESSAGE_MAX  65536 /* bytes */
 #define TKL_LOG_KEEP_MAX     5000
 #define TKL_LOG_DISTINCT_MAX 2000

@@ -58,7 +58,7 @@ TKL_API int tkl_mail_fetch(tkl_mail *mail, size_t max, int64_t wait_ms, tkl_mess
  * nothing is acknowledged. */
 TKL_API int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread) TKL_NONNULL(1) TKL_CHECK;
 
-typedef struct tkl_mail_stats {
+typedef struct tkl_mail_info {
     int64_t unread;     /* messages that are not acknowledged */
     int64_t missed;     /* messages removed by a limit before they were acknowledged */
     int64_t bytes;      /* bytes of the unread messages */
@@ -69,11 +69,12 @@ typedef struct tkl_mail_stats {
                            never */
     tkl_message_limits limits;
     TKL_RESERVED(8);
-} tkl_mail_stats;
+} tkl_mail_info;
 
 /* Shows the state of the mailbox without fetching. A mailbox that was never used is TKL_OK and has
  * no messages. */
-TKL_API int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API int tkl_mail_show(tkl_mail *mail, tkl_mail_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_mail_info_free(tkl_mail_info *info); /* NULL is fine */
 
 /* Sets the limits, from the next message on. NULL: the defaults. */
 TKL_API int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)

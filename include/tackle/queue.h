@@ -157,12 +157,10 @@ typedef struct tkl_consumer_options {
     TKL_RESERVED(8);
 } tkl_consumer_options;
 
-#define TKL_CLAIM_TOKEN_SIZE 33 /* 32 hex digits, and their NUL */
-
 /* A claimed job. Its bytes are valid until tkl_jobs_free(). */
 typedef struct tkl_job {
     char id[TKL_JOB_ID_SIZE];
-    char token[TKL_CLAIM_TOKEN_SIZE]; /* token of this claim */
+    char token[TKL_TOKEN_SIZE]; /* token of this claim */
     tkl_queue *queue;
     tkl_bytes payload;
     tkl_bytes meta;

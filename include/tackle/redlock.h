@@ -25,7 +25,7 @@
 #ifndef TACKLE_REDLOCK_H
 #define TACKLE_REDLOCK_H
 
-#include <tackle/lock.h>
+#include <tackle/hold.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -20,7 +20,7 @@
 #ifndef TACKLE_SEMAPHORE_H
 #define TACKLE_SEMAPHORE_H
 
-#include <tackle/lock.h>
+#include <tackle/hold.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -23,7 +23,6 @@
 #define TACKLE_STATS_H
 
 #include <tackle/client.h>
-#include <tackle/log.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -32,18 +32,9 @@ typedef struct tkl_suggest tkl_suggest;
 #define TKL_SUGGEST_WEIGHT_MIN 1e-9
 #define TKL_SUGGEST_WEIGHT_MAX 1e15
 
-/* A setting of the suggestions. The first feed fixes it until drop. */
-typedef enum tkl_suggest_setting {
-    TKL_SUGGEST_OFF = -1,  /* the suggestions must not have it */
-    TKL_SUGGEST_AS_IS = 0, /* their own setting, as this handle last saw it; new suggestions do not
-                              have it */
-    TKL_SUGGEST_ON = 1,    /* they must have it; new suggestions have it */
-} tkl_suggest_setting;
-
-TKL_API const char *tkl_suggest_setting_name(tkl_suggest_setting setting); /* "off" */
-
-/* The numbers from `half_life_ms` to `texts` are settings, too. 0: the suggestions' own number, or
- * the default for new suggestions; a different number is refused. */
+/* Settings are fixed by the first feed until drop. The numbers from `half_life_ms` to `texts` are
+ * settings, too. 0: the suggestions' own number, or the default for new suggestions; a different
+ * number is refused. */
 typedef struct tkl_suggest_options {
     int64_t timeout_ms;   /* time-out of one call; 0: the client's */
     int64_t ttl_ms;       /* the suggestions expire this long after the last write; 0: they stay */
@@ -54,10 +45,10 @@ typedef struct tkl_suggest_options {
                              16 */
     int64_t texts;        /* most texts that are kept; beyond that the lightest are removed; default
                              1000000; TKL_NONE: no limit */
-    tkl_suggest_setting accents; /* "munch" finds "München" */
-    tkl_suggest_setting pinyin;  /* "bj", "beij" and "bjing" find "北京" */
-    tkl_suggest_setting words;   /* "york" finds "new york" */
-    bool typos;                  /* hints may correct one mistyped character when nothing else fits;
+    tkl_setting accents;  /* "munch" finds "München" */
+    tkl_setting pinyin;   /* "bj", "beij" and "bjing" find "北京" */
+    tkl_setting words;    /* "york" finds "new york" */
+    bool typos;           /* hints may correct one mistyped character when nothing else fits;
                                     not a setting: each handle decides */
     TKL_RESERVED(8);
 } tkl_suggest_options;
@@ -120,8 +111,9 @@ typedef struct tkl_suggest_info {
 } tkl_suggest_info;
 
 /* TKL_NOTFOUND: nothing was fed. */
-TKL_API int tkl_suggest_show(tkl_suggest *suggest, tkl_suggest_info *info)
+TKL_API int tkl_suggest_show(tkl_suggest *suggest, tkl_suggest_info **info)
     TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_suggest_info_free(tkl_suggest_info *info); /* NULL is fine */
 
 /* Forgets everything, settings included. TKL_NOTFOUND: there is nothing. */
 TKL_API int tkl_suggest_drop(tkl_suggest *suggest) TKL_NONNULL(1) TKL_CHECK;

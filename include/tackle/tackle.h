@@ -19,6 +19,7 @@
 #include <tackle/files.h>
 #include <tackle/functions.h>
 #include <tackle/geo.h>
+#include <tackle/hold.h>
 #include <tackle/ip.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>

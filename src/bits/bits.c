@@ -209,8 +209,9 @@ int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, s
     if (!bytes)
         bytes = &unread;
     *bytes = 0;
-    if ((unsigned)op > TKL_BITS_NOT)
-        return tkl__fail(TKL_EINVAL, "there is no operation %d", (int)op);
+    int rc = tkl__check_number("op", op, TKL_BITS_AND, TKL_BITS_NOT);
+    if (rc != TKL_OK)
+        return rc;
     if (count == 0 || (op == TKL_BITS_NOT && count != 1))
         return tkl__fail(TKL_EINVAL, "NOT has one source, the others one or more");
     if (are_together(bits, sources, count))
@@ -224,10 +225,12 @@ static int check_field(const tkl_bits_field *field)
 {
     int widest = field->is_signed ? 64 : 63;
     int rc = TKL__CHECK_RESERVED(field);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("verb", field->verb, TKL_BITS_GET, TKL_BITS_ADD);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("overflow", field->overflow, TKL_BITS_WRAP, TKL_BITS_FAIL);
     if (rc != TKL_OK)
         return rc;
-    if ((unsigned)field->verb > TKL_BITS_ADD || (unsigned)field->overflow > TKL_BITS_FAIL)
-        return tkl__fail(TKL_EINVAL, "there is no such verb, or way to overflow");
     if (field->width < 1 || field->width > widest)
         return tkl__fail(TKL_EINVAL, "a number has 1 to 64 bits, an unsigned one 1 to 63");
     if (field->at > BITS_MAX)

@@ -193,7 +193,7 @@ static int read_run(batch *b, const run *r, const tkl__batch *calls, size_t inde
     int code = tkl__batch_code(calls, index);
     if (code != TKL_OK)
         return keep_all(b, r, kept, code);
-    if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY)
+    if (tkl_reply_type_of(reply) == TKL_REPLY_ARRAY)
         return read_codes(b, r, reply, kept);
     code = (int)tkl_reply_int(reply);
     if (code != TKL_NOTFOUND && code != TKL_BUSY)

@@ -161,7 +161,7 @@ static int first_error(const tkl_reply *replies)
         const tkl_reply *reply = tkl_reply_at(replies, i);
         if (tkl_reply_code(reply) != TKL_OK)
             return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        if (i > 0 && tkl_reply_kind(reply) != TKL_REPLY_STRING)
+        if (i > 0 && tkl_reply_type_of(reply) != TKL_REPLY_STRING)
             return tkl__fail(TKL_EPROTO, "the server answered GETRANGE with something else");
     }
     return TKL_OK;

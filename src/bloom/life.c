@@ -321,23 +321,32 @@ int tkl__bloom_grow(tkl_bloom *bloom, const tkl__bloom_shape *seen)
 
 /* ---- Showing ------------------------------------------------------------- */
 
-int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info)
+int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info **info)
 {
     tkl__bloom_shape shape;
-    *info = (tkl_bloom_info){.filters = 0};
+    *info = NULL;
     int rc = tkl__bloom_load(bloom, &shape);
     if (rc != TKL_OK)
         return rc;
-    info->error = shape.error;
-    info->filters = shape.count;
-    info->hashes = shape.subs[0].hashes;
-    info->fixed = shape.fixed;
+    tkl_bloom_info *shown = calloc(1, sizeof *shown);
+    if (!shown)
+        return tkl__nomem();
+    shown->error = shape.error;
+    shown->filters = shape.count;
+    shown->hashes = shape.subs[0].hashes;
+    shown->fixed = shape.fixed;
     for (int i = 0; i < shape.count; i++) {
-        info->capacity += shape.subs[i].capacity;
-        info->count += shape.subs[i].count;
-        info->bytes += tkl__bloom_subfilter_size(&shape.subs[i]);
+        shown->capacity += shape.subs[i].capacity;
+        shown->count += shape.subs[i].count;
+        shown->bytes += tkl__bloom_subfilter_size(&shape.subs[i]);
     }
+    *info = shown;
     return TKL_OK;
+}
+
+void tkl_bloom_info_free(tkl_bloom_info *info)
+{
+    free(info);
 }
 
 /* ---- Dropping ------------------------------------------------------------ */

@@ -45,7 +45,7 @@
 #define TKL_BLOOM_SHAPE_H
 
 #include <tackle/bloom.h>
-#include <tackle/lock.h>
+#include <tackle/common.h>
 
 #define TKL__WINDOW_BYTES 88
 #define TKL__WINDOW_BITS  (8 * TKL__WINDOW_BYTES)

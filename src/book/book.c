@@ -55,20 +55,20 @@ static int check(const tkl_book_options *options)
     if (rc == TKL_OK)
         rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
-        rc = tkl__check_number("accents", options->accents, TKL_BOOK_OFF, TKL_BOOK_ON);
+        rc = tkl__check_number("accents", options->accents, TKL_SETTING_OFF, TKL_SETTING_ON);
     if (rc == TKL_OK)
-        rc = tkl__check_number("pinyin", options->pinyin, TKL_BOOK_OFF, TKL_BOOK_ON);
+        rc = tkl__check_number("pinyin", options->pinyin, TKL_SETTING_OFF, TKL_SETTING_ON);
     if (rc == TKL_OK)
-        rc = tkl__check_number("contains", options->contains, TKL_BOOK_OFF, TKL_BOOK_ON);
+        rc = tkl__check_number("contains", options->contains, TKL_SETTING_OFF, TKL_SETTING_ON);
     return rc;
 }
 
 /* The settings that the options request: a new book gets them. */
 static unsigned wanted(const tkl_book_options *options)
 {
-    return (options->accents == TKL_BOOK_ON ? TKL__BOOK_ACCENTS : 0U) |
-           (options->pinyin == TKL_BOOK_ON ? TKL__BOOK_PINYIN : 0U) |
-           (options->contains == TKL_BOOK_ON ? TKL__BOOK_CONTAINS : 0U);
+    return (options->accents == TKL_SETTING_ON ? TKL__BOOK_ACCENTS : 0U) |
+           (options->pinyin == TKL_SETTING_ON ? TKL__BOOK_PINYIN : 0U) |
+           (options->contains == TKL_SETTING_ON ? TKL__BOOK_CONTAINS : 0U);
 }
 
 int tkl_book_open(tkl_client *client, tkl_bytes name, const tkl_book_options *options,
@@ -132,9 +132,9 @@ static bool read_settings(tkl_bytes text, unsigned *settings)
 }
 
 /* Checks that a setting is the one that the caller asked for. */
-static int agree(const char *what, tkl_book_setting asked, bool has)
+static int agree(const char *what, tkl_setting asked, bool has)
 {
-    if (asked == TKL_BOOK_AS_IS || (asked == TKL_BOOK_ON) == has)
+    if (asked == TKL_SETTING_AS_IS || (asked == TKL_SETTING_ON) == has)
         return TKL_OK;
     return tkl__fail(TKL_EINVAL, "the book was made with%s %s", has ? "" : "out", what);
 }
@@ -177,7 +177,7 @@ int tkl__book_ask(tkl_book *book, const tkl__script *script, tkl__book_make *mak
     *reply = NULL;
     for (int i = 0; rc == TKL_OK && i < TKL__BOOK_TRIES; i++) {
         rc = ask_once(book, script, make, arg, retry_safe, reply);
-        if (rc != TKL_OK || tkl_reply_kind(*reply) != TKL_REPLY_STRING)
+        if (rc != TKL_OK || tkl_reply_type_of(*reply) != TKL_REPLY_STRING)
             return rc;
         rc = tkl__book_learn(book, tkl_reply_bytes(*reply));
         tkl_reply_free(*reply);
@@ -227,23 +227,30 @@ static int ask_whole(tkl_book *book, tkl_reply **replies)
     return rc;
 }
 
-int tkl_book_show(tkl_book *book, tkl_book_info *info)
+int tkl_book_show(tkl_book *book, tkl_book_info **info)
 {
     tkl_reply *replies = NULL;
-    *info = (tkl_book_info){.entries = 0};
+    *info = NULL;
     int rc = ask_whole(book, &replies);
     const tkl_reply *meta = tkl_reply_at(replies, 0);
     if (rc == TKL_OK)
         rc = tkl__book_learn(book, tkl_reply_bytes(tkl_reply_at(meta, 0)));
+    if (rc == TKL_OK && !(*info = malloc(sizeof **info)))
+        rc = tkl__nomem();
     if (rc == TKL_OK) {
         unsigned settings = atomic_load(&book->settings);
-        info->entries = tkl_reply_int(tkl_reply_at(meta, 1));
-        info->accents = settings & TKL__BOOK_ACCENTS;
-        info->pinyin = settings & TKL__BOOK_PINYIN;
-        info->contains = settings & TKL__BOOK_CONTAINS;
+        **info = (tkl_book_info){.entries = tkl_reply_int(tkl_reply_at(meta, 1)),
+                                 .accents = settings & TKL__BOOK_ACCENTS,
+                                 .pinyin = settings & TKL__BOOK_PINYIN,
+                                 .contains = settings & TKL__BOOK_CONTAINS};
     }
     tkl_reply_free(replies);
     return rc;
+}
+
+void tkl_book_info_free(tkl_book_info *info)
+{
+    free(info);
 }
 
 int tkl_book_drop(tkl_book *book)

@@ -444,9 +444,3 @@ int tkl_book_find(tkl_book *book, tkl_bytes text, size_t max, tkl_book_answers *
     tkl_reply_free(reply);
     return rc;
 }
-
-const char *tkl_book_setting_name(tkl_book_setting setting)
-{
-    static const char *const names[] = {"off", "as is", "on"};
-    return TKL__ENUM_NAME((int)setting + 1, names);
-}

@@ -286,16 +286,27 @@ void tkl_config_client_return(tkl_config_client *source, tkl_client *client)
     close_links(unused);
 }
 
-int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info *info)
+int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info **info)
 {
-    *info = (tkl_config_client_info){0};
+    *info = NULL;
+    tkl_config_client_info *shown = calloc(1, sizeof *shown);
+    if (!shown)
+        return tkl__nomem();
     int rc = tkl__follow_lock(&source->follower);
-    if (rc != TKL_OK)
+    if (rc != TKL_OK) {
+        free(shown);
         return rc;
-    info->version = source->used ? source->used->version : 0;
-    info->newest = source->newest;
-    info->age_ms = tkl__follow_age(&source->follower);
-    strcpy(info->problem, source->problem);
+    }
+    shown->version = source->used ? source->used->version : 0;
+    shown->newest = source->newest;
+    shown->age_ms = tkl__follow_age(&source->follower);
+    strcpy(shown->problem, source->problem);
     tkl__follow_unlock(&source->follower);
+    *info = shown;
     return TKL_OK;
+}
+
+void tkl_config_client_info_free(tkl_config_client_info *info)
+{
+    free(info);
 }

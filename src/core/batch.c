@@ -207,7 +207,7 @@ int tkl__batch_run_in_order(tkl__batch *batch, const tkl__invocation *calls, siz
     int rc = tkl__batch_run(batch, deadline);
     for (size_t i = 0; batch->replies && i < batch->count; i++) {
         const tkl_reply *own = tkl__batch_reply(batch, i);
-        if (!own || tkl_reply_kind(own) != TKL_REPLY_NIL)
+        if (!own || tkl_reply_type_of(own) != TKL_REPLY_NIL)
             continue;
         const tkl_reply *before = reply_before(batch, calls, i);
         tkl_reply *reply =
@@ -260,7 +260,7 @@ void tkl__batch_sum(const tkl__batch *batch, int64_t *sum, const tkl_reply **oth
     *other = NULL;
     for (size_t i = 0; !*other && i < batch->count; i++) {
         const tkl_reply *reply = tkl__batch_reply(batch, i);
-        if (tkl_reply_kind(reply) == TKL_REPLY_STRING)
+        if (tkl_reply_type_of(reply) == TKL_REPLY_STRING)
             *other = reply;
         else
             tkl__add(sum, tkl_reply_int(reply));

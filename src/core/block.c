@@ -62,7 +62,7 @@ static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
     tkl_reply *reply = NULL;
     if (r->id) {
         rc = tkl__conn_receive(conn, deadline, &reply);
-        conn->id = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
+        conn->id = tkl_reply_type_of(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
         tkl_reply_free(reply);
     }
     if (rc == TKL_OK && r->asking) {

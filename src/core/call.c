@@ -81,8 +81,8 @@ tkl__outcome tkl__judge(tkl_client *client, tkl__node *node, int rc, const tkl_r
                         bool retry_safe)
 {
     if (rc == TKL_OK)
-        return tkl_reply_kind(reply) == TKL_REPLY_ERROR ? judge_reply(client, node, reply)
-                                                        : (tkl__outcome){.again = false};
+        return tkl_reply_type_of(reply) == TKL_REPLY_ERROR ? judge_reply(client, node, reply)
+                                                           : (tkl__outcome){.again = false};
     if (node && (rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT))
         client->route->suspect(client, node);
     bool harmless = rc == TKL_ENOTSENT || (rc == TKL_EUNKNOWN && retry_safe);
@@ -261,19 +261,19 @@ int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline,
 static bool is_tryagain(const tkl_reply *reply)
 {
     static const char word[] = "TRYAGAIN";
-    return tkl_reply_kind(reply) == TKL_REPLY_ERROR &&
+    return tkl_reply_type_of(reply) == TKL_REPLY_ERROR &&
            strncmp(tkl_reply_str(reply), word, sizeof word - 1) == 0;
 }
 
 void tkl__doubt(const tkl__request *request, tkl_reply *reply)
 {
-    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR)
+    if (tkl_reply_type_of(reply) == TKL_REPLY_ERROR)
         tkl__reply_doubt(reply, request->no_tryagain && is_tryagain(reply));
 }
 
 static bool is_redirection(const tkl_reply *reply)
 {
-    tkl__verdict verdict = tkl_reply_kind(reply) == TKL_REPLY_ERROR
+    tkl__verdict verdict = tkl_reply_type_of(reply) == TKL_REPLY_ERROR
                                ? tkl__error_verdict(tkl_reply_bytes(reply))
                                : TKL__FINAL;
     return verdict == TKL__MOVED || verdict == TKL__ASK;
@@ -413,7 +413,7 @@ int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *opt
 
 int tkl__check(tkl_reply **reply)
 {
-    int rc = tkl_reply_kind(*reply) == TKL_REPLY_ERROR ? tkl_reply_code(*reply) : TKL_OK;
+    int rc = tkl_reply_type_of(*reply) == TKL_REPLY_ERROR ? tkl_reply_code(*reply) : TKL_OK;
     if (rc == TKL_OK)
         return TKL_OK;
     tkl_bytes text = tkl_reply_bytes(*reply);

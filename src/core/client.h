@@ -30,7 +30,7 @@ struct tkl_client {
     pthread_mutex_t mutex;      /* guards all that follows, and all nodes and routes */
     struct tkl__keeper *keeper; /* renews leases; see keeper.h */
     tkl__node *nodes;           /* list of all nodes with a reference */
-    tkl_client_info counts;     /* the counters that only grow */
+    tkl_client_stats counts;    /* the counters that only grow */
     atomic_uint generation;     /* the fork generation that made the connections */
 
     pthread_mutex_t hubs_mutex; /* guards the list and the users of each hub; see hub.h */

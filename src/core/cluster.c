@@ -189,7 +189,7 @@ static int read_map(tkl_client *client, const tkl__node *asked, const tkl_reply 
                     slot_map *map)
 {
     const tkl__addr *addr = tkl__node_addr(asked);
-    if (tkl_reply_kind(ranges) != TKL_REPLY_ARRAY)
+    if (tkl_reply_type_of(ranges) != TKL_REPLY_ARRAY)
         return malformed(asked);
     if (tkl_reply_count(ranges) == 0)
         return tkl__fail(TKL_ENOTSENT, "%s:%d knows no server of the cluster that serves slots",

@@ -76,7 +76,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_rep
 
 static void skip(tkl__conn *conn, tkl_reply *reply)
 {
-    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR) {
+    if (tkl_reply_type_of(reply) == TKL_REPLY_ERROR) {
         conn->primed = false;
         conn->failed = conn->errand;
     } else {

@@ -276,7 +276,7 @@ static void on_array(tkl__hub *hub, const tkl_reply *reply)
 
 static void on_reply(tkl__hub *hub, const tkl_reply *reply)
 {
-    switch (tkl_reply_kind(reply)) {
+    switch (tkl_reply_type_of(reply)) {
     case TKL_REPLY_ERROR:
         on_error(hub, reply);
         break;

@@ -11,7 +11,7 @@
 
 static bool begins(const tkl_reply *reply, const char *words)
 {
-    return tkl_reply_kind(reply) == TKL_REPLY_ERROR &&
+    return tkl_reply_type_of(reply) == TKL_REPLY_ERROR &&
            strncmp(tkl_reply_str(reply), words, strlen(words)) == 0;
 }
 
@@ -64,7 +64,7 @@ void tkl__library_wire(tkl__buf *out, const tkl__library *library)
 
 tkl_reply *tkl__library_refusal(tkl_reply *reply, const tkl__library *library)
 {
-    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR && !is_there_already(reply)) {
+    if (tkl_reply_type_of(reply) == TKL_REPLY_ERROR && !is_there_already(reply)) {
         explain_refusal(reply, library);
         return reply;
     }
@@ -168,7 +168,7 @@ static void name_line(tkl_reply *reply, const tkl__library *library)
 
 void tkl__explain_error(tkl_reply *reply, const tkl__script *script)
 {
-    if (tkl_reply_kind(reply) != TKL_REPLY_ERROR)
+    if (tkl_reply_type_of(reply) != TKL_REPLY_ERROR)
         return;
     cut_function(reply);
     name_line(reply, script->library);

@@ -111,7 +111,7 @@ static int read_some(const tkl_client *client, tkl__conn *conn, bool *alarm)
     tkl_reply *reply;
     int rc = tkl__conn_try_receive(conn, &reply);
     for (int i = 0; rc == TKL_OK && reply; i++) {
-        bool refused = tkl_reply_kind(reply) == TKL_REPLY_ERROR; /* the user may not subscribe */
+        bool refused = tkl_reply_type_of(reply) == TKL_REPLY_ERROR; /* the user may not subscribe */
         *alarm |= is_alarm(client, reply);
         tkl_reply_free(reply);
         rc = refused || i > MESSAGES_MAX ? TKL_EREFUSED : tkl__conn_try_receive(conn, &reply);

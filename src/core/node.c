@@ -501,7 +501,7 @@ static waiter *hand_on(tkl__node *node, tkl__conn *conn, int64_t now)
 
 static void count_use(tkl__node *node, tkl__conn *conn)
 {
-    tkl_client_info *counts = &node->client->counts;
+    tkl_client_stats *counts = &node->client->counts;
     counts->bytes_sent += (int64_t)(conn->sent - conn->sent_counted);
     counts->bytes_received += (int64_t)(conn->received - conn->received_counted);
     counts->lost += conn->broken;
@@ -633,7 +633,7 @@ bool tkl__node_hangs(tkl__node *node)
 
 /* ---- Counting ------------------------------------------------------------ */
 
-void tkl__node_count_locked(const tkl__node *node, tkl_client_info *info)
+void tkl__node_count_locked(const tkl__node *node, tkl_client_stats *info)
 {
     info->nodes++;
     for (const tkl__conn *conn = node->all; conn; conn = conn->next)

@@ -46,7 +46,7 @@ void tkl__node_flush(tkl__node *node);
 /* In the child after a fork, with the client locked: drops the parent's connections. */
 void tkl__node_forget_locked(tkl__node *node);
 /* Adds the node's numbers to those of its client. */
-void tkl__node_count_locked(const tkl__node *node, tkl_client_info *info);
+void tkl__node_count_locked(const tkl__node *node, tkl_client_stats *info);
 /* The next in client->nodes. */
 tkl__node *tkl__node_next(const tkl__node *node);
 

@@ -146,7 +146,7 @@ int tkl__query_write(tkl__query *command, bool retry_safe, tkl_reply **owner,
 int tkl__expect_int(const tkl_reply *reply, int64_t least, int64_t most, int64_t *value)
 {
     *value = tkl_reply_int(reply);
-    if (tkl_reply_kind(reply) == TKL_REPLY_INTEGER && *value >= least && *value <= most)
+    if (tkl_reply_type_of(reply) == TKL_REPLY_INTEGER && *value >= least && *value <= most)
         return TKL_OK;
     *value = 0;
     return tkl__fail(TKL_EPROTO, "the server answered with something other than a sensible number");
@@ -154,7 +154,7 @@ int tkl__expect_int(const tkl_reply *reply, int64_t least, int64_t most, int64_t
 
 int tkl__expect_array(const tkl_reply *reply, size_t count)
 {
-    if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY && tkl_reply_count(reply) == count)
+    if (tkl_reply_type_of(reply) == TKL_REPLY_ARRAY && tkl_reply_count(reply) == count)
         return TKL_OK;
     return tkl__fail(TKL_EPROTO, "the server answered with something other than %zu elements",
                      count);

@@ -46,3 +46,15 @@ const char *tkl__enum_name(int place, const char *const *names, size_t count)
 {
     return place >= 0 && (size_t)place < count ? names[place] : "unknown";
 }
+
+const char *tkl_hour_name(tkl_hour hour)
+{
+    static const char *const names[] = {"this", "last", "both", "sliding"};
+    return TKL__ENUM_NAME((int)hour, names);
+}
+
+const char *tkl_setting_name(tkl_setting setting)
+{
+    static const char *const names[] = {"off", "as is", "on"};
+    return TKL__ENUM_NAME((int)setting + 1, names);
+}

@@ -385,14 +385,14 @@ void tkl_reply_free(tkl_reply *reply)
 
 /* ---- Accessors ----------------------------------------------------------- */
 
-tkl_reply_type tkl_reply_kind(const tkl_reply *reply)
+tkl_reply_type tkl_reply_type_of(const tkl_reply *reply)
 {
     return reply ? reply->kind : TKL_REPLY_NIL;
 }
 
 bool tkl_reply_is_nil(const tkl_reply *reply)
 {
-    return tkl_reply_kind(reply) == TKL_REPLY_NIL;
+    return tkl_reply_type_of(reply) == TKL_REPLY_NIL;
 }
 
 int64_t tkl_reply_int(const tkl_reply *reply)

@@ -60,7 +60,7 @@ void tkl__tell_retry(tkl_client *client, tkl__node *node, int code, const tkl_re
                     reply ? tkl_reply_str(reply) : NULL);
 }
 
-void tkl_client_stats(tkl_client *client, tkl_client_info *info)
+void tkl_client_stats_get(tkl_client *client, tkl_client_stats *info)
 {
     tkl__client_lock(client);
     *info = client->counts;

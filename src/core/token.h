@@ -5,7 +5,7 @@
 #ifndef TKL_CORE_TOKEN_H
 #define TKL_CORE_TOKEN_H
 
-#include <tackle/lock.h>
+#include <tackle/common.h>
 
 void tkl__token_new(char token[TKL_TOKEN_SIZE]);
 /* Whether the text has the form of a token. */

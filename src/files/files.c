@@ -292,13 +292,13 @@ static int forget_receiver(tkl_files *files, const change *c)
     tkl__args_bytes(&ask.args, c->receiver);
     tkl__args_bytes(&ask.args, (tkl_bytes){c->lacking.data, c->lacking.len});
     tkl__args_str(&ask.args, reason);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_drop, &reply);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_drop_receiver, &reply);
     tkl_reply_free(reply);
     tkl__files_ask_free(&ask);
     return rc == TKL_NOTFOUND ? tkl__fail(rc, "the channel knows no such receiver") : rc;
 }
 
-int tkl_files_drop(tkl_files *files, tkl_bytes receiver, int64_t *count)
+int tkl_files_drop_receiver(tkl_files *files, tkl_bytes receiver, int64_t *count)
 {
     change c = {.receiver = receiver};
     if (count)
@@ -329,14 +329,14 @@ static int add_to(tkl_files *files, const char *const *tokens, size_t count, voi
         tkl__files_ask_file(&ask, tokens[i]);
         tkl__args_str(&ask.args, tokens[i]);
     }
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_add, &reply);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_add_receiver, &reply);
     tkl__files_ask_free(&ask);
     tkl__add(&c->count, tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;
 }
 
-int tkl_files_add(tkl_files *files, tkl_bytes receiver, int64_t *count)
+int tkl_files_add_receiver(tkl_files *files, tkl_bytes receiver, int64_t *count)
 {
     change c = {.receiver = receiver};
     int rc = tkl__files_check_receiver(receiver);

@@ -90,7 +90,7 @@ static int drop_gone(tkl__files_sending *s, tkl_files_info *status)
             continue;
         int64_t due = drop_due(s, receiver, since[i]);
         if (due <= tkl__now())
-            rc = tkl_files_drop(s->files, receiver->name, NULL);
+            rc = tkl_files_drop_receiver(s->files, receiver->name, NULL);
         else
             s->wait_next = earlier(s->wait_next, due);
     }

@@ -41,7 +41,7 @@ static int ask_masters(tkl_client *client, const char *const *words, int count, 
         tkl_reply *reply;
         rc = masters ? tkl__exec_on(masters[i], &request, deadline, &reply)
                      : tkl__exec(client, &request, deadline, &reply);
-        bool is_error = rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_ERROR;
+        bool is_error = rc == TKL_OK && tkl_reply_type_of(reply) == TKL_REPLY_ERROR;
         if (is_error && ignored && strncmp(tkl_reply_str(reply), ignored, strlen(ignored)) == 0) {
             tkl_reply_free(reply);
             continue;

@@ -71,15 +71,14 @@ const char *tkl_geo_unit_name(tkl_geo_unit unit)
 
 static int check_unit(tkl_geo_unit unit)
 {
-    return (unsigned)unit <= TKL_GEO_FT ? TKL_OK
-                                        : tkl__fail(TKL_EINVAL, "there is no unit %d", (int)unit);
+    return tkl__check_number("unit", unit, TKL_GEO_M, TKL_GEO_FT);
 }
 
 /* Reads a number that must be finite. */
 static int read_number(const tkl_reply *reply, double *number)
 {
     bool is_number = tkl__double_parse(tkl_reply_bytes(reply), number);
-    if (tkl_reply_kind(reply) == TKL_REPLY_STRING && is_number && isfinite(*number))
+    if (tkl_reply_type_of(reply) == TKL_REPLY_STRING && is_number && isfinite(*number))
         return TKL_OK;
     *number = 0;
     return tkl__fail(TKL_EPROTO, "the server answered with something other than a number");
@@ -224,7 +223,7 @@ static int read_hash(const tkl_reply *reply, tkl_geo_text hash)
 {
     tkl_bytes text = tkl_reply_bytes(reply);
     if (text.len >= sizeof(tkl_geo_text) ||
-        (!tkl_reply_is_nil(reply) && tkl_reply_kind(reply) != TKL_REPLY_STRING))
+        (!tkl_reply_is_nil(reply) && tkl_reply_type_of(reply) != TKL_REPLY_STRING))
         return tkl__fail(TKL_EPROTO, "the server answered with something other than a geohash");
     snprintf(hash, sizeof(tkl_geo_text), "%s", tkl_reply_str(reply));
     return TKL_OK;

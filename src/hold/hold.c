@@ -428,7 +428,7 @@ static int release_held(tkl__hold *h, bool wait_for_reply)
         rc = tkl__hold_ask_release(h, true, true);
     }
     if (rc == TKL_OK && phase == TKL__HOLD_LOST)
-        rc = TKL_NOTOWNER;
+        rc = tkl__no(TKL_NOTOWNER);
     if (rc == TKL_NOTOWNER && again)
         rc = TKL_OK;
     h->out_of_reach = tkl__may_pass(rc);
@@ -508,7 +508,7 @@ tkl_hold_state tkl__hold_state(tkl__hold *h)
 const char *tkl_hold_state_name(tkl_hold_state state)
 {
     static const char *const names[] = {"free", "held", "suspect", "lost"};
-    return (unsigned)state < sizeof names / sizeof *names ? names[state] : "?";
+    return TKL__ENUM_NAME((int)state, names);
 }
 
 uint64_t tkl__hold_fence(tkl__hold *h)

@@ -5,7 +5,7 @@
 #ifndef TKL_HOLD_HOLD_H
 #define TKL_HOLD_HOLD_H
 
-#include <tackle/lock.h>
+#include <tackle/hold.h>
 
 #include "core/script.h"
 

@@ -149,7 +149,7 @@ int tkl__hold_begin_renewal(tkl__hold *h, bool downgrade)
     case TKL__HOLD_LOST:
     case TKL__HOLD_TOLD:
     case TKL__HOLD_FREED:
-        rc = TKL_NOTOWNER;
+        rc = tkl__no(TKL_NOTOWNER);
         break;
     default:
         rc = tkl__fail(TKL_EINVAL, "this handle holds nothing");
@@ -162,7 +162,7 @@ int tkl__hold_end_renewal(tkl__hold *h, int rc, const tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
     if (h->phase != TKL__HOLD_RENEWING) { /* the lease ended before the answer came */
-        rc = rc == TKL_OK ? TKL_NOTOWNER : rc;
+        rc = rc == TKL_OK ? tkl__no(TKL_NOTOWNER) : rc;
     } else if (rc == TKL_OK) {
         h->confirmed = true;
         note_lease(h, g->started, g->lease_us);

@@ -109,7 +109,7 @@ static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
     if (rc == TKL_OK)
         rc = converse(node, &wire, deadline, p);
     tkl__buf_free(&wire);
-    const tkl_reply *bad = tkl_reply_kind(p->renewal) == TKL_REPLY_ERROR ? p->renewal : p->wait;
+    const tkl_reply *bad = tkl_reply_type_of(p->renewal) == TKL_REPLY_ERROR ? p->renewal : p->wait;
     tkl__outcome outcome = tkl__judge(h->client, node, rc, bad, true);
     tkl__node_unref(outcome.other);
     tkl__node_unref(node);

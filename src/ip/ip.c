@@ -196,7 +196,7 @@ static int drop_once(tkl_ip *ip, int64_t deadline, bool *again)
     tkl__args_init(&args);
     tkl__args_str(&args, generation);
     rc = tkl__eval(ip->client, &tkl__lua_ip_drop, &keys, &args, deadline, false, &reply);
-    *again = rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_STRING;
+    *again = rc == TKL_OK && tkl_reply_type_of(reply) == TKL_REPLY_STRING;
     if (*again)
         rc = tkl__ip_learn(ip, tkl_reply_bytes(reply));
     if (*again && rc == TKL_OK && tkl_reply_bytes(reply).len == 0)

@@ -156,7 +156,7 @@ static int switch_once(sending *s, int64_t deadline, bool *again)
     tkl__args_int(&args, (int64_t)s->import->count);
     tkl__args_int(&args, (int64_t)s->import->stats.places);
     rc = tkl__eval(s->client, &tkl__lua_ip_switch, &keys, &args, deadline, true, &reply);
-    *again = rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_STRING;
+    *again = rc == TKL_OK && tkl_reply_type_of(reply) == TKL_REPLY_STRING;
     if (*again)
         rc = tkl__ip_learn(s->import->ip, tkl_reply_bytes(reply));
     else if (rc == TKL_OK && tkl_reply_int(reply) == 0)

@@ -17,7 +17,8 @@ bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number)
 {
     const tkl_reply *one = tkl_reply_at(reply, index);
     *number = tkl_reply_int(one);
-    return tkl_reply_kind(one) == TKL_REPLY_INTEGER && *number >= 0 && *number <= TKL__LIMIT_EXACT;
+    return tkl_reply_type_of(one) == TKL_REPLY_INTEGER && *number >= 0 &&
+           *number <= TKL__LIMIT_EXACT;
 }
 
 /* A quantity that is booked ahead must be usable within the requested time. */

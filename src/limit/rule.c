@@ -116,10 +116,11 @@ static void set_texts(tkl__limit_rule *rule)
 int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
     *rule = (tkl__limit_rule){.algorithm = given->algorithm, .in_order = given->in_order};
-    if ((unsigned)given->algorithm >= KINDS)
-        return tkl__fail(TKL_EINVAL, "there is no algorithm %d of limits", (int)given->algorithm);
+    int rc = tkl__check_number("algorithm", given->algorithm, 0, KINDS - 1);
+    if (rc != TKL_OK)
+        return rc;
     rule->kind = kinds[given->algorithm];
-    int rc = check_ranges(given, rule);
+    rc = check_ranges(given, rule);
     if (rc == TKL_OK)
         rc = check_order(rule);
     if (rc != TKL_OK)

@@ -538,9 +538,3 @@ int tkl_log_common(tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_
                ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
                : rc;
 }
-
-const char *tkl_hour_name(tkl_hour hour)
-{
-    static const char *const names[] = {"this", "last", "both", "sliding"};
-    return TKL__ENUM_NAME((int)hour, names);
-}

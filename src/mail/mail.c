@@ -75,11 +75,11 @@ int tkl_mail_drop(tkl_mail *mail)
     return tkl__post_drop(&mail->post, tkl__post_deadline(&mail->post));
 }
 
-static tkl_mail_stats stats_of(const tkl__post_view *view)
+static tkl_mail_info info_of(const tkl__post_view *view)
 {
     int64_t acked = tkl__reply_number(tkl_reply_at(view->readers, 1));
     int64_t before = view->first - 1; /* acknowledged, or removed by a limit */
-    return (tkl_mail_stats){
+    return (tkl_mail_info){
         .unread = view->last - before,
         .missed = before - acked,
         .bytes = view->bytes,
@@ -91,14 +91,25 @@ static tkl_mail_stats stats_of(const tkl__post_view *view)
     };
 }
 
-int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats)
+int tkl_mail_show(tkl_mail *mail, tkl_mail_info **info)
 {
     tkl__post_view view = tkl__post_view_of_nothing();
     tkl_reply *reply;
+    *info = NULL;
     int rc = tkl__post_show(&mail->post, &view, &reply);
-    *stats = stats_of(&view);
+    if (rc == TKL_NOTFOUND)
+        rc = TKL_OK;
+    if (rc == TKL_OK && !(*info = malloc(sizeof **info)))
+        rc = tkl__nomem();
+    if (rc == TKL_OK)
+        **info = info_of(&view);
     tkl_reply_free(reply);
-    return rc == TKL_NOTFOUND ? TKL_OK : rc;
+    return rc;
+}
+
+void tkl_mail_info_free(tkl_mail_info *info)
+{
+    free(info);
 }
 
 int tkl_mail_names(tkl_client *client, tkl_names **names)

@@ -107,7 +107,7 @@ static int read_piece(tkl_online_users *u, int64_t chunk, int64_t start, tkl_rep
     tkl_call_options how = {.timeout_ms = u->timeout_ms, .retry_safe = true};
     int rc = tkl_call(u->online->client, 4, words, lens, &how, reply);
     if (rc == TKL_OK &&
-        (tkl_reply_kind(*reply) != TKL_REPLY_STRING || tkl_reply_bytes(*reply).len > PIECE))
+        (tkl_reply_type_of(*reply) != TKL_REPLY_STRING || tkl_reply_bytes(*reply).len > PIECE))
         rc = tkl__fail(TKL_EPROTO, "the server answered GETRANGE with something else");
     return rc;
 }

@@ -127,7 +127,7 @@ tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE
     const char *digits;
     tkl__queue_shard *shard = tkl__queue_find_id(job->queue, job->id, &digits);
     if (shard) {
-        snprintf(member, TKL__QUEUE_MEMBER_LEN + 1, "%s:%.*s", digits, TKL_CLAIM_TOKEN_SIZE - 1,
+        snprintf(member, TKL__QUEUE_MEMBER_LEN + 1, "%s:%.*s", digits, TKL_TOKEN_SIZE - 1,
                  job->token);
     }
     return shard;

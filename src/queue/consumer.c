@@ -232,11 +232,10 @@ static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_d
 
 static int check_outcome(tkl_outcome outcome, int64_t delay_ms)
 {
-    if ((unsigned)outcome > TKL_OUTCOME_RELEASED)
-        return tkl__fail(TKL_EINVAL, "there is no such outcome");
-    if (delay_ms < 0 || delay_ms > TKL__QUEUE_DELAY_MAX_MS)
-        return tkl__fail(TKL_EINVAL, "a delay is from 0 to ten years");
-    return TKL_OK;
+    int rc = tkl__check_number("outcome", outcome, TKL_OUTCOME_DONE, TKL_OUTCOME_RELEASED);
+    if (rc == TKL_OK && (delay_ms < 0 || delay_ms > TKL__QUEUE_DELAY_MAX_MS))
+        rc = tkl__fail(TKL_EINVAL, "a delay is from 0 to ten years");
+    return rc;
 }
 
 static int check_report(const tkl_report *report)
@@ -674,7 +673,7 @@ int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_ou
     int rc = check_outcome(outcome, delay_ms);
     if (rc != TKL_OK)
         return rc;
-    if (!shard || strlen(token) != TKL_CLAIM_TOKEN_SIZE - 1)
+    if (!shard || strlen(token) != TKL_TOKEN_SIZE - 1)
         return tkl__no(TKL_NOTOWNER);
     tkl__queue_finish_make(&f, shard, digits, token, outcome, text, delay_ms);
     tkl__queue_trip_run(queue->client, &trip, tkl__queue_deadline(queue), NULL);
@@ -691,7 +690,7 @@ int tkl_queue_renew(tkl_queue *queue, const char *id, const char *token, int64_t
     if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS || progress.len > PROGRESS_MAX)
         return tkl__fail(TKL_EINVAL, "a lease of %d ms to 10 years, progress of at most %d bytes",
                          LEASE_MIN_MS, PROGRESS_MAX);
-    if (!shard || strlen(token) != TKL_CLAIM_TOKEN_SIZE - 1)
+    if (!shard || strlen(token) != TKL_TOKEN_SIZE - 1)
         return tkl__no(TKL_NOTOWNER);
     snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
     snprintf(member, sizeof member, "%s:%s", digits, token);

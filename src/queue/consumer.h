@@ -22,7 +22,7 @@
 #define TKL__QUEUE_PARTING_US 250000
 
 /* "id:token" */
-#define TKL__QUEUE_MEMBER_LEN (TKL__QUEUE_ID_LEN + TKL_CLAIM_TOKEN_SIZE)
+#define TKL__QUEUE_MEMBER_LEN (TKL__QUEUE_ID_LEN + TKL_TOKEN_SIZE)
 
 /* A job that this consumer has claimed and not reported yet. */
 typedef struct tkl__queue_claim {
@@ -44,10 +44,10 @@ typedef struct tkl__queue_claim {
 typedef struct tkl__queue_source {
     tkl_consumer *consumer;
     tkl__queue_shard *shard;
-    char token[TKL_CLAIM_TOKEN_SIZE]; /* of the last claim */
-    bool unsure;                      /* it had no answer, or may still be in line */
-    tkl__ear ear;                     /* hears hand-overs, and what all waiters are told */
-    unsigned char jitter; /* random: spreads waiters that look because another did not */
+    char token[TKL_TOKEN_SIZE]; /* of the last claim */
+    bool unsure;                /* it had no answer, or may still be in line */
+    tkl__ear ear;               /* hears hand-overs, and what all waiters are told */
+    unsigned char jitter;       /* random: spreads waiters that look because another did not */
 
     tkl__queue_claim *first, *last; /* with the mutex */
     bool suspect;                   /* the last renewal failed; with the mutex */
@@ -104,7 +104,7 @@ typedef struct tkl__queue_haul tkl__queue_haul;
 typedef struct tkl__queue_damaged {
     const tkl__queue_shard *shard;
     char id[TKL__QUEUE_ID_LEN + 1];
-    char token[TKL_CLAIM_TOKEN_SIZE];
+    char token[TKL_TOKEN_SIZE];
 } tkl__queue_damaged;
 
 tkl__queue_haul *tkl__queue_haul_new(void);
@@ -197,7 +197,7 @@ typedef struct tkl__queue_ask {
 typedef struct tkl__queue_finish {
     const tkl__queue_shard *shard;
     char id[TKL__QUEUE_ID_LEN + 1];
-    char token[TKL_CLAIM_TOKEN_SIZE];
+    char token[TKL_TOKEN_SIZE];
     size_t report;
     bool repeated; /* out: the request was repeated */
     int code;      /* out */

@@ -48,8 +48,9 @@ static int check_times(const tkl_push *job)
 static int check_unique(const tkl_push *job)
 {
     bool timed = job->unique_mode == TKL_UNIQUE_FOR_A_TIME;
-    if ((unsigned)job->unique_mode > TKL_UNIQUE_FOR_A_TIME)
-        return tkl__fail(TKL_EINVAL, "there is no such mode of unique keys");
+    int rc = tkl__check_number("unique_mode", job->unique_mode, 0, TKL_UNIQUE_FOR_A_TIME);
+    if (rc != TKL_OK)
+        return rc;
     if (job->unique.len == 0 && (job->unique_mode != 0 || job->unique_ms != 0))
         return tkl__fail(TKL_EINVAL, "a mode or a time of a unique key, and no key");
     if (timed && job->unique_ms == 0)

@@ -16,7 +16,7 @@
 /* How many jobs a step moved or removed, by its answer. A step never handles more than 1000. */
 static int64_t jobs_of_step(const tkl_reply *reply)
 {
-    int64_t count = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : 0;
+    int64_t count = tkl_reply_type_of(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : 0;
     return count >= 0 && count <= 1000 ? count : 0;
 }
 

@@ -226,7 +226,7 @@ int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
         tkl__add(&removed, tkl_reply_int(tkl_reply_at(replies, i)));
     tkl_reply_free(replies);
-    return removed > 0 ? TKL_OK : TKL_NOTFOUND;
+    return tkl__no_or_ok(removed > 0 ? TKL_OK : TKL_NOTFOUND);
 }
 
 /* ---- Listing ------------------------------------------------------------- */

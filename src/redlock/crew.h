@@ -9,7 +9,7 @@
 #ifndef TKL_REDLOCK_CREW_H
 #define TKL_REDLOCK_CREW_H
 
-#include <tackle/lock.h>
+#include <tackle/hold.h>
 
 #define TKL__REDLOCK_MAX 64 /* servers; sets of them are bits of a uint64_t */
 

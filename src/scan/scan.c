@@ -150,9 +150,9 @@ static int check_elements(const tkl_scan *scan)
 {
     size_t count = tkl_reply_count(scan->elements);
     bool sound =
-        tkl_reply_kind(scan->elements) == TKL_REPLY_ARRAY && (!scan->pairs || count % 2 == 0);
+        tkl_reply_type_of(scan->elements) == TKL_REPLY_ARRAY && (!scan->pairs || count % 2 == 0);
     for (size_t i = 0; sound && i < count; i++)
-        sound = tkl_reply_kind(tkl_reply_at(scan->elements, i)) == TKL_REPLY_STRING;
+        sound = tkl_reply_type_of(tkl_reply_at(scan->elements, i)) == TKL_REPLY_STRING;
     return sound ? TKL_OK : tkl__fail(TKL_EPROTO, "the server answered a scan with something else");
 }
 

@@ -119,7 +119,7 @@ static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl_
 static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *reply)
 {
     tkl__search_finding *f = x->f;
-    if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY) {
+    if (tkl_reply_type_of(reply) != TKL_REPLY_ARRAY) {
         f->stale = f->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
         f->words = f->words || strcmp(tkl_reply_str(reply), "make") == 0; /* the query starts over
                                                                              */

@@ -73,7 +73,7 @@ static void free_parts(parts *p)
 static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetched *docs,
                      bool *stale)
 {
-    if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+    if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
         *stale = true;
         return TKL_OK;
     }

@@ -41,7 +41,7 @@ static int make_part(making *m)
     tkl__args_int(&call.args, PART);
     tkl__args_str(&call.args, schema->fields[m->field].numeric ? "0" : "1");
     int rc = tkl__search_call_run(&call, m->writer->search, &tkl__lua_search_ladder, &reply);
-    m->from = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
+    m->from = tkl_reply_type_of(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
     tkl__search_call_free(&call);
     tkl_reply_free(reply);
     return rc;

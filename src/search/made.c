@@ -84,7 +84,7 @@ static int read_step(making *m, const tkl_reply *reply)
     int64_t next = tkl_reply_int(tkl_reply_at(reply, 1));
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+    if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
         m->finding->stale = true;
         m->from = -1;
         return TKL_OK;

@@ -72,10 +72,8 @@ static int check_field(const tkl_search_schema *schema, size_t i)
     int rc = TKL__CHECK_RESERVED(field);
     if (rc != TKL_OK)
         return rc;
-    if (field->kind != TKL_SEARCH_FIELD_NUMERIC && field->kind != TKL_SEARCH_FIELD_TEXT)
-        return tkl__fail(TKL_EINVAL, "field \"" TKL_FMT "\": no such kind: %d", TKL_ARG(name),
-                         (int)field->kind);
-    return TKL_OK;
+    rc = tkl__check_number("kind", field->kind, TKL_SEARCH_FIELD_NUMERIC, TKL_SEARCH_FIELD_TEXT);
+    return rc == TKL_OK ? TKL_OK : tkl__fail_in(rc, "field \"" TKL_FMT "\"", TKL_ARG(name));
 }
 
 static int check_schema(const tkl_search_schema *schema)

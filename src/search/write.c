@@ -64,7 +64,7 @@ int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
     int rc = tkl__batch_end(&batch, tkl__search_deadline(w->search), replies);
     for (size_t i = 0; i < tkl_reply_count(*replies); i++) {
         const tkl_reply *reply = tkl_reply_at(*replies, i);
-        if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+        if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
             w->stale = w->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
             w->gone = w->gone || strcmp(tkl_reply_str(reply), "gone") == 0;
         }
@@ -82,7 +82,7 @@ static int read_dead(tkl__search_writer *w, const tkl__search_runs *runs, const 
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
         const tkl_reply *dead = tkl_reply_at(reply, 1);
-        if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY)
+        if (tkl_reply_type_of(reply) != TKL_REPLY_ARRAY)
             continue;
         tkl__add(&w->number, tkl_reply_int(tkl_reply_at(reply, 0)));
         for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(dead); k++)

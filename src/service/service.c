@@ -237,9 +237,10 @@ static int64_t pick_index(tkl_service *service, tkl_pick how)
 int tkl_service_pick(tkl_service *service, tkl_pick how, tkl_service_instances **instances)
 {
     *instances = NULL;
-    if ((int)how < TKL_PICK_RANDOM || how > TKL_PICK_WEIGHT)
-        return tkl__fail(TKL_EINVAL, "no such way to pick");
-    int rc = tkl__follow_lock(&service->follower);
+    int rc = tkl__check_number("how", how, TKL_PICK_RANDOM, TKL_PICK_WEIGHT);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__follow_lock(&service->follower);
     if (rc != TKL_OK)
         return rc;
     int64_t index = pick_index(service, how);

@@ -71,7 +71,7 @@ static int check_options(const tkl_session_options *o)
 }
 
 int tkl_session_open(tkl_client *client, tkl_bytes name, const tkl_session_options *options,
-                     tkl_sessions **out)
+                     tkl_session **out)
 {
     static const tkl_session_options defaults;
     const tkl_session_options *o = options ? options : &defaults;
@@ -79,16 +79,16 @@ int tkl_session_open(tkl_client *client, tkl_bytes name, const tkl_session_optio
     int rc = check_options(o);
     if (rc != TKL_OK)
         return rc;
-    tkl_sessions *s = malloc(sizeof *s);
+    tkl_session *s = malloc(sizeof *s);
     if (!s)
         return tkl__nomem();
-    *s = (tkl_sessions){.client = client,
-                        .timeout_ms = o->timeout_ms,
-                        .ttl_ms = or_default(o->ttl_ms, DAY_MS),
-                        .most = or_default(o->most, 10000000),
-                        .items = or_default(o->items, 25),
-                        .ranked = or_default(o->ranked, 100000),
-                        .half_life_ms = o->half_life_ms};
+    *s = (tkl_session){.client = client,
+                       .timeout_ms = o->timeout_ms,
+                       .ttl_ms = or_default(o->ttl_ms, DAY_MS),
+                       .most = or_default(o->most, 10000000),
+                       .items = or_default(o->items, 25),
+                       .ranked = or_default(o->ranked, 100000),
+                       .half_life_ms = o->half_life_ms};
     rc = tkl__keys_make(client, TKL__SESSION_COMPONENT, name, parts, TKL__SESSION_PARTS, &s->keys);
     if (rc == TKL_OK)
         *out = s;
@@ -97,7 +97,7 @@ int tkl_session_open(tkl_client *client, tkl_bytes name, const tkl_session_optio
     return rc;
 }
 
-void tkl_session_close(tkl_sessions *sessions)
+void tkl_session_close(tkl_session *sessions)
 {
     if (!sessions)
         return;
@@ -135,7 +135,7 @@ int tkl__session_check_page(size_t skip, size_t max)
                         : rc;
 }
 
-void tkl__session_keys_make(const tkl_sessions *s, tkl_bytes id, tkl__session_keys *keys)
+void tkl__session_keys_make(const tkl_session *s, tkl_bytes id, tkl__session_keys *keys)
 {
     static const char *const own[TKL__SESSION_OWN] = {":items:", ":data:"};
     const tkl_bytes *base = &s->keys.items[TKL__SESSION_BASE];
@@ -160,12 +160,12 @@ void tkl__session_keys_free(tkl__session_keys *keys)
 
 /* ---- Running scripts ----------------------------------------------------- */
 
-int64_t tkl__session_deadline(const tkl_sessions *s)
+int64_t tkl__session_deadline(const tkl_session *s)
 {
     return tkl__deadline(s->client, s->timeout_ms);
 }
 
-int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args, bool retry_safe,
+int tkl__session_run(tkl_session *s, const tkl__script *script, tkl__args *args, bool retry_safe,
                      tkl_reply **reply)
 {
     tkl__keys keys = {s->keys.items, TKL__SESSION_BASE};
@@ -174,7 +174,7 @@ int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args
     return rc;
 }
 
-int tkl__session_run_on(tkl_sessions *s, const tkl__script *script, const char *id, tkl__args *args,
+int tkl__session_run_on(tkl_session *s, const tkl__script *script, const char *id, tkl__args *args,
                         bool retry_safe, tkl_reply **reply)
 {
     tkl__session_keys keys;
@@ -188,7 +188,7 @@ int tkl__session_run_on(tkl_sessions *s, const tkl__script *script, const char *
     return rc;
 }
 
-int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t *lens,
+int tkl__session_ask(tkl_session *s, int argc, const char **words, const size_t *lens,
                      int64_t *answer)
 {
     tkl_call_options how = {.timeout_ms = s->timeout_ms, .retry_safe = true};
@@ -199,7 +199,7 @@ int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t
     return rc;
 }
 
-void tkl__session_unlink(tkl_sessions *s, const tkl_reply *ids, size_t first)
+void tkl__session_unlink(tkl_session *s, const tkl_reply *ids, size_t first)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, s->client);
@@ -227,7 +227,7 @@ int tkl__session_not_ranked(void)
     return tkl__fail(TKL_NOTFOUND, "the item is not in the ranking");
 }
 
-int tkl__session_other_half_life(const tkl_sessions *s, int64_t stored_ms)
+int tkl__session_other_half_life(const tkl_session *s, int64_t stored_ms)
 {
     if (stored_ms == TKL_NONE)
         return tkl__fail(TKL_EINVAL,
@@ -243,10 +243,10 @@ int tkl__session_other_half_life(const tkl_sessions *s, int64_t stored_ms)
 
 /* ---- A session ----------------------------------------------------------- */
 
-int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
-                       char token[TKL_SESSION_TOKEN_SIZE])
+int tkl_session_create(tkl_session *sessions, tkl_bytes user, int64_t ttl_ms,
+                       char token[TKL_TOKEN_SIZE])
 {
-    char id[TKL_SESSION_ID_SIZE], fresh[TKL_SESSION_TOKEN_SIZE];
+    char id[TKL_SESSION_ID_SIZE], fresh[TKL_TOKEN_SIZE];
     tkl_reply *reply = NULL;
     tkl__args args;
     *token = '\0';
@@ -274,12 +274,12 @@ int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
 
 /* The result for the caller, and the reply that owns its bytes. */
 typedef struct found {
-    tkl_session session; /* must be first: callers have a pointer to it */
+    tkl_session_info session; /* must be first: callers have a pointer to it */
     tkl_reply *reply;
     tkl_session_field fields[];
 } found;
 
-int tkl__session_make(tkl_reply *reply, const char *id, tkl_session **session)
+int tkl__session_make(tkl_reply *reply, const char *id, tkl_session_info **session)
 {
     const tkl_reply *data = tkl_reply_at(reply, 4);
     size_t count = tkl_reply_count(data) / 2;
@@ -293,18 +293,18 @@ int tkl__session_make(tkl_reply *reply, const char *id, tkl_session **session)
             (tkl_session_field){.name = tkl_reply_bytes(tkl_reply_at(data, 2 * i)),
                                 .value = tkl_reply_bytes(tkl_reply_at(data, 2 * i + 1))};
     one->reply = reply;
-    one->session = (tkl_session){.user = tkl_reply_bytes(tkl_reply_at(reply, 0)),
-                                 .created_ms = tkl_reply_int(tkl_reply_at(reply, 1)),
-                                 .seen_ms = tkl_reply_int(tkl_reply_at(reply, 2)),
-                                 .ends_ms = tkl_reply_int(tkl_reply_at(reply, 3)),
-                                 .fields = one->fields,
-                                 .field_count = count};
+    one->session = (tkl_session_info){.user = tkl_reply_bytes(tkl_reply_at(reply, 0)),
+                                      .created_ms = tkl_reply_int(tkl_reply_at(reply, 1)),
+                                      .seen_ms = tkl_reply_int(tkl_reply_at(reply, 2)),
+                                      .ends_ms = tkl_reply_int(tkl_reply_at(reply, 3)),
+                                      .fields = one->fields,
+                                      .field_count = count};
     memcpy(one->session.id, id, TKL_SESSION_ID_SIZE);
     *session = &one->session;
     return TKL_OK;
 }
 
-int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **session)
+int tkl_session_check(tkl_session *sessions, const char *token, tkl_session_info **session)
 {
     char id[TKL_SESSION_ID_SIZE];
     tkl_reply *reply = NULL;
@@ -323,7 +323,7 @@ int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **s
     return rc;
 }
 
-void tkl_session_free(tkl_session *session)
+void tkl_session_info_free(tkl_session_info *session)
 {
     if (!session)
         return;
@@ -331,7 +331,7 @@ void tkl_session_free(tkl_session *session)
     free(session);
 }
 
-int tkl_session_end(tkl_sessions *sessions, const char *token)
+int tkl_session_end(tkl_session *sessions, const char *token)
 {
     char id[TKL_SESSION_ID_SIZE];
     tkl_reply *reply = NULL;
@@ -361,7 +361,7 @@ static int check_fields(const tkl_session_field *fields, size_t count)
     return rc;
 }
 
-int tkl_session_set(tkl_sessions *sessions, const char *token, const tkl_session_field *fields,
+int tkl_session_set(tkl_session *sessions, const char *token, const tkl_session_field *fields,
                     size_t count)
 {
     char id[TKL_SESSION_ID_SIZE];

@@ -24,7 +24,7 @@ enum {
     TKL__SESSION_PARTS,
 };
 
-struct tkl_sessions {
+struct tkl_session {
     tkl_client *client;
     tkl__keys keys;
     int64_t timeout_ms, ttl_ms, most, items, ranked;
@@ -49,35 +49,35 @@ typedef struct tkl__session_keys {
     bool failed; /* out of memory */
 } tkl__session_keys;
 
-void tkl__session_keys_make(const tkl_sessions *s, tkl_bytes id, tkl__session_keys *keys);
+void tkl__session_keys_make(const tkl_session *s, tkl_bytes id, tkl__session_keys *keys);
 void tkl__session_keys_free(tkl__session_keys *keys);
 
-int64_t tkl__session_deadline(const tkl_sessions *s);
+int64_t tkl__session_deadline(const tkl_session *s);
 
 /* Runs a script. Frees the arguments. */
-int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args, bool retry_safe,
+int tkl__session_run(tkl_session *s, const tkl__script *script, tkl__args *args, bool retry_safe,
                      tkl_reply **reply);
 
 /* The same, with the keys of this session. */
-int tkl__session_run_on(tkl_sessions *s, const tkl__script *script, const char *id, tkl__args *args,
+int tkl__session_run_on(tkl_session *s, const tkl__script *script, const char *id, tkl__args *args,
                         bool retry_safe, tkl_reply **reply);
 
 /* Runs a command such as "UNLINK key..."; *answer is its integer reply. */
-int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t *lens,
+int tkl__session_ask(tkl_session *s, int argc, const char **words, const size_t *lens,
                      int64_t *answer);
 
 /* Removes the items and the data of forgotten sessions: those with the ids in the reply from `first` on. A
  * failure is ignored, because their keys expire anyway. */
-void tkl__session_unlink(tkl_sessions *s, const tkl_reply *ids, size_t first);
+void tkl__session_unlink(tkl_session *s, const tkl_reply *ids, size_t first);
 
 /* Makes a session for the caller from {user, created, last use, end, {field, value, ...}}. It takes
  * over the reply, even after a failure. */
-int tkl__session_make(tkl_reply *reply, const char *id, tkl_session **session);
+int tkl__session_make(tkl_reply *reply, const char *id, tkl_session_info **session);
 
 /* TKL_NOTFOUND, with an error text about a session or an item. */
 int tkl__session_ended(void);
 int tkl__session_not_ranked(void);
 /* TKL_EINVAL: the ranking has this half-life, but the handle was opened with another. */
-int tkl__session_other_half_life(const tkl_sessions *s, int64_t stored_ms);
+int tkl__session_other_half_life(const tkl_session *s, int64_t stored_ms);
 
 #endif

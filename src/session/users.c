@@ -20,13 +20,13 @@
 typedef struct found_list {
     tkl_session_list list;
     char user[TKL_SESSION_TEXT_MAX];
-    tkl_session items[];
+    tkl_session_info items[];
 } found_list;
 
 /* Adds a session from {id, created, last use, end}. */
 static void add_session(found_list *all, const tkl_reply *row)
 {
-    tkl_session *one = &all->items[all->list.count++];
+    tkl_session_info *one = &all->items[all->list.count++];
     snprintf(one->id, sizeof one->id, "%s", tkl_reply_str(tkl_reply_at(row, 0)));
     one->created_ms = tkl_reply_int(tkl_reply_at(row, 1));
     one->seen_ms = tkl_reply_int(tkl_reply_at(row, 2));
@@ -34,7 +34,7 @@ static void add_session(found_list *all, const tkl_reply *row)
 }
 
 /* One step: reads at most `max` sessions behind the first `skip`. *more: there may be more. */
-static int add_some(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, found_list *all,
+static int add_some(tkl_session *s, tkl_bytes user, size_t skip, size_t max, found_list *all,
                     bool *more)
 {
     tkl_reply *reply = NULL;
@@ -53,7 +53,7 @@ static int add_some(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, fo
 
 /* Reads a page. A step that finds only ended sessions removes them; the next step finds the
  * following ones. */
-static int add_page(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, found_list *all)
+static int add_page(tkl_session *s, tkl_bytes user, size_t skip, size_t max, found_list *all)
 {
     bool more = true;
     tkl__rounds rounds = {.idle = 0};
@@ -67,7 +67,7 @@ static int add_page(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, fo
     return rc;
 }
 
-int tkl_session_of_user(tkl_sessions *sessions, tkl_bytes user, size_t skip, size_t max,
+int tkl_session_of_user(tkl_session *sessions, tkl_bytes user, size_t skip, size_t max,
                         tkl_session_list **list)
 {
     *list = NULL;
@@ -97,7 +97,7 @@ void tkl_session_list_free(tkl_session_list *list)
     free(list);
 }
 
-int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
+int tkl_session_end_user(tkl_session *sessions, tkl_bytes user, int64_t *ended)
 {
     int64_t total = 0, forgotten = STEP;
     tkl__rounds rounds = {.idle = 0};
@@ -125,7 +125,7 @@ int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
 /* ---- The store ----------------------------------------------------------- */
 
 /* Counts do not include sessions that have ended but are not removed yet. */
-int tkl_session_stats_get(tkl_sessions *sessions, tkl_session_stats *stats)
+int tkl_session_stats_get(tkl_session *sessions, tkl_session_stats *stats)
 {
     tkl_reply *reply = NULL;
     tkl__args args;
@@ -139,7 +139,7 @@ int tkl_session_stats_get(tkl_sessions *sessions, tkl_session_stats *stats)
 }
 
 /* One step of dropping: removes some sessions and their items. *left: there may be more. */
-static int forget_some(tkl_sessions *s, bool *left, bool *any)
+static int forget_some(tkl_session *s, bool *left, bool *any)
 {
     tkl_reply *reply = NULL;
     tkl__args args;
@@ -153,7 +153,7 @@ static int forget_some(tkl_sessions *s, bool *left, bool *any)
     return rc;
 }
 
-int tkl_session_drop(tkl_sessions *sessions)
+int tkl_session_drop(tkl_session *sessions)
 {
     bool left = true, any = false;
     tkl__rounds rounds = {.idle = 0};

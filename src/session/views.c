@@ -26,7 +26,7 @@ static int check_view(const tkl_session_view *view)
 }
 
 /* The arguments of session/touch. `read`: the session and its data are wanted. */
-static void write_use(tkl__args *args, const tkl_sessions *s, const char *id, tkl_bytes item,
+static void write_use(tkl__args *args, const tkl_session *s, const char *id, tkl_bytes item,
                       bool read)
 {
     tkl__args_init(args);
@@ -39,8 +39,7 @@ static void write_use(tkl__args *args, const tkl_sessions *s, const char *id, tk
 }
 
 /* Adds the call of a use. */
-static void add_use(tkl__batch *batch, tkl_sessions *s, const tkl_session_view *view,
-                    const char *id)
+static void add_use(tkl__batch *batch, tkl_session *s, const tkl_session_view *view, const char *id)
 {
     tkl__session_keys keys;
     tkl__args args;
@@ -54,7 +53,7 @@ static void add_use(tkl__batch *batch, tkl_sessions *s, const tkl_session_view *
 }
 
 /* The result of a script that returns a code, or {half-life} when the ranking has another one. */
-static int judge_ranking(const tkl_sessions *s, const tkl_reply *reply)
+static int judge_ranking(const tkl_session *s, const tkl_reply *reply)
 {
     if (tkl_reply_count(reply) > 0)
         return tkl__session_other_half_life(s, tkl_reply_int(tkl_reply_at(reply, 0)));
@@ -62,7 +61,7 @@ static int judge_ranking(const tkl_sessions *s, const tkl_reply *reply)
 }
 
 /* The result of a call of the batch. */
-static int judge(const tkl_sessions *s, const tkl__batch *batch, size_t index)
+static int judge(const tkl_session *s, const tkl__batch *batch, size_t index)
 {
     int rc = tkl__batch_code(batch, index);
     if (rc == TKL_OK)
@@ -71,7 +70,7 @@ static int judge(const tkl_sessions *s, const tkl__batch *batch, size_t index)
 }
 
 /* One round trip. */
-static void touch_some(tkl__batch *batch, tkl_sessions *s, const tkl_session_view *views,
+static void touch_some(tkl__batch *batch, tkl_session *s, const tkl_session_view *views,
                        size_t count, int *codes, tkl__first *first)
 {
     char id[TKL_SESSION_ID_SIZE];
@@ -92,7 +91,7 @@ static void touch_some(tkl__batch *batch, tkl_sessions *s, const tkl_session_vie
     }
 }
 
-int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
+int tkl_session_touch(tkl_session *sessions, const tkl_session_view *views, size_t count,
                       int *codes)
 {
     tkl__first first = {.code = TKL_OK};
@@ -106,7 +105,7 @@ int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, siz
     return tkl__first_tell(&first);
 }
 
-int tkl_session_use(tkl_sessions *sessions, const tkl_session_view *view, tkl_session **session)
+int tkl_session_use(tkl_session *sessions, const tkl_session_view *view, tkl_session_info **session)
 {
     char id[TKL_SESSION_ID_SIZE];
     tkl_reply *reply = NULL;
@@ -134,7 +133,7 @@ int tkl_session_use(tkl_sessions *sessions, const tkl_session_view *view, tkl_se
 #define STEPS_MAX     100
 
 /* Sends at most STEPS_MAX scripts with these `count` items. */
-static int view_some(tkl_sessions *s, const tkl_bytes *items, size_t count)
+static int view_some(tkl_session *s, const tkl_bytes *items, size_t count)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, s->client);
@@ -157,7 +156,7 @@ static int view_some(tkl_sessions *s, const tkl_bytes *items, size_t count)
     return rc;
 }
 
-int tkl_session_view_items(tkl_sessions *sessions, const tkl_bytes *items, size_t count)
+int tkl_session_view_items(tkl_session *sessions, const tkl_bytes *items, size_t count)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
@@ -180,7 +179,7 @@ typedef struct found_items {
 
 /* Asks for one step of a page: the items from rank `skip` on, `max` of them at most. `id` is that of
  * a session, or NULL. */
-typedef int ask_step(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl_reply **reply);
+typedef int ask_step(tkl_session *s, const char *id, size_t skip, size_t max, tkl_reply **reply);
 
 /* A reply ends with {1 when the page goes on, item, number, ...}; `more` is the index of the 1. */
 static size_t items_in(const tkl_reply *reply, size_t more)
@@ -211,7 +210,7 @@ static bool add_step(found_items *all, tkl_reply *reply, size_t more, size_t max
 }
 
 /* Reads a page in steps, each of which the server answers quickly, however long the names are. */
-static int read_page(tkl_sessions *s, ask_step *ask, const char *id, size_t more, size_t skip,
+static int read_page(tkl_session *s, ask_step *ask, const char *id, size_t more, size_t skip,
                      size_t max, found_items **page)
 {
     found_items *all = calloc(1, sizeof *all);
@@ -247,7 +246,7 @@ static void add_ranks(tkl__args *args, size_t skip, size_t max)
 /* The reply of session/recent: {1 when the page goes on, item, time, ...}. */
 enum { RECENT_MORE = 0 };
 
-static int ask_recent(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
+static int ask_recent(tkl_session *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
 {
     tkl__args args;
     tkl__args_init(&args);
@@ -261,7 +260,7 @@ static int ask_recent(tkl_sessions *s, const char *id, size_t skip, size_t max, 
     return tkl__session_ended();
 }
 
-int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, size_t max,
+int tkl_session_recent(tkl_session *sessions, const char *token, size_t skip, size_t max,
                        tkl_session_items **items)
 {
     char id[TKL_SESSION_ID_SIZE];
@@ -288,7 +287,7 @@ int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, s
 /* The reply of session/top: {half-life, bound, 1 when the page goes on, item, views, ...}. */
 enum { TOP_HALF_LIFE, TOP_BOUND, TOP_MORE };
 
-static int ask_top(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
+static int ask_top(tkl_session *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
 {
     tkl__args args;
     (void)id;
@@ -304,7 +303,7 @@ static int ask_top(tkl_sessions *s, const char *id, size_t skip, size_t max, tkl
     return rc;
 }
 
-int tkl_session_top(tkl_sessions *sessions, size_t skip, size_t max, tkl_session_items **items)
+int tkl_session_top(tkl_session *sessions, size_t skip, size_t max, tkl_session_items **items)
 {
     found_items *all;
     *items = NULL;
@@ -338,7 +337,7 @@ void tkl_session_items_free(tkl_session_items *items)
     free(all);
 }
 
-int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes name)
+int tkl_session_rename_item(tkl_session *sessions, tkl_bytes item, tkl_bytes name)
 {
     tkl_reply *reply = NULL;
     tkl__args args;
@@ -360,7 +359,7 @@ int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes na
     return rc;
 }
 
-int tkl_session_drop_item(tkl_sessions *sessions, tkl_bytes item)
+int tkl_session_drop_item(tkl_session *sessions, tkl_bytes item)
 {
     int64_t removed = 0;
     tkl_bytes key = sessions->keys.items[TKL__SESSION_RANKING];
@@ -372,7 +371,7 @@ int tkl_session_drop_item(tkl_sessions *sessions, tkl_bytes item)
     return rc == TKL_OK && removed == 0 ? tkl__session_not_ranked() : rc;
 }
 
-int tkl_session_drop_ranking(tkl_sessions *sessions)
+int tkl_session_drop_ranking(tkl_session *sessions)
 {
     int64_t removed = 0;
     const tkl_bytes *keys = sessions->keys.items;

@@ -5,6 +5,7 @@
 #ifndef TKL_STATS_STATS_H
 #define TKL_STATS_STATS_H
 
+#include <tackle/log.h>
 #include <tackle/stats.h>
 
 #include "core/batch.h"

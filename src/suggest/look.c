@@ -106,7 +106,7 @@ static int ask(question *q, tkl_reply **reply)
     int rc = TKL_OK;
     for (int i = 0; rc == TKL_OK && i < TKL__SUGGEST_TRIES; i++) {
         rc = ask_once(q, reply);
-        if (rc != TKL_OK || tkl_reply_kind(*reply) != TKL_REPLY_STRING)
+        if (rc != TKL_OK || tkl_reply_type_of(*reply) != TKL_REPLY_STRING)
             return rc;
         rc = tkl__suggest_learn(q->suggest, tkl_reply_bytes(*reply));
         tkl_reply_free(*reply);
@@ -302,10 +302,4 @@ int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t max,
     tkl__buf_free(&q.key);
     tkl_reply_free(reply);
     return rc;
-}
-
-const char *tkl_suggest_setting_name(tkl_suggest_setting setting)
-{
-    static const char *const names[] = {"off", "as is", "on"};
-    return TKL__ENUM_NAME((int)setting + 1, names);
 }

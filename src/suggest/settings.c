@@ -30,11 +30,11 @@ static int check(const char *what, int64_t value, int64_t least, int64_t most, i
 
 static int check_switches(const tkl_suggest_options *o)
 {
-    int rc = tkl__check_number("accents", o->accents, TKL_SUGGEST_OFF, TKL_SUGGEST_ON);
+    int rc = tkl__check_number("accents", o->accents, TKL_SETTING_OFF, TKL_SETTING_ON);
     if (rc == TKL_OK)
-        rc = tkl__check_number("pinyin", o->pinyin, TKL_SUGGEST_OFF, TKL_SUGGEST_ON);
+        rc = tkl__check_number("pinyin", o->pinyin, TKL_SETTING_OFF, TKL_SETTING_ON);
     if (rc == TKL_OK)
-        rc = tkl__check_number("words", o->words, TKL_SUGGEST_OFF, TKL_SUGGEST_ON);
+        rc = tkl__check_number("words", o->words, TKL_SETTING_OFF, TKL_SETTING_ON);
     return rc;
 }
 
@@ -90,9 +90,9 @@ void tkl__suggest_wanted(tkl_suggest *suggest)
         .best = number_of(o->best, defaults.best),
         .longest = number_of(o->longest, defaults.longest),
         .texts = number_of(o->texts, defaults.texts),
-        .accents = o->accents == TKL_SUGGEST_ON,
-        .pinyin = o->pinyin == TKL_SUGGEST_ON,
-        .words = o->words == TKL_SUGGEST_ON,
+        .accents = o->accents == TKL_SETTING_ON,
+        .pinyin = o->pinyin == TKL_SETTING_ON,
+        .words = o->words == TKL_SETTING_ON,
     };
     put(suggest, &s);
 }

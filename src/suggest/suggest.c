@@ -97,10 +97,10 @@ static int64_t or_none(int64_t stored)
     return stored ? stored : TKL_NONE;
 }
 
-int tkl_suggest_show(tkl_suggest *suggest, tkl_suggest_info *info)
+int tkl_suggest_show(tkl_suggest *suggest, tkl_suggest_info **info)
 {
     tkl_reply *replies;
-    *info = (tkl_suggest_info){.texts = 0};
+    *info = NULL;
     int rc = ask_info(suggest, &replies);
     if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(replies, 0)))
         rc = tkl_reply_int(tkl_reply_at(replies, 1)) == 0
@@ -108,20 +108,27 @@ int tkl_suggest_show(tkl_suggest *suggest, tkl_suggest_info *info)
                  : tkl__fail(TKL_EDAMAGED, "part of these suggestions is gone from the server");
     if (rc == TKL_OK)
         rc = tkl__suggest_learn(suggest, tkl_reply_bytes(tkl_reply_at(replies, 0)));
+    if (rc == TKL_OK && !(*info = malloc(sizeof **info)))
+        rc = tkl__nomem();
     if (rc == TKL_OK) {
         tkl__suggest_settings s;
         tkl__suggest_known(suggest, &s);
-        *info = (tkl_suggest_info){.texts = tkl_reply_int(tkl_reply_at(replies, 1)),
-                                   .half_life_ms = or_none(s.half_life),
-                                   .best = s.best,
-                                   .longest = s.longest,
-                                   .texts_max = or_none(s.texts),
-                                   .accents = s.accents,
-                                   .pinyin = s.pinyin,
-                                   .words = s.words};
+        **info = (tkl_suggest_info){.texts = tkl_reply_int(tkl_reply_at(replies, 1)),
+                                    .half_life_ms = or_none(s.half_life),
+                                    .best = s.best,
+                                    .longest = s.longest,
+                                    .texts_max = or_none(s.texts),
+                                    .accents = s.accents,
+                                    .pinyin = s.pinyin,
+                                    .words = s.words};
     }
     tkl_reply_free(replies);
     return rc;
+}
+
+void tkl_suggest_info_free(tkl_suggest_info *info)
+{
+    free(info);
 }
 
 int tkl_suggest_drop(tkl_suggest *suggest)

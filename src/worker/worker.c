@@ -191,7 +191,7 @@ int tkl_worker_wait(tkl_worker *w, int64_t wait_ms)
     pthread_mutex_lock(&w->mutex);
     while (!w->ended && tkl__cond_wait(&w->news, &w->mutex, deadline))
         ;
-    int rc = w->ended ? TKL_OK : TKL_BUSY;
+    int rc = tkl__no_or_ok(w->ended ? TKL_OK : TKL_BUSY);
     pthread_mutex_unlock(&w->mutex);
     return rc;
 }

@@ -23,7 +23,7 @@ is "status" "$(tackle files status logs --json | jq -c '[.name,.file_count,.max_
 is "waiting for" "$(tackle files status logs --json | jq -c '.files[]|select(.name=="big")|[.state,.size,.sent,.waiting_for]')" \
     '["complete",3000000,3000000,["a","b"]]'
 is "list" "$(tackle files list --json | jq -c .)" '[{"name":"logs"}]'
-is "add" "$(tackle files add logs c)" 4
+is "add" "$(tackle files add-receiver logs c)" 4
 
 ends 0 tackle files receive logs --as a --dir a --unpack --exit-when-done
 is "received" "$out" $'a/big\na/small\na/numbers\na/stream'
@@ -34,10 +34,10 @@ is "received as JSON" "$(tackle files receive logs --as b --dir b --exit-when-do
 ends 1 tackle files receive logs --as b --dir b --wait 0
 ends 1 tackle files receive logs --as b --dir b --wait 20ms --json
 is "nothing as JSON" "$(jq -r .error <<<"$err")" TKL_EMPTY
-ends 64 tackle files drop logs c
-is "drop" "$(tackle files drop logs c --yes --json | jq -c .)" \
+ends 64 tackle files drop-receiver logs c
+is "drop" "$(tackle files drop-receiver logs c --yes --json | jq -c .)" \
     '{"name":"logs","receiver":"c","file_count":4}'
-ends 1 tackle files drop logs c --yes
+ends 1 tackle files drop-receiver logs c --yes
 is "nothing is left" "$(tackle files status logs --json | jq -c '[.bytes,.file_count,.files]')" '[0,0,[]]'
 
 # Lines.
@@ -79,14 +79,14 @@ for json in "" --json; do
     has "$(tail -n 2 <<<"$taken" | head -n 1)" "$([[ $json ]] && echo '"}')"
 done
 exec 7>&-
-tackle files drop logs a --yes >/dev/null
+tackle files drop-receiver logs a --yes >/dev/null
 
 # Without a terminal there is a line now and then.
 ends 0 bash -c '(head -c 1000000 /dev/zero; sleep 5.5; head -c 1000000 /dev/zero) |
     tackle files send logs --to b --name slow'
 has "$err" "tackle: files send: slow  "
 has "$err" "/s"
-tackle files drop logs b --yes >/dev/null
+tackle files drop-receiver logs b --yes >/dev/null
 
 # Mistakes.
 ends 64 tackle files send logs src/big

@@ -17,7 +17,7 @@ t() { command tackle --json "$@"; }
 # the line, the exit code, the stream, the text, with a tab between them.
 run() {
     local verb code stream text
-    [[ $1 =~ .*(^|[ ;|])t\ ([a-z]+)\ ?([a-z]*) ]]
+    [[ $1 =~ .*(^|[ ;|])t\ ([a-z]+)\ ?([a-z-]*) ]]
     verb=${BASH_REMATCH[2]}
     [[ -v verbs[$verb] ]] || verb+=" ${BASH_REMATCH[3]}"
     tried[$verb]=1
@@ -234,9 +234,9 @@ echo x >file; t files send logs --to a,b file
 t files send logs --to a nothing
 t files status logs
 t files status nothing
-t files add logs c
-t files drop logs c --yes
-t files drop logs c --yes
+t files add-receiver logs c
+t files drop-receiver logs c --yes
+t files drop-receiver logs c --yes
 t files list
 t files receive logs --as a --dir . --exit-when-done
 t files receive logs --as b --lines --exit-when-done

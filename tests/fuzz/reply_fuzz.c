@@ -19,7 +19,7 @@ static void walk(const tkl_reply *reply)
     for (size_t i = 0; i < bytes.len; i++)
         sink += (uint8_t)bytes.data[i];
     sink += strlen(tkl_reply_str(reply)) + (uint64_t)tkl_reply_int(reply);
-    sink += (uint64_t)tkl_reply_kind(reply) + (uint64_t)tkl_reply_code(reply);
+    sink += (uint64_t)tkl_reply_type_of(reply) + (uint64_t)tkl_reply_code(reply);
     sink += tkl_reply_double(reply) > 0;
     size_t count = tkl_reply_count(reply);
     for (size_t i = 0; i <= count; i++) {

@@ -79,9 +79,11 @@ int filter_ask_one(tkl_bloom *bloom, tkl_bytes item, bool *present)
 
 tkl_bloom_info filter_show(tkl_bloom *bloom)
 {
-    tkl_bloom_info info;
+    tkl_bloom_info *info;
     assert_ok(tkl_bloom_show(bloom, &info));
-    return info;
+    tkl_bloom_info copy = *info;
+    tkl_bloom_info_free(info);
+    return copy;
 }
 
 void visit_parts(tkl_bloom *bloom, uint64_t from, bool expected, bool adds)

@@ -32,7 +32,7 @@ int push_code(tkl_queue *queue, const tkl_push *job, job_id *id);
 /* A claimed job that outlives the claim. */
 typedef struct claimed {
     char id[TKL_JOB_ID_SIZE];
-    char token[TKL_CLAIM_TOKEN_SIZE];
+    char token[TKL_TOKEN_SIZE];
     char payload[64];
     char error[64];
     int attempt;

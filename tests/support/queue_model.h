@@ -29,7 +29,7 @@ typedef enum model_state {
 
 typedef struct model_job {
     char id[TKL_JOB_ID_SIZE];
-    char token[TKL_CLAIM_TOKEN_SIZE]; /* of its last claim */
+    char token[TKL_TOKEN_SIZE]; /* of its last claim */
     model_state state;
     int priority, retries, failures;
     int64_t bytes, result_ms;

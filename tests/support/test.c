@@ -25,8 +25,21 @@ void test_sleep_ms(int64_t ms)
         ;
 }
 
+/* Whether this is the text of a call of a public function: then tkl_errmsg() is about it. */
+static bool is_public_call(const char *what)
+{
+    return strncmp(what, "tkl_", 4) == 0 && what[4] != '_' && strchr(what, '(') != NULL &&
+           what[strlen(what) - 1] == ')';
+}
+
 void test_assert_code(int got, int expected, const char *what, const char *file, int line)
 {
+    if (got == expected && got != TKL_OK && is_public_call(what) && !*tkl_errmsg()) {
+        print_error("%s\n  got %s without a text in tkl_errmsg(): the library returns such a code "
+                    "by tkl__no() or tkl__fail()\n",
+                    what, tkl_codename(got));
+        _fail(file, line);
+    }
     if (got == expected)
         return;
     print_error("%s\n  expected %s, got %s", what, tkl_codename(expected), tkl_codename(got));

@@ -95,7 +95,7 @@ done < <(grep 'TKL_API int tkl_' <<<"$functions")
 
 # Each header says how threads, fork(), callbacks and keys are meant.
 for header in $headers; do
-    case $header in common.h | tackle.h | version.h | message.h | cron.h | text.h) continue ;; esac
+    case $header in common.h | tackle.h | version.h | message.h | hold.h | cron.h | text.h) continue ;; esac
     for word in thread fork callback key; do
         sed '/^#ifndef/q' "$header" | grep -qi "$word" || complain "$header: says nothing of $word"
     done
@@ -108,6 +108,12 @@ while read -r header rest; do
         grep -B 6 -A 1 -F "$function" "$header" | grep -q 'NULL is fine' ||
         complain "$header: $function is not said to take NULL"
 done < <(grep -E '_(close|free)\(' <<<"$functions")
+
+# What is shown is an object of its own, with one free.
+while read -r header rest; do
+    [[ $rest == *"**"* ]] ||
+        complain "$header: a struct of the caller: let it give an object (**info) to be freed: $rest"
+done < <(grep -E 'int tkl_[a-z_]+_show\(' <<<"$functions")
 
 # Words that the pattern has replaced.
 while read -r header rest; do

@@ -1,4 +1,4 @@
--- files/add: one more receiver for files of which nothing has gone yet.
+-- files/add_receiver: one more receiver for files of which nothing has gone yet.
 -- KEYS[1...] channel  see keys.inc.lua; then of each file: its record, and how far its
 --   receivers are
 -- ARGV[1] receiver

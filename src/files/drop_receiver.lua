@@ -1,4 +1,4 @@
--- files/drop: the channel forgets a receiver. The process that receives under the name is refused
+-- files/drop_receiver: the channel forgets a receiver. The process that receives under the name is refused
 -- from then on: it is not the holder any more.
 -- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] receiver
