@@ -115,6 +115,7 @@ typedef struct bench_sample {
     X(limit_bench)          \
     X(queue_bench)          \
     X(mail_bench)           \
+    X(channel_bench)        \
     X(files_bench)          \
     X(counter_bench)        \
     X(log_bench)            \

@@ -17,6 +17,7 @@
     X(cli_cron)                        \
     X(cli_mail)                        \
     X(cli_chat)                        \
+    X(cli_channel)                     \
     X(cli_files)                       \
     G("Finding")                       \
     X(cli_recent)                      \

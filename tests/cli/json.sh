@@ -404,6 +404,17 @@ t ip show table
 t ip list
 t ip drop table --yes
 t ip drop table --yes
+t channel publish c hello
+t channel publish c --lines </dev/null
+t channel publish c x --history 0
+t channel follow c --all --wait 0
+t channel follow c --wait 0
+t channel follow c --after nonsense
+t channel show c
+t channel show nothing
+t channel list
+t channel drop c --yes
+t channel drop c --yes
 t config set k c 1
 t config set k c 2 --if-version 9
 t config set k c '{'
