@@ -158,11 +158,15 @@ static int check_path(const char *name)
     return reason;
 }
 
+/* Why a command cannot be run, as a shell says it; 0: it can be, as far as is known. */
+static int check_command(const char *name)
+{
+    return strchr(name, '/') != NULL ? check_file(name) : *name != '\0' ? check_path(name) : ENOENT;
+}
+
 int cli_child_check(const cli_session *cli, const char *name)
 {
-    int reason = strchr(name, '/') != NULL ? check_file(name)
-                 : *name != '\0'           ? check_path(name)
-                                           : ENOENT;
+    int reason = check_command(name);
     if (reason == 0)
         return CLI_OK;
     return cli_fail(cli, reason == ENOENT ? 127 : 126, "cannot run %s: %s", name, strerror(reason));
@@ -321,6 +325,8 @@ static int give_up(const cli_session *cli, cli_child *child, const char *name, i
         take_terminal(child, NULL);
     }
     release(child);
+    if (reason == EACCES && check_command(name) == ENOENT)
+        reason = ENOENT; /* exec reports a folder of PATH that we may not search */
     int exit = reason == ENOENT ? 127 : is_our_trouble(reason) ? CLI_FAILURE : 126;
     return cli_fail(cli, exit, "cannot run %s: %s", name, strerror(reason));
 }

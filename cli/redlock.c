@@ -373,13 +373,13 @@ static const cli_option release_options[] = {
     {0},
 };
 
-#define TOKEN_EXAMPLE                                                       \
-    "dir=$(mktemp -d)\n"                                                    \
-    "export TACKLE_NODES=embedded:$dir/1,embedded:$dir/2,embedded:$dir/3\n" \
-    "token=$(tackle redlock acquire deploy --json | sed 's/.*\"token\": "   \
+#define TOKEN_EXAMPLE                                                           \
+    "dir=$(mktemp -d)\n"                                                        \
+    "export TACKLE_NODES=\"embedded:$dir/1,embedded:$dir/2,embedded:$dir/3\"\n" \
+    "token=$(tackle redlock acquire deploy --json | sed 's/.*\"token\": "       \
     "\"\\([^\"]*\\).*/\\1/')\n"
 #define TOKEN_EXAMPLE_END \
-    "\nfor i in 1 2 3; do tackle server stop --url embedded:$dir/$i >&2; done; rm -r $dir"
+    "\nfor i in 1 2 3; do tackle server stop --url \"embedded:$dir/$i\" >&2; done; rm -r \"$dir\""
 
 static const cli_verb verbs[] = {
     {

@@ -415,7 +415,7 @@ static void a_child_reads_from_the_terminal(void **state)
     (void)state;
     terminal t;
     open_shell(&t);
-    type(&t, "$RUN sh -c 'read line; echo \"g\"ot $line'; " SAY("$?"));
+    type(&t, "\"$RUN\" --run sh -c 'read line; echo \"g\"ot $line'; " SAY("$?"));
     expect(&t, "\n");
     type(&t, "words\n");
     expect(&t, "got words");
@@ -438,7 +438,7 @@ static void ctrl_c_ends_the_child(void **state)
     (void)state;
     terminal t;
     open_shell(&t);
-    type(&t, "$RUN cat\n");
+    type(&t, "\"$RUN\" --run cat\n");
     wait_for_cat(&t);
     type(&t, "\003");
     expect(&t, "> ");
@@ -452,7 +452,7 @@ static void ctrl_c_ends_the_script_around_us(void **state)
     (void)state;
     terminal t;
     open_shell(&t);
-    type(&t, "bash -c \"$RUN cat; echo not''ended\"\n");
+    type(&t, "bash -c '\"$RUN\" --run cat; echo not\"\"ended'\n");
     wait_for_cat(&t);
     type(&t, "\003");
     expect(&t, "^C\r\n> "); /* nothing in between */
@@ -466,7 +466,7 @@ static void ctrl_z_stops_us_and_fg_goes_on(void **state)
     (void)state;
     terminal t;
     open_shell(&t);
-    type(&t, "$RUN sh -c 'echo re\"\"ady; read line; echo \"g\"ot $line'\n");
+    type(&t, "\"$RUN\" --run sh -c 'echo re\"\"ady; read line; echo \"g\"ot $line'\n");
     expect(&t, "ready");
     type(&t, "\032");
     expect(&t, "Stopped");
@@ -517,9 +517,7 @@ int main(int argc, char **argv)
     if (len < 0)
         return 1;
     self[len] = '\0';
-    char *run_line = test_format("%s --run", self);
-    setenv("RUN", run_line, 1);
-    free(run_line);
+    setenv("RUN", self, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_code_is_the_childs_own),
         cmocka_unit_test(exit_code_tells_the_signal_that_ended_it),

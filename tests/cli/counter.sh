@@ -77,7 +77,7 @@ ends 1 tackle counter series hits none --every 1d
 if command -v script >/dev/null; then
     unsafe=$'un\xc2\x9bsafe'
     tackle counter add "$unsafe"
-    line=$(script -qec "$TACKLE counter series $unsafe --csv" /dev/null </dev/null | head -n 1)
+    line=$(script -qec "tackle counter series $unsafe --csv" /dev/null </dev/null | head -n 1)
     is "a name on a terminal" "${line%%$'\r'*}" 'time,un\xc2\x9bsafe'
     tackle counter drop "$unsafe" --yes
 fi

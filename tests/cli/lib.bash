@@ -8,7 +8,8 @@ export HOME=$home/home XDG_DATA_HOME=$home/data XDG_CONFIG_HOME=$home/config
 export TACKLE_CONFIG=/dev/null TACKLE_SERVER=${TACKLE_TEST_SERVER-}
 unset TACKLE_URL REDIS_URL TACKLE_NODES TACKLE_NAMESPACE TACKLE_PASSWORD NO_COLOR
 PATH=$(dirname "$TACKLE"):$PATH
-mkdir "$HOME"
+export TMPDIR=$home/tmp # servers that an example starts there are found by clean_up()
+mkdir "$HOME" "$TMPDIR"
 
 # Every private server that a test may have left, wherever it has put it.
 clean_up() {

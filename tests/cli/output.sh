@@ -132,22 +132,22 @@ if command -v script >/dev/null; then
     on_terminal() {
         script -qec "$1" /dev/null </dev/null | tr -d '\r'
     }
-    has "$(TERM=xterm on_terminal "$TACKLE help")" $'\033[1m'
-    lacks "$(TERM=xterm NO_COLOR=1 on_terminal "$TACKLE help")" $'\033'
-    is "a terminal gets quotes" "$(on_terminal "$TACKLE call GET k")" '"v"'
+    has "$(TERM=xterm on_terminal "tackle help")" $'\033[1m'
+    lacks "$(TERM=xterm NO_COLOR=1 on_terminal "tackle help")" $'\033'
+    is "a terminal gets quotes" "$(on_terminal "tackle call GET k")" '"v"'
 
     # What would upset a terminal is escaped there, and nowhere else.
     tackle blist push raw $'\e[31m\x01\n' $'\e[31m\x01\n' >/dev/null
-    is "an item on a terminal" "$(on_terminal "$TACKLE blist pop raw")" '\x1b[31m\x01\n'
+    is "an item on a terminal" "$(on_terminal "tackle blist pop raw")" '\x1b[31m\x01\n'
     for verb in "call ECHO" "search get unsafe id" "config get service unsafe" "scan --match" "queue peek"; do
-        is_safe "$verb on a terminal" "$(NO_COLOR=1 on_terminal "$TACKLE $verb$unsafe")"
+        is_safe "$verb on a terminal" "$(NO_COLOR=1 on_terminal "tackle $verb$unsafe")"
     done
     tackle blist push unsafe "$unsafe" >/dev/null
-    is_safe "such an item on a terminal" "$(on_terminal "$TACKLE blist pop unsafe")"
-    is_safe "what a query finds" "$(NO_COLOR=1 on_terminal "$TACKLE search query unsafe word --show text,title")"
+    is_safe "such an item on a terminal" "$(on_terminal "tackle blist pop unsafe")"
+    is_safe "what a query finds" "$(NO_COLOR=1 on_terminal "tackle search query unsafe word --show text,title")"
     is "an item" "$(tackle blist pop raw)" $'\e[31m\x01'
     id=$(tackle queue push raw x --result-for 1h)
     tackle queue work raw --once --result -- printf 'a\033[31m\nb\n'
-    is "a result on a terminal" "$(on_terminal "$TACKLE queue result raw $id")" $'a\\x1b[31m\nb'
+    is "a result on a terminal" "$(on_terminal "tackle queue result raw $id")" $'a\\x1b[31m\nb'
     is "a result" "$(tackle queue result raw "$id")" $'a\e[31m\nb'
 fi

@@ -4,7 +4,7 @@
 # The README's examples work as they stand there.
 set -euo pipefail
 
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/tackle-test.XXXXXX) # short: the path of a socket is limited
 export XDG_DATA_HOME=$dir/data PATH=$TACKLE_BUILD:$PATH
 unset TACKLE_URL
 cleanup() {

@@ -36,7 +36,8 @@ libdir=$(dirname "$(find "$dir/root" -name 'libtackle.so.0.1')")
     fail "the command does not run"
 PKG_CONFIG_PATH=$libdir/pkgconfig
 export PKG_CONFIG_PATH
-cc "$TACKLE_SOURCE/tests/install/use.c" -o "$dir/use" $(pkg-config --cflags --libs tackle)
+eval "flags=($(pkg-config --cflags --libs tackle))" # it escapes blanks for a shell
+cc "$TACKLE_SOURCE/tests/install/use.c" -o "$dir/use" "${flags[@]}"
 LD_LIBRARY_PATH=$libdir "$dir/use" | grep -q hello || fail "a program does not run"
 [ -e "$dir/root/usr/share/man/man1/tackle-queue.1" ] || fail "no manual"
 echo "ok: packages"

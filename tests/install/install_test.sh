@@ -6,7 +6,7 @@
 # library shows no symbols but its own. And it can be removed again.
 set -euo pipefail
 
-prefix=$(mktemp -d)
+prefix=$(mktemp -d "/tmp/tackle install.XXXXXX")
 trap 'rm -rf "$prefix"' EXIT
 use=$TACKLE_SOURCE/tests/install/use.c
 expected="hello from tackle $(cat "$TACKLE_SOURCE/VERSION")"
@@ -29,18 +29,24 @@ libdir=$(dirname "$(find "$prefix" -name libtackle.so)")
 export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
 warnings=(-Wall -Wextra -Werror)
 
-# ---- pkg-config ---------------------------------------------------------------------------------
+# flags NAME ARGUMENTS...: what pkg-config says, as an array. It escapes blanks for a shell.
+flags() {
+    eval "$1=($(pkg-config "${@:2}"))"
+}
+flags compile --cflags tackle
+flags link --cflags --libs tackle
+flags below --libs $(pkg-config --print-requires-private tackle)
 
-cc -std=c11 -pedantic "${warnings[@]}" "$use" -o "$prefix/c" $(pkg-config --cflags --libs tackle)
+# ---- pkg-config, in a folder with a blank -------------------------------------------------------
+
+cc -std=c11 -pedantic "${warnings[@]}" "$use" -o "$prefix/c" "${link[@]}"
 says_hello "C, pkg-config" "$prefix/c"
 
-c++ -std=c++11 -pedantic "${warnings[@]}" -x c++ "$use" -o "$prefix/c++" \
-    $(pkg-config --cflags --libs tackle)
+c++ -std=c++11 -pedantic "${warnings[@]}" -x c++ "$use" -o "$prefix/c++" "${link[@]}"
 says_hello "C++, pkg-config" "$prefix/c++"
 
 # Ours static, what it needs shared: --static would ask for every library below OpenSSL as well.
-cc -pthread "$use" -o "$prefix/static" $(pkg-config --cflags tackle) "$libdir/libtackle.a" \
-    $(pkg-config --libs $(pkg-config --print-requires-private tackle))
+cc -pthread "$use" -o "$prefix/static" "${compile[@]}" "$libdir/libtackle.a" "${below[@]}"
 says_hello "C, the static library" env -u LD_LIBRARY_PATH "$prefix/static"
 
 # ---- CMake --------------------------------------------------------------------------------------
@@ -73,10 +79,10 @@ finds_text() {
     echo "ok: text, $how"
 }
 text=$TACKLE_SOURCE/tests/install/text.c
-cc "${warnings[@]}" "$text" -o "$prefix/text" $(pkg-config --cflags --libs tackle) -Wl,-rpath,"$libdir"
+cc "${warnings[@]}" "$text" -o "$prefix/text" "${link[@]}" -Wl,-rpath,"$libdir"
 finds_text "the shared library" env -u LD_LIBRARY_PATH "$prefix/text"
-cc -pthread "$text" -o "$prefix/text-static" $(pkg-config --cflags tackle) "$libdir/libtackle.a" \
-    $(pkg-config --libs $(pkg-config --print-requires-private tackle)) -lm -ldl
+cc -pthread "$text" -o "$prefix/text-static" "${compile[@]}" "$libdir/libtackle.a" \
+    "${below[@]}" -lm -ldl
 finds_text "the static library" "$prefix/text-static"
 finds_text "the command" env -u LD_LIBRARY_PATH TACKLE_URL=embedded:"$prefix/server" sh -c \
     "'$prefix/bin/tackle' recent add ann Ängström && '$prefix/bin/tackle' recent complete ann än

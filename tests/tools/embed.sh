@@ -6,7 +6,7 @@
 set -euo pipefail
 
 embed=$TACKLE_BUILD/embed
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/tackle-test.XXXXXX) # short: the path of a socket is limited
 server=${TACKLE_TEST_SERVER:-redis-server}
 server_pid=
 

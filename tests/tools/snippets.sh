@@ -10,7 +10,7 @@
 # has an open `tkl_client *client`. Errors name the page and line of the snippet.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/tackle-test.XXXXXX) # short: the path of a socket is limited
 trap 'stop_server; rm -rf "$dir"' EXIT
 failures=0
 
