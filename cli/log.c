@@ -146,7 +146,8 @@ static int write_words(cli_session *cli, tkl_log *log, tkl_log_severity severity
     char *text = join((const char *const *)&cli->argv[2]);
     if (text == NULL)
         return cli_end(cli, TKL_ENOMEM);
-    tkl_log_message message = {.severity = severity, .text = tkl_str(text)};
+    tkl_log_message message = {
+        .severity = severity, .text = tkl_str(text), .at_ms = cli_number(cli, "time", 0)};
     int failed = cli_end(cli, tkl_log_write(log, &message, 1));
     free(text);
     return failed ? failed : print_written(cli, 1);
@@ -160,6 +161,8 @@ static int read_write(cli_session *cli, tkl_log_severity *severity, bool *lines)
     *lines = bare || (cli->argc == 3 && strcmp(cli->argv[2], "-") == 0);
     if (cli_flag(cli, "syslog") && !*lines)
         return cli_usage(cli, "--syslog reads lines: put - in the place of the message");
+    if (*lines && cli_text(cli, "time", NULL) != NULL)
+        return cli_usage(cli, "--time is that of one message, not of lines");
     if (bare && !cli_flag(cli, "syslog"))
         return cli_usage(cli, "no severity: name one before -, or --syslog");
     if (!bare && cli->argc < 3)
@@ -392,6 +395,7 @@ static const cli_option write_options[] = {
     {"distinct", CLI_INTEGER, "N", "different messages in the table of an hour (default 1000)"},
     {"ttl", CLI_PERIOD, "DURATION",
      "recent messages expire this long after the last one (default 30d)"},
+    {"time", CLI_PAST, "TIME", "when it happened, in this hour or the last (default now)"},
     {0},
 };
 
@@ -428,9 +432,12 @@ static const cli_verb verbs[] = {
         "NAME - --syslog takes the severity from the lines, which makes it a program\n"
         "destination for syslog-ng or rsyslog. Lines without a priority are notices, or of\n"
         "the SEVERITY that stands before the -.\n"
-        "Empty lines are left out. Lines that could not be written are reported at the end.",
+        "Empty lines are left out. Lines that could not be written are reported at the end.\n\n"
+        "A message of an earlier time counts in its hour; a time before the last hour is an\n"
+        "error, because nothing counts it. `recent` keeps the order of writing.",
         .example =
             "tackle log write shop warning disk nearly full\n"
+            "tackle log write shop error no such order --time '10m ago'\n"
             "printf '<11>no such order\\n<14>shipped\\n' | tackle log write shop - --syslog\n"
             "tackle log recent shop --count 3",
         .run = write_verb,

@@ -29,6 +29,7 @@ static int open_stats(cli_session *cli, const char *type, tkl_stats **stats)
 typedef struct target {
     tkl_stats *stats;
     tkl_bytes context;
+    int64_t at_ms; /* 0: now */
     int64_t count;
 } target;
 
@@ -60,6 +61,7 @@ static int record_some(cli_session *cli, const tkl_bytes *items, size_t count, v
     int failed = values ? CLI_OK : cli_end(cli, TKL_ENOMEM);
     for (size_t i = 0; !failed && i < count; i++) {
         values[i].context = t->context;
+        values[i].at_ms = t->at_ms;
         if (!read_number(items[i], &values[i].value))
             failed = no_number(cli, items[i], cli_item_line(i));
     }
@@ -73,7 +75,7 @@ static int record_some(cli_session *cli, const tkl_bytes *items, size_t count, v
 
 static int record(cli_session *cli)
 {
-    target t = {.context = tkl_str(cli->argv[0])};
+    target t = {.context = tkl_str(cli->argv[0]), .at_ms = cli_number(cli, "at", 0)};
     int failed = open_stats(cli, cli->argv[1], &t.stats);
     if (!failed)
         failed = cli_text_items(cli, 2, record_some, &t);
@@ -265,7 +267,11 @@ static int drop(cli_session *cli)
         "type", CLI_TEXT, "TYPE", "what is measured (default time)" \
     }
 
-static const cli_option record_options[] = {CLI_LINES, {0}};
+static const cli_option record_options[] = {
+    CLI_LINES,
+    {"at", CLI_PAST, "TIME", "when they were measured, in this hour or the last (default now)"},
+    {0},
+};
 static const cli_option show_options[] = {
     LAST,
     {"both", CLI_FLAG, NULL, "show both hours together"},
@@ -288,8 +294,11 @@ static const cli_verb verbs[] = {
         .args = "CONTEXT TYPE [VALUE...]",
         .summary = "record values: a page's time, a file's size",
         .options = record_options,
-        .details = "Values lie between -1e18 and 1e18.",
+        .details =
+            "Values lie between -1e18 and 1e18. Those of an earlier time count in its hour;\n"
+            "a time before the last hour is an error, because nothing keeps it.",
         .example = "tackle stats record /cart size 1200 950 1433\n"
+                   "tackle stats record /cart size 870 --at '10m ago'\n"
                    "seq 100 | tackle stats record /search size --lines\n"
                    "tackle stats show /cart size",
         .run = record,

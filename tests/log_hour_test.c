@@ -26,14 +26,23 @@ static void say_one(void *it)
     say(it, TKL_LOG_INFO, "a");
 }
 
+static int say_at(void *it, int64_t at_ms)
+{
+    tkl_log_message message = {.severity = TKL_LOG_INFO, .text = TKL_LIT("a"), .at_ms = at_ms};
+    return tkl_log_write(it, &message, 1);
+}
+
 static void expect_totals(void *it, int64_t this, int64_t last)
 {
     assert_int_equal(total(it, TKL_HOUR_THIS), this);
     assert_int_equal(total(it, TKL_HOUR_LAST), last);
 }
 
-static const hourly logs = {
-    .open = open_shop, .close = close_log, .add = say_one, .expect = expect_totals};
+static const hourly logs = {.open = open_shop,
+                            .close = close_log,
+                            .add = say_one,
+                            .add_at = say_at,
+                            .expect = expect_totals};
 
 /* ---- The clock ----------------------------------------------------------- */
 
@@ -72,6 +81,39 @@ static void the_rules_of_the_hour_are_kept(void **state)
     hours_of_silence_leave_last_hour_empty(&logs);
     a_clock_set_back_neither_loses_nor_repeats(&logs);
     a_clock_that_comes_back_goes_on(&logs);
+    an_earlier_time_counts_in_its_hour(&logs);
+}
+
+/* Recent messages keep the order of writing and show their own times; tails get them as well. */
+static void messages_of_an_earlier_time_show_it(void **state)
+{
+    (void)state;
+    stage s = stage_open(&logs);
+    tkl_log_tail *tail;
+    tkl_log_entries *entries;
+    assert_ok(tkl_log_tail_open(s.it, TKL_LOG_ANY, 0, NULL, &tail));
+    assert_code(tkl_log_tail_next(tail, 0, &entries), TKL_EMPTY);
+    const tkl_log_message messages[] = {
+        {.severity = TKL_LOG_INFO, .text = TKL_LIT("now")},
+        {.severity = TKL_LOG_ERROR, .text = TKL_LIT("then"), .at_ms = NOON_MS - 1000},
+        {.severity = TKL_LOG_ERROR, .text = TKL_LIT("before"), .at_ms = NOON_MS - 2000},
+        {.severity = TKL_LOG_INFO, .text = TKL_LIT("again")},
+    };
+    assert_ok(tkl_log_write(s.it, messages, 4));
+    assert_recent(s.it, TKL_LOG_ANY, 10, "now then before again ");
+    assert_ok(tkl_log_tail_next(tail, 20000, &entries));
+    assert_int_equal(entries->count, 4);
+    assert_int_equal(entries->items[1].time_ms, NOON_MS - 1000);
+    assert_int_equal(entries->items[2].time_ms, NOON_MS - 2000);
+    tkl_log_entries_free(entries);
+    assert_ok(tkl_log_since(s.it, TKL_LOG_ANY, NOON_MS - 1000, 10, &entries));
+    assert_int_equal(entries->count, 3);
+    tkl_log_entries_free(entries);
+    tkl_log_counts *c = common(s.it, TKL_LOG_ANY, TKL_HOUR_SLIDING);
+    assert_int_equal(c->count, 4);
+    tkl_log_counts_free(c);
+    tkl_log_tail_close(tail);
+    stage_close(&s);
 }
 
 static void last_hours_table_says_which_hour_it_is_of(void **state)
@@ -295,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_are_time_stamped_by_the_server),
         cmocka_unit_test(the_rules_of_the_hour_are_kept),
+        cmocka_unit_test(messages_of_an_earlier_time_show_it),
         cmocka_unit_test(last_hours_table_says_which_hour_it_is_of),
         cmocka_unit_test(both_hours_are_put_together),
         cmocka_unit_test(the_last_60_minutes_slide),

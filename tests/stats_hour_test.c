@@ -24,6 +24,12 @@ static void record_one(void *it)
     record(it, "x", 1);
 }
 
+static int record_at(void *it, int64_t at_ms)
+{
+    tkl_stats_value value = {.context = TKL_LIT("x"), .value = 1, .at_ms = at_ms};
+    return tkl_stats_record(it, &value, 1);
+}
+
 /* Checks the context and the whole type. */
 static void expect_counts(void *it, int64_t this, int64_t last)
 {
@@ -42,8 +48,11 @@ static void expect_counts(void *it, int64_t this, int64_t last)
     tkl_stats_ranking_free(r);
 }
 
-static const hourly statistics = {
-    .open = open_time, .close = close_stats, .add = record_one, .expect = expect_counts};
+static const hourly statistics = {.open = open_time,
+                                  .close = close_stats,
+                                  .add = record_one,
+                                  .add_at = record_at,
+                                  .expect = expect_counts};
 
 /* ---- The hour ------------------------------------------------------------ */
 
@@ -54,6 +63,7 @@ static void the_rules_of_the_hour_are_kept(void **state)
     hours_of_silence_leave_last_hour_empty(&statistics);
     a_clock_set_back_neither_loses_nor_repeats(&statistics);
     a_clock_that_comes_back_goes_on(&statistics);
+    an_earlier_time_counts_in_its_hour(&statistics);
 }
 
 static void both_hours_can_be_put_together(void **state)
@@ -72,6 +82,40 @@ static void both_hours_can_be_put_together(void **state)
     assert_int_equal(m->start_ms, NOON_MS);
     assert_close(m->mean, 4, 1e-12);
     tkl_stats_summary_free(m);
+    stage_close(&s);
+}
+
+/* Values of several contexts and times in one call, some of them now. */
+static void values_of_different_hours_go_apart(void **state)
+{
+    (void)state;
+    stage s = stage_open(&statistics);
+    const tkl_stats_value values[] = {
+        {.context = TKL_LIT("x"), .value = 1},
+        {.context = TKL_LIT("x"), .value = 5, .at_ms = NOON_MS - 2},
+        {.context = TKL_LIT("y"), .value = 2},
+        {.context = TKL_LIT("x"), .value = 7, .at_ms = NOON_MS - 1},
+        {.context = TKL_LIT("x"), .value = 3, .at_ms = NOON_MS},
+    };
+    assert_ok(tkl_stats_record(s.it, values, 5));
+    tkl_stats_summary *m = show(s.it, "x", TKL_HOUR_LAST);
+    assert_int_equal(m->start_ms, NOON_MS - HOUR_MS);
+    assert_int_equal(m->count, 2);
+    assert_close(m->mean, 6, 0);
+    assert_close(m->stddev, 1.4142135623731, 1e-9);
+    assert_close(m->min, 5, 0);
+    assert_close(m->max, 7, 0);
+    tkl_stats_summary_free(m);
+    m = show(s.it, "x", TKL_HOUR_THIS);
+    assert_int_equal(m->count, 2);
+    assert_close(m->mean, 2, 0);
+    tkl_stats_summary_free(m);
+    tkl_stats_ranking *r;
+    assert_ok(tkl_stats_slowest(s.it, TKL_HOUR_LAST, 10, &r));
+    assert_int_equal(r->count, 1);
+    assert_close(r->mean, 6, 0);
+    tkl_stats_ranking_free(r);
+    eventually(call_int(s.client, "TTL", "tackle:stats:{time}:rank_last", NULL) > 0, 1000);
     stage_close(&s);
 }
 
@@ -169,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rules_of_the_hour_are_kept),
         cmocka_unit_test(both_hours_can_be_put_together),
+        cmocka_unit_test(values_of_different_hours_go_apart),
         cmocka_unit_test(a_full_server_records_nothing_in_a_new_hour),
         cmocka_unit_test(the_first_hour_of_1970_is_an_hour),
         cmocka_unit_test(everything_expires_by_itself),

@@ -69,12 +69,16 @@ TKL_API void tkl_log_close(tkl_log *log);
 typedef struct tkl_log_message {
     tkl_log_severity severity;
     tkl_bytes text; /* up to TKL_LOG_MESSAGE_MAX bytes */
-    TKL_RESERVED(2);
+    int64_t at_ms;  /* when it happened, Unix time; 0: now, by the server's clock */
+    TKL_RESERVED(1);
 } tkl_log_message;
 
 /* Writes messages: each becomes the most recent of its severity and counts in this hour's table. Up
  * to 100 messages of 64 KB together are one step: all or none. More take several steps, in their
- * order, a hundred steps in one round trip. The library does not repeat it when the reply is lost:
+ * order, a hundred steps in one round trip. A message with `at_ms` counts in the hour of that time,
+ * which must be this hour or the last: TKL_EINVAL for older times and for the future (more than a
+ * minute ahead). Messages of different times are different steps, of which others may then be
+ * written. The library does not repeat it when the reply is lost:
  * if tkl_is_unknown() is true, the messages may have been written or not. */
 TKL_API int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
@@ -86,13 +90,13 @@ TKL_API int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *f
 /* ---- Reading ------------------------------------------------------------- */
 
 typedef struct tkl_log_entry {
-    int64_t time_ms; /* by the server's clock, Unix time */
+    int64_t time_ms; /* by the server's clock, or the message's `at_ms`; Unix time */
     tkl_log_severity severity;
     tkl_bytes message;
     TKL_RESERVED(4);
 } tkl_log_entry;
 
-/* The oldest first. */
+/* In the order of writing, the oldest first. */
 typedef struct tkl_log_entries {
     const tkl_log_entry *items;
     size_t count;

@@ -55,11 +55,14 @@ TKL_API void tkl_stats_close(tkl_stats *stats);
 typedef struct tkl_stats_value {
     tkl_bytes context; /* 1 to TKL_NAME_MAX bytes */
     double value;
-    TKL_RESERVED(2);
+    int64_t at_ms; /* when it was measured, Unix time; 0: now, by the server's clock */
+    TKL_RESERVED(1);
 } tkl_stats_value;
 
-/* Records values, in one round trip. Up to 1000 values of one context are one step: all or none.
- * The library does not repeat it when the reply is lost: if tkl_is_unknown() is true, the values
+/* Records values, in one round trip. Up to 1000 values of one context and hour are one step: all or
+ * none. A value with `at_ms` counts in the hour of that time, which must be this hour or the last:
+ * TKL_EINVAL for older times and for the future (more than a minute ahead); values of other
+ * contexts and hours may then be recorded. The library does not repeat it when the reply is lost: if tkl_is_unknown() is true, the values
  * may have been recorded or not. TKL_EINVAL: a value is not a number, infinite or too large;
  * nothing is recorded then. */
 TKL_API int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t count)

@@ -37,6 +37,16 @@ int tkl__check_kind(tkl_bytes kind, int most)
     return TKL_OK;
 }
 
+int tkl__at_result(int64_t reply)
+{
+    if (reply == TKL__AT_OLD)
+        return tkl__fail(TKL_EINVAL, "at_ms: the time is too long ago: only this hour and the last "
+                                     "one, by the server's clock, are kept");
+    if (reply == TKL__AT_FUTURE)
+        return tkl__fail(TKL_EINVAL, "at_ms: the time is in the future");
+    return TKL_OK;
+}
+
 int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms)
 {
     return tkl__deadline_ms(timeout_ms > 0 ? timeout_ms : client->target.timeout_ms);

@@ -31,6 +31,16 @@ const char *tkl__enum_name(int place, const char *const *names, size_t count);
 /* The longest duration that options may name: ten years, in milliseconds. */
 #define TKL__MS_MAX (INT64_C(10) * 366 * 24 * 3600 * 1000)
 
+/* Events with a time of their own, `at_ms`. It may be ahead of the server's clock by this much,
+ * since clocks of machines differ a little: such an event happens now. */
+#define TKL__AT_AHEAD_MS 60000
+#define TKL__AT_MAX      ((INT64_C(1) << 53) - 1)
+/* What scripts reply that keep this hour and the last, about other times (shared/hours). */
+#define TKL__AT_OLD    2
+#define TKL__AT_FUTURE 3
+/* TKL_EINVAL for one of these replies; TKL_OK for any other. */
+int tkl__at_result(int64_t reply);
+
 /* The deadline of a call that begins now. `timeout_ms`: 0 is the client's. */
 int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms);
 

@@ -14,7 +14,7 @@ now = clock.ms()
 local COUNTER = KEYS[1]
 local amount, shape, strict, at = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 
-if at > now + TKL__COUNTER_AHEAD_MS then
+if at > now + TKL__AT_AHEAD_MS then
   return -3
 end
 at = math.min(at, now)

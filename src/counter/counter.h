@@ -13,10 +13,6 @@
 #define TKL__SHAPE_SIZE  320 /* samples and 16 precisions in digits */
 #define TKL__AMOUNT_SIZE 24
 
-/* How far the time of an event may be ahead of the server's clock: clocks of machines differ a
- * little. Such an event happens now. */
-#define TKL__COUNTER_AHEAD_MS 60000
-
 struct tkl_counter {
     tkl_client *client;
     tkl__keys keys; /* one key: the hash */

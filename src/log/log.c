@@ -4,7 +4,8 @@
  *
  * Each severity of a log has five keys, ns:log:{name}:<part>:<severity>:
  *
- *   recent     stream, field m: the last messages. Trimmed to as many as are kept; expires `ttl_ms`
+ *   recent     stream, field m: the last messages; t: when they happened, if they were written with
+ *              a time of their own. Trimmed to as many as are kept; expires `ttl_ms`
  *              after the last message. The ids are the server's time, and what a tail waits for.
  *   this       sorted set, the table of this hour: messages by how often they occurred in it
  *   hour       hash: the hour that `this` is of; how often messages can have occurred that have no
@@ -22,6 +23,10 @@
  * A clock that is set back by less than an hour, across the full hour, goes on with the table that
  * it left. One that is set back further makes that table last hour's. In both cases every message
  * is still counted once (see shared/hours.inc.lua).
+ *
+ * Messages of an earlier time (`at_ms`) are counted in `last`; in `this` as long as that is still of
+ * the last hour, because no message was written since. Among the recent ones they stand where they
+ * were written: ids only grow.
  *
  * All but recent expire by themselves at the end of the hour in which they could last be asked
  * for: EXPIREAT is set once, when they are made.
@@ -180,6 +185,7 @@ void tkl_log_close(tkl_log *log)
 void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__log_step *step)
 {
     batch->count = batch->bytes = 0;
+    batch->at_ms = 0;
     memset(batch->groups, 0, sizeof batch->groups);
     batch->keys[0] = step ? step->key : log->keys.items[TKL__LOG_BATCH];
     batch->nkeys = 1;
@@ -189,6 +195,19 @@ void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__l
     tkl__args_int(&batch->args, log->keep);
     tkl__args_int(&batch->args, log->distinct);
     tkl__args_int(&batch->args, log->ttl_ms);
+    tkl__args_str(&batch->args, "");
+}
+
+/* Arguments of write.lua: the number of the step, the one that must be written before, the time. */
+enum { STEP, AFTER, AT = 5 };
+
+void tkl__log_batch_at(tkl__log_batch *batch, int64_t at_ms)
+{
+    if (at_ms == 0 || batch->args.failed)
+        return;
+    batch->at_ms = at_ms;
+    batch->args.count = AT;
+    tkl__args_int(&batch->args, at_ms);
 }
 
 bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len)
@@ -233,14 +252,14 @@ static int check_messages(const tkl_log_message *messages, size_t count)
         rc = TKL__CHECK_RESERVED(&messages[i]);
         if (rc == TKL_OK)
             rc = tkl__log_check(messages[i].severity, messages[i].text);
+        if (rc == TKL_OK)
+            rc = tkl__check_number("at_ms", messages[i].at_ms, 0, TKL__AT_MAX);
     }
     return rc;
 }
 
 /* Scripts of one round trip. */
 #define STEPS_MAX 100
-/* Arguments of write.lua: the number of the step, and of the one that must be written before. */
-enum { STEP, AFTER };
 
 /* Batches that are being sent. */
 typedef struct trip {
@@ -268,7 +287,9 @@ static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages,
         step->key = (tkl_bytes){t->key.data, t->key.len};
         step->after = t->count > 0 ? step[-1].number : "";
         tkl__log_batch_init(batch, log, step);
-        while (taken < count && tkl__log_batch_has_room(batch, messages[taken].text.len)) {
+        tkl__log_batch_at(batch, messages[taken].at_ms);
+        while (taken < count && messages[taken].at_ms == batch->at_ms &&
+               tkl__log_batch_has_room(batch, messages[taken].text.len)) {
             tkl__log_batch_add(batch, log, messages[taken].severity, messages[taken].text);
             taken++;
         }
@@ -302,6 +323,8 @@ static int send_trip(trip *t, const tkl_log *log)
         tkl__batch_add(&batch, &t->calls[i]);
     int rc = tkl__batch_run_in_order(&batch, t->calls, AFTER,
                                      tkl__deadline(log->client, log->timeout_ms));
+    for (size_t i = 0; rc == TKL_OK && i < t->count; i++)
+        rc = tkl__at_result(tkl_reply_int(tkl__batch_reply(&batch, i)));
     tkl__batch_free(&batch);
     return rc;
 }

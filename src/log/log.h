@@ -42,6 +42,7 @@ typedef struct tkl__log_batch {
     size_t nkeys;
     int groups[TKL__LOG_SEVERITIES]; /* group number of each severity, from 1; 0: it does not occur
                                         */
+    int64_t at_ms;                   /* when its messages happened; 0: now */
     size_t count, bytes;             /* number of messages in it, and their bytes */
 } tkl__log_batch;
 
@@ -54,6 +55,8 @@ typedef struct tkl__log_step {
 
 /* `step`: borrowed until the batch is freed; NULL: the batch is written alone. */
 void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__log_step *step);
+/* Sets the time of all its messages, before the first one is added; otherwise it is now. */
+void tkl__log_batch_at(tkl__log_batch *batch, int64_t at_ms);
 /* Whether a message of this length still fits. */
 bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len);
 /* The text is borrowed until the batch is freed. */
@@ -73,11 +76,17 @@ static inline tkl_bytes tkl__log_key(const tkl_log *log, int severity, int part)
     return log->keys.items[severity * TKL__LOG_PARTS + part];
 }
 
+/* The id of an entry, "ms-number". */
+struct tkl__log_order {
+    int64_t ms;
+    uint64_t number;
+};
+
 /* Entries under construction. They point into replies, which they own. */
 typedef struct tkl__log_found {
     tkl_log_entries base; /* must be first: callers have a pointer to it */
     tkl_log_entry *items;
-    uint64_t *orders; /* number of each entry within its millisecond */
+    struct tkl__log_order *orders; /* the id of each entry */
     size_t cap;
     tkl_reply **replies;
     size_t reply_count;
@@ -91,7 +100,7 @@ bool tkl__log_found_extend(tkl__log_found *found, tkl_reply *reply, size_t more)
 /* Adds the first `count` entries of a reply of XRANGE. */
 void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries,
                         size_t count);
-/* Sorts the entries by time and keeps the last `max`. */
+/* Sorts the entries in the order of their writing and keeps the last `max`. */
 tkl_log_entries *tkl__log_found_done(tkl__log_found *found, size_t max);
 
 /* Size of the id of a stream entry as text. */

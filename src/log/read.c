@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/number.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "log/log.h"
 #include "log/scripts.h"
 
@@ -20,7 +21,7 @@ bool tkl__log_found_extend(tkl__log_found *found, tkl_reply *reply, size_t more)
     size_t cap = found->cap + more;
     tkl_log_entry *items = realloc(found->items, (cap + 1) * sizeof *items);
     found->items = items ? items : found->items;
-    uint64_t *orders = realloc(found->orders, (cap + 1) * sizeof *orders);
+    struct tkl__log_order *orders = realloc(found->orders, (cap + 1) * sizeof *orders);
     found->orders = orders ? orders : found->orders;
     tkl_reply **replies = realloc(found->replies, (found->reply_count + 1) * sizeof(tkl_reply *));
     found->replies = replies ? replies : found->replies;
@@ -47,12 +48,12 @@ tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap)
 }
 
 /* Reads an id such as "1526919030474-55". */
-static void read_id(const tkl_reply *id, int64_t *ms, uint64_t *order)
+static struct tkl__log_order read_id(const tkl_reply *id)
 {
     const char *text = tkl_reply_str(id);
     char *end;
-    *ms = strtoll(text, &end, 10);
-    *order = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
+    int64_t ms = strtoll(text, &end, 10);
+    return (struct tkl__log_order){ms, *end == '-' ? strtoull(end + 1, NULL, 10) : 0};
 }
 
 void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries, size_t count)
@@ -60,26 +61,29 @@ void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *en
     for (size_t i = 0; i < count && found->base.count < found->cap; i++) {
         const tkl_reply *entry = tkl_reply_at(entries, i);
         tkl_log_entry *item = &found->items[found->base.count];
-        *item = (tkl_log_entry){.time_ms = 0};
-        read_id(tkl_reply_at(entry, 0), &item->time_ms, &found->orders[found->base.count++]);
+        const tkl_reply *fields = tkl_reply_at(entry, 1); /* m MESSAGE, perhaps t TIME */
+        struct tkl__log_order id = read_id(tkl_reply_at(entry, 0));
+        found->orders[found->base.count++] = id;
+        *item = (tkl_log_entry){.time_ms = id.ms};
+        if (tkl_reply_count(fields) > 3)
+            item->time_ms = tkl__reply_number(tkl_reply_at(fields, 3));
         item->severity = (tkl_log_severity)severity;
-        item->message = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(entry, 1), 1));
+        item->message = tkl_reply_bytes(tkl_reply_at(fields, 1));
     }
 }
 
 typedef struct place {
-    int64_t time_ms;
-    uint64_t order;
+    struct tkl__log_order id;
     tkl_log_entry item;
 } place;
 
-static int by_time(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
     const place *x = a, *y = b;
-    if (x->time_ms != y->time_ms)
-        return x->time_ms < y->time_ms ? -1 : 1;
-    if (x->order != y->order)
-        return x->order < y->order ? -1 : 1;
+    if (x->id.ms != y->id.ms)
+        return x->id.ms < y->id.ms ? -1 : 1;
+    if (x->id.number != y->id.number)
+        return x->id.number < y->id.number ? -1 : 1;
     return (int)x->item.severity - (int)y->item.severity;
 }
 
@@ -93,8 +97,8 @@ tkl_log_entries *tkl__log_found_done(tkl__log_found *found, size_t max)
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
-        places[i] = (place){found->items[i].time_ms, found->orders[i], found->items[i]};
-    qsort(places, count, sizeof *places, by_time);
+        places[i] = (place){found->orders[i], found->items[i]};
+    qsort(places, count, sizeof *places, by_id);
     for (size_t i = 0; i < kept; i++)
         found->items[i] = places[count - kept + i].item;
     free(places);
@@ -227,6 +231,17 @@ int tkl_log_recent(tkl_log *log, tkl_log_severity severity, size_t max, tkl_log_
     return rc == TKL_OK ? tkl__log_newest(log, severity, NULL, "-", max, entries) : rc;
 }
 
+/* Removes messages that were written later than `since_ms`, but happened before it. */
+static void leave_out_older(tkl_log_entries *entries, int64_t since_ms)
+{
+    tkl_log_entry *items = ((tkl__log_found *)(void *)entries)->items;
+    size_t kept = 0;
+    for (size_t i = 0; i < entries->count; i++)
+        if (items[i].time_ms >= since_ms)
+            items[kept++] = items[i];
+    entries->count = kept;
+}
+
 int tkl_log_since(tkl_log *log, tkl_log_severity severity, int64_t since_ms, size_t max,
                   tkl_log_entries **entries)
 {
@@ -236,7 +251,10 @@ int tkl_log_since(tkl_log *log, tkl_log_severity severity, int64_t since_ms, siz
     if (rc != TKL_OK)
         return rc;
     snprintf(since, sizeof since, "%" PRId64 "-0", since_ms > 0 ? since_ms : 0);
-    return tkl__log_newest(log, severity, NULL, since, max, entries);
+    rc = tkl__log_newest(log, severity, NULL, since, max, entries);
+    if (rc == TKL_OK)
+        leave_out_older(*entries, since_ms);
+    return rc;
 }
 
 /* ---- Common messages ----------------------------------------------------- */

@@ -32,3 +32,32 @@ end
 function hours.end_of_last(hour)
   return decimal.whole((hour + 1) * HOUR)
 end
+
+-- The hour of an event at `at` (ms; '' for one that happens now): this hour or the last. For other
+-- times nil, and TKL__AT_OLD or TKL__AT_FUTURE.
+function hours.of_event(at, now)
+  if at == '' then
+    return hours.at(now)
+  end
+  local ms = clock.to_ms(now)
+  if tonumber(at) > ms + TKL__AT_AHEAD_MS then
+    return nil, TKL__AT_FUTURE
+  end
+  local this, hour = hours.at(now), hours.at(math.min(at, ms) * US_PER_MS)
+  if hour < this - 1 then
+    return nil, TKL__AT_OLD
+  end
+  return hour
+end
+
+-- Where an event of `hour`, this or the last one, belongs when the table of this hour has an age:
+-- whether to the last hour's table. As long as no event of this hour has come, the last hour's
+-- events are in this hour's table.
+function hours.is_for_last(hour, this, age)
+  return hour < this and age == 'this'
+end
+
+-- Whether the table of this hour has to make room for the event's hour.
+function hours.begins(hour, this, age)
+  return age == 'gone' or hour == this and age ~= 'this'
+end

@@ -1,26 +1,34 @@
--- stats/record: add values of one context, summed up by the caller, to this hour.
+-- stats/record: add values of one context, summed up by the caller, to this hour or the last.
 -- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] context
 -- ARGV[2] ranked  contexts kept in the ranking
--- ARGV[3] count   of the values
--- ARGV[4] mean
--- ARGV[5] m2      sum of the squared distances from the mean
--- ARGV[6] min
--- ARGV[7] max
--- ARGV[8] sum
--- ARGV[9] sumsq   sum of the squares
--- ARGV[10...] buckets  two for each: its name, how many of the values are in it
--- returns {count and sum of the context, count and sum of all contexts}, in this hour
+-- ARGV[3] at      ms, when it happened; '' for now
+-- ARGV[4] count   of the values
+-- ARGV[5] mean
+-- ARGV[6] m2      sum of the squared distances from the mean
+-- ARGV[7] min
+-- ARGV[8] max
+-- ARGV[9] sum
+-- ARGV[10] sumsq  sum of the squares
+-- ARGV[11...] buckets  two for each: its name, how many of the values are in it
+-- returns {count and sum of the context, count and sum of all contexts}, in that hour; or a number,
+--   when it is neither this hour nor the last: TKL__AT_OLD, TKL__AT_FUTURE
 -- include: keys
 -- include: shared/hours
 -- include: values
 
-local FIRST_BUCKET = 10 -- index of the first bucket in the arguments
+local FIRST_BUCKET = 11 -- index of the first bucket in the arguments
 local NUMBERS = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
+local TOTALS = {'hour', 'count', 'sum', 'last_hour', 'last_count', 'last_sum'}
 local TRIMMED = 100 -- contexts that one call removes from the ranking when others kept more
 
-local context, ranked, count, mean, m2, min, max, sum, sumsq = unpack(ARGV, 1, FIRST_BUCKET - 1)
-local hour = hours.at(clock.us())
+local context, ranked, at, count, mean, m2, min, max, sum, sumsq = unpack(ARGV, 1, FIRST_BUCKET - 1)
+local now = clock.us()
+local this_hour = hours.at(now)
+local hour, wrong = hours.of_event(at, now)
+if wrong then
+  return wrong
+end
 
 -- The values to record: numbers as in the hash of the context, and the number of values in each
 -- bucket.
@@ -35,17 +43,27 @@ end
 
 -- Reads all keys first: a key of another type ends the script before anything is written.
 local own, counts = values.read_named(THIS, NUMBERS, buckets)
-local all = values.read_named(TOTAL, {'hour', 'count', 'sum'}, {})
+local all = values.read_named(TOTAL, TOTALS, {})
 -- An empty hash has no hour: 0 would be the first hour of 1970.
-local own_age = own.count > 0 and hours.age(own.hour, hour) or 'gone'
-local all_age = all.count > 0 and hours.age(all.hour, hour) or 'gone'
-local own_begins, all_begins = own_age ~= 'this', all_age ~= 'this'
-if own_begins then
+local own_age = own.count > 0 and hours.age(own.hour, this_hour) or 'gone'
+local all_age = all.count > 0 and hours.age(all.hour, this_hour) or 'gone'
+local own_turns = hours.begins(hour, this_hour, own_age)
+local all_begins = hours.begins(hour, this_hour, all_age)
+local own_key, rank, prefix = THIS, RANK, '' -- of the hour's numbers in TOTAL
+if hours.is_for_last(hour, this_hour, own_age) then
+  own_key = LAST
+  own, counts = values.read_named(LAST, NUMBERS, buckets)
+elseif own_turns then
   redis.call('HLEN', LAST)
 end
-if all_begins then
+if hours.is_for_last(hour, this_hour, all_age) then
+  rank, prefix = RANK_LAST, 'last_'
+  all = {hour = all.last_hour, count = all.last_count, sum = all.last_sum}
+end
+if all_begins or rank == RANK_LAST then
   redis.call('ZCARD', RANK_LAST)
 end
+local own_begins = own_turns or own.count == 0
 
 -- Makes this hour's key the last hour's, or drops both.
 local function turn(this, last, age)
@@ -70,14 +88,14 @@ end
 
 -- Gives the context its place in the ranking.
 local function rank_context(own_mean)
-  if redis.call('ZADD', RANK, decimal.exact(own_mean), context) == 0 then
+  if redis.call('ZADD', rank, decimal.exact(own_mean), context) == 0 then
     return
   end
-  local size = redis.call('ZCARD', RANK)
+  local size = redis.call('ZCARD', rank)
   if size == 1 then
-    redis.call('EXPIREAT', RANK, hours.end_of_this(all.hour))
+    redis.call('EXPIREAT', rank, hours.end_of_this(all.hour))
   elseif size > tonumber(ranked) then
-    redis.call('ZREMRANGEBYRANK', RANK, 0, math.min(size - ranked, TRIMMED) - 1)
+    redis.call('ZREMRANGEBYRANK', rank, 0, math.min(size - ranked, TRIMMED) - 1)
   end
 end
 
@@ -122,16 +140,16 @@ if all_begins then
   turn_total()
 end
 rank_context(own.sum / own.count)
-if own_begins then
+if own_turns then
   turn(THIS, LAST, own_age)
 end
-redis.call('HSET', THIS, unpack(changes))
+redis.call('HSET', own_key, unpack(changes))
 if own_begins then
-  redis.call('EXPIREAT', THIS, hours.end_of_this(hour))
+  redis.call('EXPIREAT', own_key, hours.end_of_this(hour))
 end
 local all_count = decimal.exact(all.count + given.count)
 local all_sum = decimal.exact(all.sum + given.sum)
-redis.call('HSET', TOTAL, 'count', all_count, 'sum', all_sum)
+redis.call('HSET', TOTAL, prefix .. 'count', all_count, prefix .. 'sum', all_sum)
 if all_begins then
   redis.call('HSET', TOTAL, 'hour', decimal.exact(hour))
   redis.call('EXPIREAT', TOTAL, hours.end_of_this(hour))

@@ -29,6 +29,10 @@
  * by the client itself: HGETALL is five times as fast outside of Lua. Should the hour have changed
  * in between, the client asks again.
  *
+ * Values of an earlier time (`at_ms`) go to the last hour's keys; to this hour's keys as long as
+ * they are still of the last hour, because nothing was recorded since. So a value is where it would
+ * be had it been recorded in time.
+ *
  * The ranking keeps the contexts with the largest means: a thousand, although a hundred are
  * asked for, since a context that has dropped out comes back only with its next value.
  */
@@ -48,6 +52,7 @@
 #define COMPONENT "stats"
 #define RANKED    1000
 #define AT_ONCE   1000 /* most values of one script */
+#define HOUR_MS   3600000
 
 /* ---- Handles ------------------------------------------------------------- */
 
@@ -183,13 +188,13 @@ static void add_buckets(sending *s, const tkl__stats_sketch *sketch)
     }
 }
 
-/* After success the caller frees it. The arguments may still lack memory: s->args.failed. */
-static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__stats_sketch *sketch,
-                        sending *s)
+/* For values of the context and hour of `like`. After success the caller frees it. The arguments may still lack memory: s->args.failed. */
+static int sending_make(const tkl_stats *stats, const tkl_stats_value *like,
+                        const tkl__stats_sketch *sketch, sending *s)
 {
     *s = (sending){0};
     tkl__args_init(&s->args);
-    int rc = tkl__stats_context_make(stats, context, &s->context);
+    int rc = tkl__stats_context_make(stats, like->context, &s->context);
     if (rc != TKL_OK)
         return rc;
     s->names = calloc(sketch->nbuckets + 1, sizeof *s->names);
@@ -197,8 +202,12 @@ static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__st
         sending_free(s);
         return tkl__nomem();
     }
-    tkl__args_bytes(&s->args, context);
+    tkl__args_bytes(&s->args, like->context);
     tkl__args_int(&s->args, stats->ranked);
+    if (like->at_ms)
+        tkl__args_int(&s->args, like->at_ms);
+    else
+        tkl__args_str(&s->args, "");
     tkl__args_int(&s->args, sketch->count);
     const double numbers[] = {sketch->mean, sketch->m2,  sketch->min,
                               sketch->max,  sketch->sum, sketch->sumsq};
@@ -226,24 +235,25 @@ static int check_value(double value)
                      tkl__double_text(value, text));
 }
 
-int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
-                          tkl__stats_means *means)
+int tkl__stats_record_one(tkl_stats *stats, const tkl_stats_value *value, tkl__stats_means *means)
 {
     tkl__stats_bucket bucket;
     tkl__stats_sketch sketch = {.buckets = &bucket, .cap = 1};
     tkl_reply *reply = NULL;
     sending s;
     *means = (tkl__stats_means){0};
-    int rc = check_value(value);
+    int rc = check_value(value->value);
     if (rc == TKL_OK)
-        rc = tkl__stats_sketch_add(&sketch, value); /* into the room for one */
+        rc = tkl__stats_sketch_add(&sketch, value->value); /* into the room for one */
     if (rc == TKL_OK)
-        rc = sending_make(stats, context, &sketch, &s);
+        rc = sending_make(stats, value, &sketch, &s);
     if (rc != TKL_OK)
         return rc;
     rc = tkl__eval(stats->client, &tkl__lua_stats_record,
                    &(tkl__keys){s.context.keys, TKL__STATS_KEYS}, &s.args,
                    tkl__deadline(stats->client, stats->timeout_ms), false, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__at_result(tkl_reply_int(reply));
     *means = (tkl__stats_means){number_at(reply, 0), number_at(reply, 1), number_at(reply, 2),
                                 number_at(reply, 3)};
     tkl_reply_free(reply);
@@ -251,7 +261,13 @@ int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
     return rc;
 }
 
-static int by_context(const void *a, const void *b)
+/* The hour of a value, for sorting; 0: now. */
+static int64_t hour_of(const tkl_stats_value *value)
+{
+    return value->at_ms / HOUR_MS;
+}
+
+static int by_context_and_hour(const void *a, const void *b)
 {
     const tkl_stats_value *x = *(const tkl_stats_value *const *)a;
     const tkl_stats_value *y = *(const tkl_stats_value *const *)b;
@@ -259,12 +275,16 @@ static int by_context(const void *a, const void *b)
     int order = memcmp(x->context.data, y->context.data, len);
     if (order == 0)
         order = (x->context.len > y->context.len) - (x->context.len < y->context.len);
+    if (order == 0)
+        order = (hour_of(x) > hour_of(y)) - (hour_of(x) < hour_of(y));
+    if (order == 0) /* the latest first: it says whether one is in the future */
+        order = (x->at_ms < y->at_ms) - (x->at_ms > y->at_ms);
     return order ? order : (x > y) - (x < y);
 }
 
-static bool same_context(const tkl_stats_value *a, const tkl_stats_value *b)
+static bool same_context_and_hour(const tkl_stats_value *a, const tkl_stats_value *b)
 {
-    return a->context.len == b->context.len &&
+    return hour_of(a) == hour_of(b) && a->context.len == b->context.len &&
            memcmp(a->context.data, b->context.data, a->context.len) == 0;
 }
 
@@ -272,12 +292,12 @@ static bool same_context(const tkl_stats_value *a, const tkl_stats_value *b)
 static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
 {
     size_t n = 1;
-    while (n < count && n < AT_ONCE && same_context(sorted[0], sorted[n]))
+    while (n < count && n < AT_ONCE && same_context_and_hour(sorted[0], sorted[n]))
         n++;
     return n;
 }
 
-/* Sends a script for each context, all in one round trip. */
+/* Sends a script for each context and hour, all in one round trip. */
 static int record_sorted(tkl_stats *stats, const tkl_stats_value *const *sorted, size_t count)
 {
     tkl__stats_sketch sketch = {0};
@@ -292,7 +312,7 @@ static int record_sorted(tkl_stats *stats, const tkl_stats_value *const *sorted,
         for (size_t i = at; rc == TKL_OK && i < at + n; i++)
             rc = tkl__stats_sketch_add(&sketch, sorted[i]->value);
         if (rc == TKL_OK)
-            rc = sending_make(stats, sorted[at]->context, &sketch, &s);
+            rc = sending_make(stats, sorted[at], &sketch, &s);
         if (rc == TKL_OK) {
             tkl__batch_eval(&batch, &tkl__lua_stats_record, &keys, &s.args, false);
             sending_free(&s);
@@ -301,6 +321,8 @@ static int record_sorted(tkl_stats *stats, const tkl_stats_value *const *sorted,
     tkl__stats_sketch_free(&sketch);
     if (rc == TKL_OK)
         rc = tkl__batch_run(&batch, tkl__deadline(stats->client, stats->timeout_ms));
+    for (size_t i = 0; rc == TKL_OK && i < batch.count; i++)
+        rc = tkl__at_result(tkl_reply_int(tkl__batch_reply(&batch, i)));
     tkl__batch_free(&batch);
     return rc;
 }
@@ -312,7 +334,7 @@ static int record_many(tkl_stats *stats, const tkl_stats_value *values, size_t c
         return tkl__nomem();
     for (size_t i = 0; i < count; i++)
         sorted[i] = &values[i];
-    qsort(sorted, count, sizeof *sorted, by_context);
+    qsort(sorted, count, sizeof *sorted, by_context_and_hour);
     int rc = record_sorted(stats, sorted, count);
     free(sorted);
     return rc;
@@ -325,6 +347,8 @@ static int check_values(const tkl_stats_value *values, size_t count)
         rc = TKL__CHECK_RESERVED(&values[i]);
         if (rc == TKL_OK)
             rc = check_value(values[i].value);
+        if (rc == TKL_OK)
+            rc = tkl__check_number("at_ms", values[i].at_ms, 0, TKL__AT_MAX);
         if (rc == TKL_OK && (values[i].context.len == 0 || values[i].context.len > TKL_NAME_MAX))
             rc = tkl__fail(TKL_EINVAL, "a context of %zu bytes: 1 to %d", values[i].context.len,
                            TKL_NAME_MAX);
@@ -338,6 +362,6 @@ int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t cou
     int rc = check_values(values, count);
     if (rc != TKL_OK || count == 0)
         return rc;
-    return count == 1 ? tkl__stats_record_one(stats, values[0].context, values[0].value, &means)
+    return count == 1 ? tkl__stats_record_one(stats, values, &means)
                       : record_many(stats, values, count);
 }

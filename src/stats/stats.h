@@ -50,7 +50,6 @@ typedef struct tkl__stats_means {
 } tkl__stats_means;
 
 /* Records one value; *means: the numbers after that. */
-int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
-                          tkl__stats_means *means);
+int tkl__stats_record_one(tkl_stats *stats, const tkl_stats_value *value, tkl__stats_means *means);
 
 #endif

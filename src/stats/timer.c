@@ -35,7 +35,8 @@ int tkl_timer_stop(tkl_timer *timer, tkl_timer_result *result)
     tkl_stats *stats = timer->stats;
     timer->stats = NULL;
     r->seconds = (double)(stopped_ns - timer->started_ns) / 1e9;
-    int rc = tkl__stats_record_one(stats, timer->context, r->seconds, &means);
+    int rc = tkl__stats_record_one(
+        stats, &(tkl_stats_value){.context = timer->context, .value = r->seconds}, &means);
     if (rc != TKL_OK)
         return rc;
     r->mean = means.count > 0 ? means.sum / means.count : 0;

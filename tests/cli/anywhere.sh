@@ -5,7 +5,7 @@
 # ordinary user, with a umask of 077, a long TMPDIR with blanks, and a PATH with a folder that the
 # user may not search. Root becomes `nobody` for it.
 #
-# ctest: cost 10
+# ctest: cost 8
 . "$(dirname "$0")/lib.bash"
 
 copy="$home/my projects/tackle copy"
@@ -35,7 +35,7 @@ has "$err" "No such file or directory"
 ends 126 as_anyone tackle --url embedded: lock run door -- "$copy/README.md"
 ends 0 as_anyone tackle --url "embedded:$copy/data" counter add hits
 ends 0 as_anyone tackle --url "embedded:$copy/data" server stop
-for part in redlock service counter sem; do
+for part in service counter; do
     ends 0 as_anyone bash "tests/cli/$part.sh"
 done
 is "servers that are left" "$(find "$long" -type s)" ""

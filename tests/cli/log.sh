@@ -129,6 +129,18 @@ done
 ends 64 tackle log recent shop --count -1
 ends 64 tackle log recent shop loud
 
+# Messages of an earlier time count in its hour.
+now=$(tackle call TIME --json | jq -r '.[0]')
+last=$((now - now % 3600 - 1800))
+ends 0 tackle log write early error no such order --time "@$last"
+ends 0 tackle log recent early --json
+is "its time" "$(jq -r '.[0].time' <<<"$out")" "$(date -u -d "@$last" +%FT%T.000Z)"
+ends 0 tackle log common early --both --json
+is "counted" "$(jq -c '.messages | map(.times)' <<<"$out")" '[1]'
+ends 64 tackle log write early error x --time '3h ago'
+has "$err" "--time: the time is too long ago"
+ends 64 tackle log write early error - --time '1m ago'
+
 # What could not be written is reported, with the reason.
 tackle call CONFIG SET maxmemory 1 >/dev/null
 printf 'a\nb\n' | tackle log write shop info - --json 2>"$home/err"

@@ -81,6 +81,20 @@ ends 0 tackle stats slowest --type none --json
 is "nothing" "$(jq -c '[.mean, .contexts]' <<<"$out")" '[null,[]]'
 ends 64 tackle stats slowest --count -1
 
+# Values of an earlier time count in its hour. What is kept begins with the last full hour.
+now=$(tackle call TIME --json | jq -r '.[0]')
+last=$((now - now % 3600 - 1800))
+ends 0 tackle stats record early size 5 7 --at "@$last" --json
+is "recorded" "$(jq -c .recorded <<<"$out")" 2
+ends 0 bash -c "seq 2 | tackle stats record early size --lines --at @$last"
+ends 0 tackle stats show early size --both --json
+is "both hours" "$(jq -c '[.count, (.sum | floor)]' <<<"$out")" '[4,15]'
+ends 1 tackle stats show late size
+ends 64 tackle stats record early size 1 --at '3h ago'
+has "$err" "--at: the time is too long ago"
+ends 64 tackle stats record early size 1 --at 'in 1d'
+ends 0 tackle stats drop early size --yes
+
 # The command's end does not depend on the server.
 ends 5 env TACKLE_URL=unix:///nowhere/socket tackle stats time job -- sh -c 'exit 5'
 has "$err" "not recorded"

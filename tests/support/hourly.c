@@ -108,3 +108,37 @@ void hour_changes_under_load(stage *s, int (*write)(void *url), bool jumping)
     for (int i = 0; i < HOURLY_WRITERS; i++)
         assert_int_equal(process_wait(writers[i]), 0);
 }
+
+/* An event is where it would be had it been added in time, whatever came before it. */
+void an_earlier_time_counts_in_its_hour(const hourly *kind)
+{
+    const int64_t minute = 60000, last = NOON_MS - 30 * minute; /* it is 12:01 */
+    for (int before = 0; before < 3; before++) {
+        stage s = stage_open(kind);
+        if (before == 1) { /* this hour has begun */
+            stage_add(&s, 1, 1, 0);
+        } else if (before == 2) { /* what is there is of the last hour */
+            timed_shift(s.time, -HOUR_MS);
+            stage_add(&s, 1, 1, 0);
+            timed_shift(s.time, HOUR_MS);
+        }
+        assert_ok(kind->add_at(s.it, last));
+        assert_ok(kind->add_at(s.it, last + minute));
+        kind->expect(s.it, before == 1, before == 2 ? 3 : 2);
+        assert_ok(kind->add_at(s.it, NOON_MS));
+        stage_add(&s, 1, 2 + (before == 1), before == 2 ? 3 : 2);
+        assert_ok(kind->add_at(s.it, last));
+        stage_add(&s, 0, 2 + (before == 1), before == 2 ? 4 : 3);
+        assert_code(kind->add_at(s.it, last - HOUR_MS), TKL_EINVAL);
+        assert_non_null(strstr(tkl_errmsg(), "too long ago"));
+        assert_code(kind->add_at(s.it, NOON_MS + 10 * minute), TKL_EINVAL);
+        assert_non_null(strstr(tkl_errmsg(), "in the future"));
+        assert_code(kind->add_at(s.it, -1), TKL_EINVAL);
+        stage_add(&s, 0, 2 + (before == 1), before == 2 ? 4 : 3);
+        timed_shift(s.time, HOUR_MS);
+        stage_add(&s, 1, 1, 2 + (before == 1));
+        timed_shift(s.time, 2 * HOUR_MS);
+        stage_add(&s, 0, 0, 0);
+        stage_close(&s);
+    }
+}

@@ -16,6 +16,7 @@ typedef struct hourly {
     void *(*open)(tkl_client *client);
     void (*close)(void *it);
     void (*add)(void *it);                                /* a message, a value */
+    int (*add_at)(void *it, int64_t at_ms);               /* one of this time */
     void (*expect)(void *it, int64_t this, int64_t last); /* so many in this hour and the last */
 } hourly;
 
@@ -37,6 +38,7 @@ void this_hour_becomes_last_hour(const hourly *kind);
 void hours_of_silence_leave_last_hour_empty(const hourly *kind);
 void a_clock_set_back_neither_loses_nor_repeats(const hourly *kind);
 void a_clock_that_comes_back_goes_on(const hourly *kind);
+void an_earlier_time_counts_in_its_hour(const hourly *kind);
 
 /* Eight processes run `write`, which gets the URL of the server and returns 0, while the hour
  * changes; `jumping`: while the clock jumps between 12:45 and 13:15. */
