@@ -5,6 +5,7 @@
  *
  * ctest: label threads
  */
+#include <tackle/lock.h>
 #include <tackle/semaphore.h>
 
 #include "support/fixture.h"

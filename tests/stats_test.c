@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include <tackle/log.h>
 #include <tackle/stats.h>
 
 #include "stats/sketch.h"

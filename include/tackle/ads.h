@@ -10,10 +10,11 @@
  *                  .text = tkl_str("light running shoes")};
  *     tkl_ads_page page = {.locations = &berlin, .location_count = 1,
  *                          .text = tkl_str("Ten routes for running along the river")};
- *     tkl_ads_open(client, tkl_str("site"), NULL, &ads);
- *     tkl_ads_add(ads, &ad, 1);
- *     if (tkl_ads_target(ads, &page, &choice) == TKL_OK)
- *         tkl_ads_click(ads, choice->target);
+ *     TKL_TRY(tkl_ads_open(client, tkl_str("site"), NULL, &ads));
+ *     TKL_TRY(tkl_ads_add(ads, &ad, 1));
+ *     if (tkl_ads_target(ads, &page, &choice) == TKL_OK &&
+ *         tkl_ads_click(ads, choice->target) == TKL_OK)
+ *         count_click(choice->ad);
  *     tkl_ads_choice_free(choice);
  *
  * The server keeps everything that is learned or spent; all programs share it. Each call is one

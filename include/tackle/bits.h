@@ -4,9 +4,9 @@
  *
  *     tkl_bits *days;
  *     int64_t count;
- *     tkl_bits_open(client, tkl_str("user:7:days"), NULL, &days);
- *     tkl_bits_set(days, 319, true, NULL);
- *     tkl_bits_count(days, NULL, &count);
+ *     TKL_TRY(tkl_bits_open(client, tkl_str("user:7:days"), NULL, &days));
+ *     TKL_TRY(tkl_bits_set(days, 319, true, NULL));
+ *     TKL_TRY(tkl_bits_count(days, NULL, &count));
  *
  * A bitmap has 2^32 bits (512 MB) at most; bits never set are 0. Bit 0 is the most significant bit
  * of the first byte.

@@ -5,8 +5,8 @@
  *
  *     tkl_blist *events;
  *     tkl_blist_items *items;
- *     tkl_blist_open(client, tkl_str("events"), NULL, &events);
- *     tkl_blist_push(events, &(tkl_bytes)TKL_LIT("signup"), 1, NULL);
+ *     TKL_TRY(tkl_blist_open(client, tkl_str("events"), NULL, &events));
+ *     TKL_TRY(tkl_blist_push(events, &(tkl_bytes)TKL_LIT("signup"), 1, NULL));
  *     if (tkl_blist_pop(&events, 1, 1, 5000, &items) == TKL_OK)
  *         handle(items->items[0]);
  *     tkl_blist_items_free(items);

@@ -6,7 +6,7 @@
  *     tkl_bloom *seen;
  *     bool added;
  *     tkl_bytes url = tkl_str("https://example.org/");
- *     tkl_bloom_open(client, tkl_str("seen"), &options, &seen);
+ *     TKL_TRY(tkl_bloom_open(client, tkl_str("seen"), &options, &seen));
  *     if (tkl_bloom_add(seen, &url, 1, &added) == TKL_OK && added)
  *         fetch(url);                                     // certainly never added before
  *     tkl_bloom_close(seen);

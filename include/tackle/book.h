@@ -4,9 +4,10 @@
  *
  *     tkl_book *book;
  *     tkl_book_answers *found;
- *     tkl_book_open(client, tkl_str("staff"), &(tkl_book_options){.pinyin = TKL_SETTING_ON}, &book);
- *     tkl_book_add(book, &(tkl_book_entry){.text = tkl_str("张三丰")}, 1, NULL);
- *     tkl_book_complete(book, tkl_str("zhang"), 10, (tkl_bytes){0}, &found);      // 张三丰
+ *     tkl_book_options options = {.pinyin = TKL_SETTING_ON};
+ *     TKL_TRY(tkl_book_open(client, tkl_str("staff"), &options, &book));
+ *     TKL_TRY(tkl_book_add(book, &(tkl_book_entry){.text = tkl_str("张三丰")}, 1, NULL));
+ *     TKL_TRY(tkl_book_complete(book, tkl_str("zhang"), 10, (tkl_bytes){0}, &found)); // 张三丰
  *     tkl_book_answers_free(found);
  *
  * Each call is one round trip, even with several thousand entries. A handle may be used by several

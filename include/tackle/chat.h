@@ -6,16 +6,17 @@
  *     tkl_chat *chat;
  *     tkl_letter letter = {.body = tkl_str("noodles?")};
  *     tkl_bytes members[] = {tkl_str("ann"), tkl_str("bob")};
- *     tkl_chat_open(client, tkl_str("lunch"), NULL, &chat);
- *     tkl_chat_create(chat, members, 2, NULL);
- *     tkl_chat_send(chat, tkl_str("ann"), &letter, 1, NULL);
+ *     TKL_TRY(tkl_chat_open(client, tkl_str("lunch"), NULL, &chat));
+ *     TKL_TRY(tkl_chat_create(chat, members, 2, NULL));
+ *     TKL_TRY(tkl_chat_send(chat, tkl_str("ann"), &letter, 1, NULL));
  *
  *     tkl_inbox *bob;                              // all chats of one member
  *     tkl_inbox_chats *fetched;
- *     tkl_inbox_open(client, tkl_str("bob"), NULL, &bob);
+ *     TKL_TRY(tkl_inbox_open(client, tkl_str("bob"), NULL, &bob));
  *     if (tkl_inbox_fetch(bob, 100, 30000, &fetched) == TKL_OK) {
  *         handle(fetched);
- *         tkl_inbox_ack_all(bob, fetched);
+ *         if (tkl_inbox_ack_all(bob, fetched) != TKL_OK)
+ *             report(tkl_errmsg());
  *         tkl_inbox_chats_free(fetched);
  *     }
  *

@@ -140,6 +140,17 @@ typedef enum tkl_setting {
 
 TKL_API const char *tkl_setting_name(tkl_setting setting); /* "off" */
 
+/* Makes a call, and returns its code from the function around it unless that is TKL_OK: an error, or
+ * a "no". For functions that return a code and have nothing to free:
+ *
+ *     TKL_TRY(tkl_counter_add(hits, 1)); */
+#define TKL_TRY(call)               \
+    do {                            \
+        int tkl_try_code = (call);  \
+        if (tkl_try_code != TKL_OK) \
+            return tkl_try_code;    \
+    } while (0)
+
 /* Longest name of a lock, queue and the like. Names are 1 to this many bytes, any bytes. */
 #define TKL_NAME_MAX 65536
 

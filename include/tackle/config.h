@@ -4,8 +4,8 @@
  *
  *     tkl_config *config;
  *     tkl_config_value *value;
- *     tkl_config_open(client, tkl_str("limits"), tkl_str("search"), NULL, &config);
- *     tkl_config_set(config, tkl_str("{\"results\": 50}"), NULL, NULL);
+ *     TKL_TRY(tkl_config_open(client, tkl_str("limits"), tkl_str("search"), NULL, &config));
+ *     TKL_TRY(tkl_config_set(config, tkl_str("{\"results\": 50}"), NULL, NULL));
  *     if (tkl_config_read(config, &value, NULL) == TKL_OK)       // from memory
  *         use(value->json);
  *     tkl_config_value_free(value);

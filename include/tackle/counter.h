@@ -4,9 +4,9 @@
  *
  *     tkl_counter *hits;
  *     tkl_counter_series *series;
- *     tkl_counter_open(client, tkl_str("hits"), NULL, &hits);
- *     tkl_counter_add(hits, 1);                               // every precision, one round trip
- *     tkl_counter_read(hits, 60000, 0, 0, &series);           // the last 120 minutes
+ *     TKL_TRY(tkl_counter_open(client, tkl_str("hits"), NULL, &hits));
+ *     TKL_TRY(tkl_counter_add(hits, 1));                      // every precision, one round trip
+ *     TKL_TRY(tkl_counter_read(hits, 60000, 0, 0, &series));  // the last 120 minutes
  *
  * A slice is a stretch of time of one precision; it begins at a multiple of the precision since
  * 1970, by the server's clock. Each precision keeps its last slices, 120 by default.

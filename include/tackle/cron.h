@@ -4,7 +4,7 @@
  * without a server.
  *
  *     int64_t next_ms, now_ms = (int64_t)time(NULL) * 1000;
- *     tkl_cron_next("30 2 * * mon-fri", "Europe/Berlin", now_ms, &next_ms);
+ *     TKL_TRY(tkl_cron_next("30 2 * * mon-fri", "Europe/Berlin", now_ms, &next_ms));
  *
  * docs/schedule.md has the grammar, and says what happens when clocks change.
  */

@@ -6,14 +6,14 @@
  *     tkl_files *files;
  *     tkl_bytes to[] = {tkl_str("a"), tkl_str("b")};
  *     tkl_files_source source = {.path = "access.log.1.gz"};
- *     tkl_files_open(client, tkl_str("logs"), NULL, &files);
+ *     TKL_TRY(tkl_files_open(client, tkl_str("logs"), NULL, &files));
  *     if (tkl_files_send(files, to, 2, &source, 1, NULL, NULL) != TKL_OK)
  *         fprintf(stderr, "%s\n", tkl_errmsg());
  *
  * and on another machine
  *
  *     tkl_files_receive_options options = {.dir = "/var/spool/logs"};
- *     tkl_files_receive(files, tkl_str("a"), &options, -1, NULL);
+ *     TKL_TRY(tkl_files_receive(files, tkl_str("a"), &options, -1, NULL));
  *
  * A file travels in chunks. A chunk is removed from the server once all receivers of the file have
  * it; the sender waits while the limit is reached. A receiver writes a temporary file and renames

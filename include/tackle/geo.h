@@ -4,11 +4,11 @@
  *
  *     tkl_geo *shops;
  *     tkl_geo_places *near;
- *     tkl_geo_open(client, tkl_str("shops"), NULL, &shops);
- *     tkl_geo_add(shops, &(tkl_geo_place){.name = tkl_str("harbour"), .longitude = 9.99,
- *                                         .latitude = 53.54}, 1, NULL);
- *     tkl_geo_near(shops, &(tkl_geo_query){.longitude = 10, .latitude = 53.5, .radius = 20,
- *                                          .unit = TKL_GEO_KM, .max = 10}, &near);
+ *     TKL_TRY(tkl_geo_open(client, tkl_str("shops"), NULL, &shops));
+ *     TKL_TRY(tkl_geo_add(shops, &(tkl_geo_place){.name = tkl_str("harbour"), .longitude = 9.99,
+ *                                                 .latitude = 53.54}, 1, NULL));
+ *     TKL_TRY(tkl_geo_near(shops, &(tkl_geo_query){.longitude = 10, .latitude = 53.5, .radius = 20,
+ *                                                  .unit = TKL_GEO_KM, .max = 10}, &near));
  *     for (size_t i = 0; i < near->count; i++)
  *         printf(TKL_FMT "\n", TKL_ARG(near->items[i].name));
  *     tkl_geo_places_free(near);

@@ -6,7 +6,7 @@
  *     tkl_ip *ip;
  *     tkl_ip_answers *answers;
  *     tkl_bytes address = tkl_str("203.0.113.9");
- *     tkl_ip_open(client, tkl_str("geo"), NULL, &ip);
+ *     TKL_TRY(tkl_ip_open(client, tkl_str("geo"), NULL, &ip));
  *     if (tkl_ip_lookup(ip, &address, 1, &answers) == TKL_OK && answers->items[0].known)
  *         printf(TKL_FMT "\n", TKL_ARG(answers->items[0].place.city));
  *     tkl_ip_answers_free(answers);

@@ -5,7 +5,7 @@
  *     static const tkl_limit_rule rule = {.count = 30, .period_ms = 60000};    // 30 in 60 s
  *     tkl_limit *api;
  *     tkl_limit_answer answer;
- *     tkl_limit_open(client, tkl_str("api"), &rule, NULL, &api);
+ *     TKL_TRY(tkl_limit_open(client, tkl_str("api"), &rule, NULL, &api));
  *     switch (tkl_limit_check(api, tkl_str("alice"), 1, &answer)) {
  *     case TKL_OK:
  *         return serve("alice");

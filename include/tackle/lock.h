@@ -3,7 +3,7 @@
  * A lock that programs on many machines share.
  *
  *     tkl_lock *lock;
- *     tkl_lock_open(client, tkl_str("invoices"), NULL, &lock);
+ *     TKL_TRY(tkl_lock_open(client, tkl_str("invoices"), NULL, &lock));
  *     if (tkl_lock_acquire(lock, 5000) == TKL_OK) {       // wait up to 5 s
  *         store("invoice 7", tkl_lock_fence(lock));       // the store refuses lower numbers
  *         tkl_lock_release(lock);

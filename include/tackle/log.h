@@ -5,9 +5,9 @@
  *
  *     tkl_log *log;
  *     tkl_log_entries *entries;
- *     tkl_log_open(client, tkl_str("shop"), NULL, &log);
+ *     TKL_TRY(tkl_log_open(client, tkl_str("shop"), NULL, &log));
  *     tkl_log_print(log, TKL_LOG_WARNING, "disk %d%% full", 91);
- *     tkl_log_recent(log, TKL_LOG_ANY, 20, &entries);
+ *     TKL_TRY(tkl_log_recent(log, TKL_LOG_ANY, 20, &entries));
  *
  * Threads: a log and a writer may be used by several threads, a tail by one at a time. fork(): a
  * child may use its parent's logs; a writer belongs to the process that opened it. Callbacks: none.

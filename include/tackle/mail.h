@@ -5,13 +5,14 @@
  *
  *     tkl_mail *box;
  *     tkl_letter letter = {.body = tkl_str("hello")};
- *     tkl_mail_open(client, tkl_str("ann"), NULL, &box);
- *     tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL);
+ *     TKL_TRY(tkl_mail_open(client, tkl_str("ann"), NULL, &box));
+ *     TKL_TRY(tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL));
  *
  *     tkl_messages *mail;                                   // in Ann's program
  *     if (tkl_mail_fetch(box, 100, 30000, &mail) == TKL_OK) {
  *         handle(mail);
- *         tkl_mail_ack(box, mail->items[mail->count - 1].id, NULL);
+ *         if (tkl_mail_ack(box, mail->items[mail->count - 1].id, NULL) != TKL_OK)
+ *             report(tkl_errmsg());
  *         tkl_messages_free(mail);
  *     }
  *

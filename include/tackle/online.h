@@ -5,10 +5,10 @@
  *     tkl_online *visitors;
  *     int64_t today, week;
  *     tkl_online_options bitmap = {.kind = TKL_ONLINE_BITMAP};         // users are numbers
- *     tkl_online_open(client, tkl_str("visitors"), &bitmap, &visitors);
- *     tkl_online_mark(visitors, &(tkl_bytes)TKL_LIT("17"), 1, NULL);
- *     tkl_online_count(visitors, 1, TKL_ONLINE_ANY_DAY, &today);
- *     tkl_online_count(visitors, 7, TKL_ONLINE_EVERY_DAY, &week);
+ *     TKL_TRY(tkl_online_open(client, tkl_str("visitors"), &bitmap, &visitors));
+ *     TKL_TRY(tkl_online_mark(visitors, &(tkl_bytes)TKL_LIT("17"), 1, NULL));
+ *     TKL_TRY(tkl_online_count(visitors, 1, TKL_ONLINE_ANY_DAY, &today));
+ *     TKL_TRY(tkl_online_count(visitors, 7, TKL_ONLINE_EVERY_DAY, &week));
  *     tkl_online_close(visitors);
  *
  * The kinds answer the same questions at different prices; docs/online.md has a table of what they

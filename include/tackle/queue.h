@@ -3,15 +3,16 @@
  * Queues of jobs that programs on many machines share.
  *
  *     tkl_queue *mails;
- *     tkl_queue_open(client, tkl_str("mails"), NULL, &mails);
- *     tkl_queue_push_one(mails, tkl_str("alice@example.org"), NULL);
+ *     TKL_TRY(tkl_queue_open(client, tkl_str("mails"), NULL, &mails));
+ *     TKL_TRY(tkl_queue_push_one(mails, tkl_str("alice@example.org"), NULL));
  *
  *     tkl_consumer *consumer;
  *     tkl_jobs *jobs;
- *     tkl_consumer_open(&mails, 1, NULL, &consumer);
+ *     TKL_TRY(tkl_consumer_open(&mails, 1, NULL, &consumer));
  *     while (tkl_consumer_claim(consumer, 10, 5000, &jobs) == TKL_OK) {
  *         for (size_t i = 0; i < jobs->count; i++)
- *             tkl_consumer_finish(consumer, &(tkl_report){.job = &jobs->items[i]}, 1);
+ *             if (tkl_consumer_finish(consumer, &(tkl_report){.job = &jobs->items[i]}, 1) != TKL_OK)
+ *                 report(tkl_errmsg());
  *         tkl_jobs_free(jobs);
  *     }
  *

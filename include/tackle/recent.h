@@ -4,9 +4,9 @@
  *
  *     tkl_recent *recent;
  *     tkl_names *found;
- *     tkl_recent_open(client, tkl_str("ann"), NULL, &recent);
- *     tkl_recent_add(recent, (tkl_bytes[]){tkl_str("Bob"), tkl_str("Jürgen")}, 2);
- *     tkl_recent_complete(recent, tkl_str("jü"), 10, &found);   // Jürgen
+ *     TKL_TRY(tkl_recent_open(client, tkl_str("ann"), NULL, &recent));
+ *     TKL_TRY(tkl_recent_add(recent, (tkl_bytes[]){tkl_str("Bob"), tkl_str("Jürgen")}, 2));
+ *     TKL_TRY(tkl_recent_complete(recent, tkl_str("jü"), 10, &found)); // Jürgen
  *     tkl_names_free(found);
  *
  * Each call is one round trip; adding takes one for each thousand contacts. A handle may be used by several threads and survives fork(). There are no

@@ -4,7 +4,7 @@
  *
  *     tkl_client *nodes[3];                   // opened each on a server of its own
  *     tkl_redlock *lock;
- *     tkl_redlock_open(nodes, 3, tkl_str("invoices"), NULL, &lock);
+ *     TKL_TRY(tkl_redlock_open(nodes, 3, tkl_str("invoices"), NULL, &lock));
  *     if (tkl_redlock_acquire(lock, 5000) == TKL_OK) {
  *         work_for_at_most(tkl_redlock_left_ms(lock));
  *         tkl_redlock_release(lock);

@@ -5,7 +5,7 @@
  *     tkl_scan *scan;
  *     tkl_scan_element key;
  *     int rc;
- *     tkl_scan_open(client, &(tkl_scan_options){.match = tkl_str("user:*")}, &scan);
+ *     TKL_TRY(tkl_scan_open(client, &(tkl_scan_options){.match = tkl_str("user:*")}, &scan));
  *     while ((rc = tkl_scan_next(scan, &key)) == TKL_OK)
  *         printf(TKL_FMT "\n", TKL_ARG(key.name));
  *     tkl_scan_close(scan);                               // rc is TKL_EMPTY when all went well

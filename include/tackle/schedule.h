@@ -5,8 +5,8 @@
  *     tkl_queue *queue;
  *     tkl_schedule nightly = {.cron = "30 2 * * mon-fri", .zone = "Europe/Berlin",
  *                             .job = {.payload = tkl_str("report")}};
- *     tkl_queue_open(client, tkl_str("reports"), NULL, &queue);
- *     tkl_schedule_set(queue, tkl_str("nightly"), &nightly);
+ *     TKL_TRY(tkl_queue_open(client, tkl_str("reports"), NULL, &queue));
+ *     TKL_TRY(tkl_schedule_set(queue, tkl_str("nightly"), &nightly));
  *
  * A schedule belongs to a queue and lives on the server. Each due time fires once, however many
  * workers run: the first consumer of the queue that sees it pushes the job. docs/schedule.md has

@@ -9,12 +9,12 @@
  *     tkl_search_value votes = {.field = tkl_str("votes"), .number = 12};
  *     tkl_search_doc doc = {.id = tkl_str("doc:1"), .text = tkl_str("Connecting to the server"),
  *                           .values = &votes, .value_count = 1};
- *     tkl_search_open(client, tkl_str("pages"), NULL, &search);
- *     tkl_search_create(search, &(tkl_search_schema){.fields = fields, .field_count = 1,
- *                                                    .stem = "en"});
- *     tkl_search_add(search, &doc, 1, NULL);
- *     tkl_search_query(search, tkl_str("connect +link -client votes:>10"),
- *                      &(tkl_search_query_options){.order = tkl_str("-votes")}, &found);
+ *     TKL_TRY(tkl_search_open(client, tkl_str("pages"), NULL, &search));
+ *     TKL_TRY(tkl_search_create(search, &(tkl_search_schema){.fields = fields, .field_count = 1,
+ *                                                            .stem = "en"}));
+ *     TKL_TRY(tkl_search_add(search, &doc, 1, NULL));
+ *     TKL_TRY(tkl_search_query(search, tkl_str("connect +link -client votes:>10"),
+ *                              &(tkl_search_query_options){.order = tkl_str("-votes")}, &found));
  *     tkl_search_result_free(found);
  *
  * A query is one trip; a prefix (conn*), a range of many documents and the first use of a handle

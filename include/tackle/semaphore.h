@@ -3,7 +3,7 @@
  * A counting semaphore: at most `limit` holders of a name at once, on however many machines.
  *
  *     tkl_semaphore *sem;
- *     tkl_semaphore_open(client, tkl_str("crawlers"), 5, NULL, &sem);
+ *     TKL_TRY(tkl_semaphore_open(client, tkl_str("crawlers"), 5, NULL, &sem));
  *     if (tkl_semaphore_acquire(sem, 60000) == TKL_OK) {
  *         crawl();
  *         tkl_semaphore_release(sem);

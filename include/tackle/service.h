@@ -5,8 +5,8 @@
  *     tkl_service *service;
  *     tkl_registration *registration;
  *     tkl_service_instance me = {.address = tkl_str("10.0.0.5:8080")};
- *     tkl_service_open(client, tkl_str("shop"), NULL, &service);
- *     tkl_service_register(service, &me, NULL, &registration);   // renewed until it is closed
+ *     TKL_TRY(tkl_service_open(client, tkl_str("shop"), NULL, &service));
+ *     TKL_TRY(tkl_service_register(service, &me, NULL, &registration)); // renewed until closed
  *
  *     tkl_service_instances *picked;                             // in another program
  *     if (tkl_service_pick(service, TKL_PICK_RANDOM, &picked) == TKL_OK)

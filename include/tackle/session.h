@@ -5,13 +5,13 @@
  *     tkl_session *shop;
  *     char token[TKL_TOKEN_SIZE];
  *     tkl_session_info *session;
- *     tkl_session_open(client, tkl_str("shop"), NULL, &shop);
- *     tkl_session_create(shop, tkl_str("alice"), 0, token);            // log in
+ *     TKL_TRY(tkl_session_open(client, tkl_str("shop"), NULL, &shop));
+ *     TKL_TRY(tkl_session_create(shop, tkl_str("alice"), 0, token));   // log in
  *     tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
  *     if (tkl_session_use(shop, &view, &session) == TKL_OK)            // each page: one round trip
  *         greet(session->user);
  *     tkl_session_info_free(session);
- *     tkl_session_end(shop, token);                                    // log out
+ *     TKL_TRY(tkl_session_end(shop, token));                           // log out
  *
  * A session ends by itself when it is not used for ttl_ms. A store keeps a limited number of
  * sessions: when it is full, a new session ends the one that would expire first.

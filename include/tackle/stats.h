@@ -5,11 +5,11 @@
  *
  *     tkl_stats *times;
  *     tkl_stats_summary *summary;
- *     tkl_stats_open(client, tkl_str("time"), NULL, &times);
+ *     TKL_TRY(tkl_stats_open(client, tkl_str("time"), NULL, &times));
  *     tkl_timer timer = tkl_timer_start(times, tkl_str("/cart"));
  *     serve_cart();
  *     tkl_timer_stop(&timer, NULL);
- *     tkl_stats_show(times, &(tkl_bytes)TKL_LIT("/cart"), 1, TKL_HOUR_THIS, &summary);
+ *     TKL_TRY(tkl_stats_show(times, &(tkl_bytes)TKL_LIT("/cart"), 1, TKL_HOUR_THIS, &summary));
  *
  * A type is what you measure (time, size, price); each type has a handle. A context is where you
  * measure it (a page, a query, a host); its name is any bytes.

@@ -4,9 +4,10 @@
  *
  *     tkl_suggest *suggest;
  *     tkl_suggestions *found;
- *     tkl_suggest_open(client, tkl_str("queries"), NULL, &suggest);
- *     tkl_suggest_feed(suggest, &(tkl_suggest_text){.text = tkl_str("weather berlin")}, 1);
- *     tkl_suggest_hint(suggest, tkl_str("wea"), 5, &found);
+ *     TKL_TRY(tkl_suggest_open(client, tkl_str("queries"), NULL, &suggest));
+ *     tkl_suggest_text text = {.text = tkl_str("weather berlin")};
+ *     TKL_TRY(tkl_suggest_feed(suggest, &text, 1));
+ *     TKL_TRY(tkl_suggest_hint(suggest, tkl_str("wea"), 5, &found));
  *     tkl_suggestions_free(found);
  *
  * Each call is one round trip, even with several thousand texts. A handle may be used by several

@@ -12,7 +12,8 @@
  *
  * Scores are for texts in sorted sets, in the order of the texts:
  *
- *     double low, high, score = tkl_text_score(tkl_str("Moby Dick"));     // for ZADD
+ *     double low, high;
+ *     zadd("titles", tkl_text_score(tkl_str("Moby Dick")), "Moby Dick");
  *     tkl_text_score_range(tkl_str("Mo"), &low, &high);     // all titles that begin with "Mo"
  *
  * A sorted set orders its members by a double, which has room for six bytes and one bit; the bit

@@ -6,9 +6,9 @@
  *     static const tkl_unique_options month = {.ttl_ms = INT64_C(30) * 24 * 3600 * 1000};
  *     tkl_unique *visitors;
  *     int64_t count;
- *     tkl_unique_open(client, tkl_str("2026-11-15"), &month, &visitors);
- *     tkl_unique_add(visitors, &(tkl_bytes)TKL_LIT("203.0.113.9"), 1, NULL);
- *     tkl_unique_count(&visitors, 1, &count);
+ *     TKL_TRY(tkl_unique_open(client, tkl_str("2026-11-15"), &month, &visitors));
+ *     TKL_TRY(tkl_unique_add(visitors, &(tkl_bytes)TKL_LIT("203.0.113.9"), 1, NULL));
+ *     TKL_TRY(tkl_unique_count(&visitors, 1, &count));
  *
  * Threads: a handle may be used by several threads. Fork: a child may use the handle. Callbacks:
  * none. Keys: one for each name; tkl_unique_drop() removes it, or it expires after `ttl_ms`.

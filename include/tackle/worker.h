@@ -8,14 +8,15 @@
  *         return deliver(tkl_task_job(task)->payload) ? TKL_OK : TKL_EIO;
  *     }
  *
- *     void work(tkl_queue *mails)
+ *     static int work(tkl_queue *mails)
  *     {
  *         tkl_worker *worker;
  *         tkl_worker_options options = {.threads = 8};
- *         tkl_worker_start(&mails, 1, send_mail, NULL, &options, &worker);
+ *         TKL_TRY(tkl_worker_start(&mails, 1, send_mail, NULL, &options, &worker));
  *         wait_for_sigterm();
- *         tkl_worker_stop(worker, 30000);
+ *         int rc = tkl_worker_stop(worker, 30000);
  *         tkl_worker_close(worker);
+ *         return rc;
  *     }
  *
  * A worker keeps running through restarts of the server, failovers and lost connections. While it

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The C snippets of the pages, and the examples at the top of public headers, compile without
-# warnings when pasted. They need not check results or use each variable: they are short. Examples
-# may call functions of the reader's own program. Those of headers are run as well: no function of
+# warnings when pasted: they check results as programs should (TKL_TRY is the short way). Examples
+# of headers may call functions of the reader's own program. They are run as well: no function of
 # the library may fail in them.
 #
 # A snippet that defines a function stands at file level. Any other stands inside a function that
@@ -74,9 +74,8 @@ done
 
 compiles() {
     wrap "$1" >"$dir/whole"
-    ${CC:-cc} -x c -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wno-unused-variable \
-        -Wno-unused-but-set-variable -Wno-unused-function -Wno-unused-result \
-        -Wno-error=implicit-function-declaration -fsyntax-only \
+    ${CC:-cc} -x c -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wno-unused-function \
+        -Wno-error=implicit-function-declaration -S -o /dev/null \
         -Iinclude -I"$TACKLE_BUILD/include" "$dir/whole" 2>"$dir/said" || return 1
     [[ $1 == *-header.c ]] && ! grep -q 'implicit declaration of function .tkl_' "$dir/said" && return
     [ ! -s "$dir/said" ]
