@@ -142,7 +142,8 @@ typedef struct tkl_search_doc {
  * new version of a document, never a mixture; a batch is not one step. Adding is idempotent, so the
  * library repeats it when a reply is lost. Two round trips when a document was replaced. *added
  * (may be NULL): how many ids were new. TKL_NOTFOUND: no such index. TKL_EINVAL: a document is
- * invalid, and nothing was sent; tkl_errmsg() names it. */
+ * invalid, and nothing was sent; tkl_errmsg() names it. A text that has one word too often for an
+ * index with positions (500000 times) is noticed later: documents before it may be stored. */
 TKL_API int tkl_search_add(tkl_search *search, const tkl_search_doc *docs, size_t count,
                            int64_t *added) TKL_NONNULL(1) TKL_CHECK;
 

@@ -7,6 +7,7 @@
 -- highest bound down, until enough documents are certain to be better than all that is left.
 -- include: keys
 -- include: sets
+-- include: works
 
 local bests = {}
 
@@ -19,6 +20,9 @@ local BUCKET = 0.05 -- cells whose bounds differ by less than this factor are vi
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
 local VISIT_MOST = 2000 -- documents; a result that needs more is compared as a whole
 local CELLS_MOST = 200 -- cells whose documents are looked up by combining bitmaps
+local STEP_WORK = 2000 -- microseconds that one call spends on cells, and one cell more
+local LENGTH_BYTES = 256 * 1024 -- of records that are read for the lengths in them
+local LENGTHS_AT_ONCE = 32
 
 -- What one word adds for each unit of its weight.
 function bests.impact(times, length, average)
@@ -59,7 +63,7 @@ function bests.each_combination(words, visit)
   choose(1)
 end
 
--- The cells of all bands: {low, high, band, operands}. A document of a cell has at least `low` and
+-- The cells of all bands: {low, high, band, operands, classes, index}. A document of a cell has at least `low` and
 -- at most `high` relevance, or more than that: then a higher cell of the band has it, too.
 function bests.cells_of(words, bands, average)
   local cells = {}
@@ -89,7 +93,7 @@ function bests.cells_of(words, bands, average)
         end
         if possible and high > 0 then
           cells[#cells + 1] = {low = low, high = high, band = band, operands = operands,
-                               classes = classes}
+                               classes = classes, index = #cells + 1}
         end
       end
     end
@@ -111,7 +115,9 @@ function bests.buckets_of(cells)
     last = math.max(last, bucket)
   end
   for _, bucket in pairs(buckets) do
-    table.sort(bucket, function(a, b) return a.high > b.high end)
+    table.sort(bucket, function(a, b)
+      return a.high > b.high or (a.high == b.high and a.index < b.index)
+    end)
   end
   return buckets, highest, last
 end
@@ -137,18 +143,28 @@ function bests.band_of(length)
   return math.min(math.floor(octaves * BANDS_PER_OCTAVE + SLACK) + 1, LENGTH_BANDS)
 end
 
--- The lengths of documents, as their records have them.
+-- The lengths of documents, as their records have them; nil: the records are too long.
 function bests.lengths_of(list)
-  local lengths = {}
-  for i, record in ipairs(sets.in_parts(list, 'HMGET', DOCS)) do
-    lengths[i] = record and struct.unpack('>I4', record) or 0
+  local lengths, bytes = {}, 0
+  for first = 1, #list, LENGTHS_AT_ONCE do
+    if bytes > LENGTH_BYTES then
+      return nil
+    end
+    local last = math.min(first + LENGTHS_AT_ONCE - 1, #list)
+    for i, record in ipairs(redis.call('HMGET', DOCS, unpack(list, first, last))) do
+      lengths[first + i - 1] = record and struct.unpack('>I4', record) or 0
+      bytes = bytes + (record and #record or 0)
+    end
   end
   return lengths
 end
 
--- The documents of an array by their bands; all bands have an array.
+-- The documents of an array by their bands; all bands have an array. Nil: the records are too long.
 function bests.by_bands(list)
   local bands, lengths = {}, bests.lengths_of(list)
+  if not lengths then
+    return nil
+  end
   for band = 1, LENGTH_BANDS do
     bands[band] = {}
   end
@@ -164,11 +180,12 @@ end
 -- Drops the documents that cannot be among the `wanted` best by their own lengths. `cells`: the
 -- cell of each document.
 function bests.refine(list, cells, words, average, wanted)
-  if #list <= wanted then
+  local lengths = #list > wanted and bests.lengths_of(list)
+  if not lengths then
     return list
   end
   local lows, highs, kept = {}, {}, {}
-  for i, length in ipairs(bests.lengths_of(list)) do
+  for i, length in ipairs(lengths) do
     local low, high = 0, 0
     for k, class in ipairs(cells[list[i]].classes) do
       if class.high > 0 then
@@ -193,21 +210,53 @@ function bests.refine(list, cells, words, average, wanted)
   return kept
 end
 
--- The documents of the result that may be among the `wanted` best, as an array; nil: so many that
--- all of them can be compared as well. `words`: {operand, several, weight, required} of each word;
--- `bands`: the operands of the bands of lengths; `average`: of the lengths.
-function bests.candidates(result, words, bands, average, wanted, scratch, next)
-  local found, seen, certain, looked = {}, {}, {}, 0 -- `seen`: the cell of each document
-  -- The documents of the result in bands that have few of them; false: many.
-  local lists = result.list and bests.by_bands(result.list) or {}
-  local buckets, highest, last = bests.buckets_of(bests.cells_of(words, bands, average))
+-- Whether enough documents have at least this relevance for certain.
+function bests.is_enough(certain, relevance, wanted)
+  local count = 0
+  for _, group in ipairs(certain) do
+    count = count + (group.low >= relevance and group.count or 0)
+  end
+  return count >= wanted
+end
 
-  -- Takes the documents of a cell that were not seen before.
+-- The work of looking up the documents of a cell, in microseconds.
+function bests.cell_work(operands, bits_work)
+  local work = CALL_WORK
+  for _, operand in ipairs(operands) do
+    work = work + (operand.bits and bits_work or operand.size * TEST_WORK) + CALL_WORK
+  end
+  return work + bits_work -- the count
+end
+
+-- The documents of the result that may be among the `wanted` best, as an array; nil: so many that
+-- all of them can be compared as well; false: there are more cells to visit, and the second result
+-- is the place to go on at. `words`: {operand, several, weight, required} of each word; `bands`: the
+-- operands of the bands of lengths; `average`: of the lengths; `place`: nil at first; `next`: all
+-- numbers are below it; `bits_work`: of combining a bitmap with another.
+function bests.candidates(result, words, bands, average, wanted, place, scratch, next, bits_work)
+  local cells = bests.cells_of(words, bands, average)
+  local buckets, highest, last = bests.buckets_of(cells)
+  local work, seen = 0, {} -- `seen`: the cell of each document
+  place = place or {bucket = 1, done = 0, looked = 0, found = {}, cells = {}, certain = {}}
+  for i, number in ipairs(place.found) do
+    seen[number] = cells[place.cells[i]]
+  end
+  -- The documents of the result in bands that have few of them; false: many.
+  local lists = {}
+  if result.list then
+    lists = bests.by_bands(result.list)
+    if not lists then
+      return nil
+    end
+  end
+
+  -- Takes the documents of a cell that were not seen before; false: they are too many.
   local function visit(cell)
     local band = cell.band
     if lists[band] == nil then
       local list = bests.intersect({result, bands[band]}, BAND_LIST, scratch, next)
       lists[band] = list and sets.list_of(list) or false
+      work = work + bests.cell_work({result, bands[band]}, bits_work)
     end
     if lists[band] and lists[band].size == 0 then
       return true
@@ -217,9 +266,10 @@ function bests.candidates(result, words, bands, average, wanted, scratch, next)
       operands[#operands + 1] = lists[band]
     else
       operands[#operands + 1], operands[#operands + 2] = result, bands[band]
-      looked = looked + 1
+      place.looked = place.looked + 1
     end
-    local list = looked <= CELLS_MOST and bests.intersect(operands, VISIT_MOST, scratch, next)
+    work = work + bests.cell_work(operands, bits_work)
+    local list = place.looked <= CELLS_MOST and bests.intersect(operands, VISIT_MOST, scratch, next)
     if not list then
       return false
     end
@@ -228,35 +278,33 @@ function bests.candidates(result, words, bands, average, wanted, scratch, next)
       if not seen[number] then
         seen[number] = cell
         fresh = fresh + 1
-        found[#found + 1] = number
+        place.found[#place.found + 1] = number
+        place.cells[#place.found] = cell.index
       end
     end
     if fresh > 0 then
-      certain[#certain + 1] = {low = cell.low, count = fresh}
+      place.certain[#place.certain + 1] = {low = cell.low, count = fresh}
     end
-    return #found <= VISIT_MOST
+    return #place.found <= VISIT_MOST
   end
 
-  -- Whether enough documents have at least this relevance for certain.
-  local function is_enough(relevance)
-    local count = 0
-    for _, group in ipairs(certain) do
-      count = count + (group.low >= relevance and group.count or 0)
-    end
-    return count >= wanted
-  end
-
-  for bucket = 1, last do
-    for _, cell in ipairs(buckets[bucket] or {}) do
-      if not visit(cell) then
+  for bucket = place.bucket, last do
+    local some = buckets[bucket] or {}
+    for i = place.done + 1, #some do
+      if work > STEP_WORK then
+        place.bucket, place.done = bucket, i - 1
+        return false, place
+      elseif not visit(some[i]) then
         return nil
       end
     end
-    if buckets[bucket] and is_enough(highest * math.exp(-BUCKET * bucket) * (1 + SLACK)) then
-      return bests.refine(found, seen, words, average, wanted)
+    place.done = 0
+    local bound = highest * math.exp(-BUCKET * bucket) * (1 + SLACK)
+    if #some > 0 and bests.is_enough(place.certain, bound, wanted) then
+      return bests.refine(place.found, seen, words, average, wanted)
     end
   end
   -- Documents without any of the words are in no cell.
-  return #found >= math.min(wanted, result.size)
-    and bests.refine(found, seen, words, average, wanted) or nil
+  return #place.found >= math.min(wanted, result.size)
+    and bests.refine(place.found, seen, words, average, wanted) or nil
 end

@@ -25,16 +25,19 @@ void tkl__search_bundle_free(tkl__search_bundle *bundle)
 
 size_t tkl__search_last_part(size_t terms)
 {
-    return terms ? (terms - 1) / TKL__SEARCH_RUN_TERMS * TKL__SEARCH_RUN_TERMS : 0;
+    return terms ? (terms - 1) / TKL__SEARCH_PART_TERMS * TKL__SEARCH_PART_TERMS : 0;
 }
 
-size_t tkl__search_count_terms(tkl_bytes terms, bool positions)
+size_t tkl__search_count_terms(tkl_bytes terms, bool positions, size_t *postings)
 {
     tkl__search_entry entry;
     bool damaged = false;
     size_t count = 0;
-    while (tkl__search_entry_next(&terms, positions, &entry, &damaged))
+    *postings = 0;
+    while (tkl__search_entry_next(&terms, positions, &entry, &damaged)) {
         count++;
+        *postings += 1 + tkl__search_several_of(entry.times);
+    }
     return count;
 }
 

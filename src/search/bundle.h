@@ -9,8 +9,11 @@
 
 /* Most documents of a run: the index of a document in its run is one byte. */
 #define TKL__SEARCH_RUN_DOCS 50
-/* Most terms of a run. They take the server 2 to 5 ms, more when old versions are cleared. */
+/* Most postings of a run: of terms, and of words that a document has several times. They take the
+ * server 2 to 5 ms. */
 #define TKL__SEARCH_RUN_TERMS 560
+/* Most terms of a document in one run, if it has more: each may have four postings. */
+#define TKL__SEARCH_PART_TERMS (TKL__SEARCH_RUN_TERMS / (1 + TKL__SEARCH_SEVERAL))
 /* One field takes as long as this many terms. */
 #define TKL__SEARCH_FIELD_TERMS 2
 /* Most bytes of a run, unless one document has more. A script takes about 1.5 ms for a megabyte. */
@@ -54,7 +57,7 @@ void tkl__search_bundle_add(tkl__batch *batch, const tkl__search_bundle *bundle,
  * run. */
 size_t tkl__search_last_part(size_t terms);
 
-/* Returns the number of terms of a document. */
-size_t tkl__search_count_terms(tkl_bytes terms, bool positions);
+/* Returns the number of terms of a document; *postings: of all that a run writes for them. */
+size_t tkl__search_count_terms(tkl_bytes terms, bool positions, size_t *postings);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "search/pieces.h"
 #include "search/scripts.h"
 #include "search/write.h"
 
@@ -39,8 +40,10 @@ int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *s
 typedef struct clearing {
     tkl__search_writer *writer;
     const tkl__search_dead_list *list;
-    size_t *terms;   /* number of terms of each document */
-    tkl_bytes *rest; /* terms of each document that are not cleared yet */
+    size_t *terms;        /* number of terms of each document */
+    size_t *postings;     /* number of their postings */
+    tkl_bytes *rest;      /* terms of each document that are not cleared yet */
+    tkl__buf *long_terms; /* of each document whose terms are in pieces; else empty */
     tkl__buf members;
     size_t *ends; /* end of each member in `members`: document by document, field by field */
 } clearing;
@@ -84,7 +87,7 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
         if (finish && tkl__search_record_read(dead->record, schema, &record))
             tkl__search_bundle_band(run, record.length, (unsigned char)(i + 1));
         tkl__search_bundle_terms(run, &c->rest[docs[i]], schema->is.positions,
-                                 (unsigned char)(i + 1), TKL__SEARCH_RUN_TERMS);
+                                 (unsigned char)(i + 1), TKL__SEARCH_PART_TERMS);
     }
     tkl__search_bundle_end(run, nfields);
     return true;
@@ -116,7 +119,7 @@ static int add_first_runs(clearing *c, tkl__search_runs *runs)
     int rc = TKL_OK;
     for (size_t i = 0; i < c->list->count; i++) {
         size_t last = tkl__search_last_part(c->terms[i]);
-        for (size_t at = 0; rc == TKL_OK && at < last; at += TKL__SEARCH_RUN_TERMS)
+        for (size_t at = 0; rc == TKL_OK && at < last; at += TKL__SEARCH_PART_TERMS)
             rc = add_run(c, &i, 1, false, runs);
     }
     return rc;
@@ -125,7 +128,7 @@ static int add_first_runs(clearing *c, tkl__search_runs *runs)
 /* Adds runs for the rest: small documents of a shard share runs, a large one has its own. */
 static int add_last_runs(clearing *c, const tkl__search_shard *shard, tkl__search_runs *runs)
 {
-    size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0;
+    size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, postings = 0;
     size_t fields = TKL__SEARCH_FIELD_TERMS * c->writer->schema->is.field_count;
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < c->list->count; i++) {
@@ -135,12 +138,13 @@ static int add_last_runs(clearing *c, const tkl__search_shard *shard, tkl__searc
             rc = add_run(c, &i, 1, true, runs);
             continue;
         }
-        if (count == TKL__SEARCH_RUN_DOCS || terms + c->terms[i] + fields > TKL__SEARCH_RUN_TERMS) {
+        size_t more = c->postings[i] + fields;
+        if (count == TKL__SEARCH_RUN_DOCS || postings + more > TKL__SEARCH_RUN_TERMS) {
             rc = add_run(c, docs, count, true, runs);
-            count = terms = 0;
+            count = postings = 0;
         }
         docs[count++] = i;
-        terms += c->terms[i] + fields;
+        postings += more;
     }
     return rc == TKL_OK ? add_run(c, docs, count, true, runs) : rc;
 }
@@ -160,6 +164,22 @@ static int clear_all(clearing *c)
     return rc;
 }
 
+/* Reads the terms of a document that are in pieces. A writer that was killed has posted no terms
+ * before all pieces were written. */
+static int read_terms(clearing *c, size_t doc)
+{
+    const tkl__search_dead *dead = &c->list->items[doc];
+    size_t pieces = tkl__search_pieces_of(dead->terms);
+    c->rest[doc] = dead->terms;
+    if (pieces == 0)
+        return TKL_OK;
+    tkl__buf *terms = &c->long_terms[doc];
+    int rc = tkl__search_pieces_read(c->writer->search, dead->shard, TKL__SEARCH_FORWARD,
+                                     dead->number, pieces, NULL, terms, NULL);
+    c->rest[doc] = (tkl_bytes){terms->data, terms->len};
+    return rc;
+}
+
 int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *list)
 {
     const tkl__search_schema *schema = writer->schema;
@@ -168,12 +188,16 @@ int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *l
         return TKL_OK;
     tkl__buf_init(&c.members);
     c.terms = malloc(list->count * sizeof *c.terms);
+    c.postings = malloc(list->count * sizeof *c.postings);
     c.rest = malloc(list->count * sizeof *c.rest);
     c.ends = malloc((list->count * schema->is.field_count + 1) * sizeof *c.ends);
-    int rc = c.terms && c.rest && c.ends ? TKL_OK : tkl__nomem();
+    c.long_terms = malloc(list->count * sizeof *c.long_terms);
+    int rc = c.terms && c.postings && c.rest && c.ends && c.long_terms ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; c.long_terms && i < list->count; i++)
+        tkl__buf_init(&c.long_terms[i]);
     for (size_t i = 0; rc == TKL_OK && i < list->count; i++) {
-        c.terms[i] = tkl__search_count_terms(list->items[i].terms, schema->is.positions);
-        c.rest[i] = list->items[i].terms;
+        rc = read_terms(&c, i);
+        c.terms[i] = tkl__search_count_terms(c.rest[i], schema->is.positions, &c.postings[i]);
         write_members(&c, i);
     }
     if (rc == TKL_OK && c.members.failed)
@@ -181,7 +205,11 @@ int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *l
     if (rc == TKL_OK)
         rc = clear_all(&c);
     tkl__buf_free(&c.members);
+    for (size_t i = 0; c.long_terms && i < list->count; i++)
+        tkl__buf_free(&c.long_terms[i]);
+    free(c.long_terms);
     free(c.terms);
+    free(c.postings);
     free(c.rest);
     free(c.ends);
     return rc;

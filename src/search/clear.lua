@@ -13,6 +13,7 @@
 -- include: keys
 -- include: documents
 -- include: climbing
+-- include: pieces
 
 local FIRST_FIELD = SHARD_KEYS + 1
 local FIRST_DOCUMENT = 6 -- index of the first argument of the documents
@@ -37,8 +38,8 @@ local function free_number(number, members_at, steps)
     redis.call('ZREM', KEYS[FIRST_FIELD + i], member)
   end
   redis.call('HDEL', DOCS, number)
-  redis.call('HDEL', FORWARD, number)
-  redis.call('HDEL', TEXTS, number)
+  pieces.erase(FORWARD, number)
+  pieces.erase(TEXTS, number)
   redis.call('ZREM', DEAD, number)
   redis.call('SADD', FREE, number)
 end

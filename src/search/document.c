@@ -9,6 +9,8 @@
 #include "core/error.h"
 #include "core/lex.h"
 #include "core/options.h"
+#include "search/bundle.h"
+#include "search/pieces.h"
 #include "text/library.h"
 
 /* ---- Checking ------------------------------------------------------------ */
@@ -177,6 +179,11 @@ static int write_words(const tkl__search_schema *schema, tkl__text_word_list *li
         while (end < list->count &&
                tkl__text_word_compare(&list->items[i].text, &list->items[end].text) == 0)
             end++;
+        if (schema->is.positions && end - i > TKL__SEARCH_TIMES_MAX) {
+            free(positions);
+            return tkl__fail(TKL_EINVAL, "a text has \"" TKL_FMT "\" more than %d times",
+                             TKL_ARG(list->items[i].text), TKL__SEARCH_TIMES_MAX);
+        }
         write_word(schema, list->items + i, end - i, positions, out);
         ++*count;
     }
@@ -211,6 +218,8 @@ int tkl__search_prepare(const tkl__search_schema *schema, const tkl_search_doc *
     if (rc == TKL_OK) {
         write_value_terms(schema, &v, store, ready);
         ready->terms_len = store->len - ready->terms;
+        tkl__search_count_terms((tkl_bytes){store->data + ready->terms, ready->terms_len},
+                                schema->is.positions, &ready->postings);
         ready->length = v.record.length;
         ready->record = store->len;
         tkl__search_record_write(store, schema, &v.record);

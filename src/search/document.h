@@ -14,7 +14,9 @@ typedef struct tkl__search_ready {
     size_t record, record_len; /* offset and length in the buffer */
     size_t terms, terms_len;
     size_t count;    /* number of terms */
+    size_t postings; /* number of their postings */
     uint32_t length; /* number of words of the text */
+    tkl_bytes head;  /* stored in place of the terms, which are in pieces; empty: the terms are */
     struct {
         double score; /* in the sorted set of the field */
         size_t member, member_len;

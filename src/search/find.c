@@ -16,17 +16,32 @@
 #include "core/reply.h"
 #include "core/rounds.h"
 #include "search/call.h"
+#include "search/pieces.h"
 #include "search/scripts.h"
 #include "text/library.h"
 
 /* Candidates of one step of a scan. A step takes longer for a plan with many terms. */
-#define SCAN_BLOCK 1000
-#define SCAN_TERMS 1000
+#define SCAN_BLOCK 500
+#define SCAN_TERMS 200
 /* How many times a query starts because the index keeps changing. */
 #define BEGIN_MAX 3
 
 /* The elements of a reply of search/find. */
-enum { VERSION, DOCS, WORDS, TOTAL, SIZES, KIND, NEXT, FOUND, NUMBERS, RECORDS, FORWARDS };
+enum {
+    VERSION,
+    DOCS,
+    WORDS,
+    TOTAL,
+    SIZES,
+    KIND,
+    NEXT,
+    FOUND,
+    NUMBERS,
+    RECORDS,
+    FORWARDS,
+    PLACE,
+    ELEMENTS,
+};
 
 /* ---- Requests ------------------------------------------------------------ */
 
@@ -73,7 +88,7 @@ static const char *order_word(const tkl__search_finding *f, const tkl__search_pr
         return "count";
     if (by_best(f) && !p->compare_all)
         return "best";
-    if (by_scan(f))
+    if (by_scan(f) || p->compare_all)
         return "scan";
     return f->order->down ? "down" : "up";
 }
@@ -91,19 +106,21 @@ static bool alone(const tkl__search_finding *f)
 
 static int64_t first_of(const tkl__search_finding *f, const tkl__search_progress *p)
 {
-    if (by_scan(f))
+    if (by_scan(f) || p->compare_all)
         return p->cursor;
-    return alone(f) ? f->offset : 0;
+    return p->taken + (alone(f) ? f->offset : 0);
 }
 
-static int64_t most_of(const tkl__search_finding *f)
+static int64_t most_of(const tkl__search_finding *f, const tkl__search_progress *p)
 {
-    if (by_scan(f)) {
+    if (by_scan(f) || p->compare_all) {
         int64_t left = first_will_do(f) ? reach(f) : f->compare_max - f->examined;
+        if (!by_scan(f))
+            left = SCAN_BLOCK;
         int64_t block = SCAN_BLOCK * SCAN_TERMS / (SCAN_TERMS + (int64_t)f->plan->term_count);
         return left < 1 ? 1 : left < block ? left : block;
     }
-    return alone(f) ? f->count : reach(f);
+    return (alone(f) ? f->count : reach(f)) - p->taken;
 }
 
 static bool has_ladder(const tkl__search_finding *f)
@@ -135,7 +152,8 @@ static void add_best_keys(const tkl__search_finding *f, const tkl__search_shard 
 }
 
 /* Adds the arguments for these keys. A single shard knows the weights of the words by itself. */
-static void add_best_args(const tkl__search_finding *f, tkl__search_call *call)
+static void add_best_args(const tkl__search_finding *f, const tkl__search_progress *p,
+                          tkl__search_call *call)
 {
     const tkl__search_plan *plan = f->plan;
     int64_t words = 0;
@@ -157,6 +175,7 @@ static void add_best_args(const tkl__search_finding *f, tkl__search_call *call)
             tkl__args_str(&call->args, "");
         tkl__args_str(&call->args, plan->required[i] ? "1" : "0");
     }
+    tkl__args_bytes(&call->args, p->best_place);
 }
 
 static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
@@ -185,7 +204,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__args_str(&call->args, order_word(f, p));
     tkl__args_str(&call->args, text ? "1" : "0");
     tkl__args_int(&call->args, first_of(f, p));
-    tkl__args_int(&call->args, most_of(f));
+    tkl__args_int(&call->args, most_of(f, p));
     tkl__args_int(&call->args, p->place);
     tkl__args_int(&call->args, p->hits);
     tkl__args_str(&call->args, needs_terms(f) && !f->counting ? "1" : "0");
@@ -195,7 +214,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
         tkl__args_str(&call->args, "");
     tkl__search_call_plan_args(call, f->plan, shard, p->made_before ? "*" : p->made, true);
     if (strcmp(order_word(f, p), "best") == 0)
-        add_best_args(f, call);
+        add_best_args(f, p, call);
 }
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
@@ -238,6 +257,52 @@ typedef struct reading {
     tkl__search_entries entries;
 } reading;
 
+static void want_terms(const tkl__search_plan *plan, size_t pieces, bool *wanted)
+{
+    tkl__buf term;
+    tkl__buf_init(&term);
+    for (size_t i = 0; i < plan->term_count; i++)
+        wanted[tkl__search_piece_with(plan->terms[i], pieces)] = true;
+    for (size_t i = 0; i < plan->query.excluded_count; i++) { /* excluded phrases have no terms in
+                                                                the plan */
+        const tkl__search_query_item *item = &plan->query.excluded[i];
+        for (size_t k = 0; item->kind == TKL__QUERY_PHRASE && k < item->count; k++) {
+            tkl__buf_clear(&term);
+            tkl__search_term_word(&term, item->terms[k].text);
+            wanted[tkl__search_piece_with((tkl_bytes){term.data, term.len}, pieces)] = true;
+        }
+    }
+    tkl__buf_free(&term);
+}
+
+/* Fetches the terms of a large document that the query has; NULL when it was replaced by now. */
+static int fetch_terms(reading *r, const tkl_reply *number, tkl_bytes record, size_t pieces,
+                       tkl_bytes *terms)
+{
+    tkl__search_finding *f = r->f;
+    bool *wanted = calloc(pieces, sizeof *wanted);
+    tkl__buf bytes, now;
+    if (!wanted)
+        return tkl__nomem();
+    tkl__buf_init(&bytes);
+    tkl__buf_init(&now);
+    want_terms(f->plan, pieces, wanted);
+    int rc = tkl__search_pieces_read(f->search, &f->schema->shards[r->shard], TKL__SEARCH_FORWARD,
+                                     tkl_reply_bytes(number), pieces, wanted, &bytes, &now);
+    *terms = (tkl_bytes){NULL, 0};
+    if (rc == TKL_OK && now.len == record.len && memcmp(now.data, record.data, now.len) == 0) {
+        char *copy = tkl__search_box_alloc(f->box, bytes.len);
+        if (copy && bytes.len)
+            memcpy(copy, bytes.data, bytes.len);
+        *terms = (tkl_bytes){copy, bytes.len};
+        rc = copy ? TKL_OK : tkl__nomem();
+    }
+    tkl__buf_free(&bytes);
+    tkl__buf_free(&now);
+    free(wanted);
+    return rc;
+}
+
 /* Computes the score of a document; *match: whether the document matches the query at all. */
 static int judge(reading *r, const tkl__search_record *record, tkl_bytes terms, double *score,
                  bool *match)
@@ -265,7 +330,15 @@ static int read_document(reading *r, const tkl_reply *number, const tkl_reply *b
     bool match;
     if (!tkl__search_record_read(tkl_reply_bytes(bytes), f->schema, &record))
         return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
-    int rc = judge(r, &record, tkl_reply_bytes(terms), &score, &match);
+    tkl_bytes own = tkl_reply_bytes(terms);
+    size_t pieces = tkl__search_pieces_of(own);
+    int rc = pieces ? fetch_terms(r, number, tkl_reply_bytes(bytes), pieces, &own) : TKL_OK;
+    if (rc == TKL_OK && pieces && !own.data) {
+        f->changed = true;
+        return TKL_OK;
+    }
+    if (rc == TKL_OK)
+        rc = judge(r, &record, own, &score, &match);
     if (rc != TKL_OK || !match)
         return rc;
     tkl__search_found *item = new_item(f);
@@ -275,7 +348,7 @@ static int read_document(reading *r, const tkl_reply *number, const tkl_reply *b
                                 .number = (uint64_t)tkl_reply_int(number),
                                 .score = score,
                                 .bytes = tkl_reply_bytes(bytes),
-                                .terms = tkl_reply_bytes(terms)};
+                                .terms = own};
     if (f->order->kind == TKL__SEARCH_BY_FIELD)
         item->key = record.cells[f->order->field];
     return TKL_OK;
@@ -317,12 +390,18 @@ static void read_progress(tkl__search_progress *p, const tkl_reply *reply)
 {
     const char *kind = tkl_reply_str(tkl_reply_at(reply, KIND));
     int64_t next = tkl_reply_int(tkl_reply_at(reply, NEXT));
+    if (strcmp(kind, "more") == 0) {
+        p->best_place = tkl_reply_bytes(tkl_reply_at(reply, PLACE));
+        p->best_steps++;
+        return;
+    }
     p->walked = strcmp(kind, "walk") == 0;
     p->done = next < 0 || strcmp(kind, "list") == 0;
-    p->compare_all = p->compare_all || strcmp(kind, "all") == 0;
+    p->compare_all = p->compare_all || (!p->walked && !p->done);
     if (p->walked) {
         p->place = next;
         p->hits = tkl_reply_int(tkl_reply_at(reply, FOUND));
+        p->taken += (int64_t)tkl_reply_count(tkl_reply_at(reply, NUMBERS));
     } else {
         p->cursor = next;
     }
@@ -362,7 +441,7 @@ static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *repl
 static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
 {
     tkl__search_progress *p = &f->shards[shard];
-    if (tkl_reply_count(reply) <= FORWARDS)
+    if (tkl_reply_count(reply) < ELEMENTS)
         return read_word(f, shard, reply);
     if (!*p->version)
         read_head(f, p, reply);
@@ -430,7 +509,8 @@ static int64_t how_far(const tkl__search_finding *f)
 {
     int64_t far = (int64_t)f->item_count;
     for (size_t i = 0; i < f->schema->shard_count; i++)
-        far ^= f->shards[i].place ^ f->shards[i].cursor ^ (int64_t)f->shards[i].done;
+        far ^= f->shards[i].place ^ f->shards[i].cursor ^ f->shards[i].best_steps ^
+               (int64_t)f->shards[i].done;
     return far;
 }
 

@@ -12,11 +12,15 @@
 typedef struct tkl__search_progress {
     char version[24]; /* version of the shard in its first reply; "" before that */
     int64_t total;
-    int64_t docs, words; /* totals of the shard */
-    int64_t cursor;      /* scan: the next byte to read */
-    int64_t place, hits; /* walk: the next rank, and the number of hits before it */
+    int64_t docs, words;  /* totals of the shard */
+    int64_t cursor;       /* scan: the next byte to read */
+    int64_t place, hits;  /* walk: the next rank, and the number of hits before it */
+    int64_t taken;        /* walk: the number of hits received */
+    tkl_bytes best_place; /* relevance: where the search for the best goes on; empty at first */
+    int64_t best_steps;   /* how many calls have searched for the best so far */
     bool done;
-    bool compare_all; /* relevance: the server could not tell the best, so all hits are compared */
+    bool compare_all; /* the shard sends all hits by their numbers: it could not tell the best by
+                         relevance, or they are too much for one reply */
     bool walked;      /* the shard replied in the order of the field, from the offset on if there is
                          only one shard */
     char made[40];    /* version for which bitmaps were made; "": none */

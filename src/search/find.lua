@@ -23,12 +23,14 @@
 -- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
 --                   bounds in :terms and how many terms it had; for the order 'best' how many hits
 --                   are wanted, the average length of documents, how many words count, and of each
---                   its place among the terms, its weight, 1 if all hits have it. Length and
---                   weights may be '': those of this shard
+--                   its place among the terms, its weight, 1 if all hits have it; then the place
+--                   of the search to go on at, '' at first. Length and weights may be '': those of
+--                   this shard
 -- flags: allow-oom
 -- returns 'stale'; 'words' when a prefix has other terms now; 'wide'; {'make', version, places of
 --   ranges, places of unions};
---   or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards}
+--   or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards, place};
+--   with the kind 'more' the search for the best goes on at that place
 -- include: keys
 -- include: bests
 -- include: plans
@@ -39,10 +41,11 @@ local FIRST_BOUND = 17 -- index of the first bound in the arguments
 local PREFIX_ARGUMENTS = 3
 local WORD_ARGUMENTS = 3
 local CLASSES = TKL__SEARCH_SEVERAL
--- Bytes of terms after which a reply ends (one batch more may come), and documents of a batch.
 -- Results of at most this many documents are compared as a whole.
 local SMALL_RESULT = 150
-local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
+-- A reply ends after so many bytes of records and terms; one batch of documents more may come.
+local REPLY_BYTES = 256 * 1024
+local BATCH_LEAST, BATCH_MOST = 8, 256
 local FIELD = KEYS[SHARD_KEYS + 1]
 local token, skip, steps, order, is_text, first, most, place, found, with_forwards, ladder,
   made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
@@ -85,20 +88,20 @@ local function in_order(result, scratch)
   return 'list', result.list or sets.read_bits(result.key, result.size, 0, result.size)
 end
 
-local function by_number(a, b)
-  return tonumber(a) < tonumber(b)
-end
-
--- The numbers of a list that a bitmap would have from this byte on.
-local function from_byte(list, byte)
-  local rest = {}
+-- The numbers of a list that are not below `least`, ascending.
+local function ascending(list, least)
+  local numbers = {}
   for i = 1, #list do
-    if list[i] + 0 >= byte * BYTE_BITS then
-      rest[#rest + 1] = list[i]
+    local number = tonumber(list[i])
+    if number >= least then
+      numbers[#numbers + 1] = number
     end
   end
-  table.sort(rest, by_number)
-  return rest
+  table.sort(numbers)
+  for i = 1, #numbers do
+    numbers[i] = decimal.whole(numbers[i])
+  end
+  return numbers
 end
 
 -- The words that count for the relevance: {operand, several, weight, required}; the bands of
@@ -124,19 +127,35 @@ local function read_words(plan)
   return words, {unpack(plan.terms, first_band)}, average, tonumber(wanted)
 end
 
--- The candidates for the best hits of a result; nil: all of its documents.
+-- The candidates for the best hits of a result; nil: all of its documents; false and a place: the
+-- client has to go on there.
 local function best_of(result, plan, scratch)
   local words, bands, average, wanted = read_words(plan)
   if result.size <= math.max(SMALL_RESULT, wanted) then
     return nil
   end
-  return bests.candidates(result, words, bands, average, wanted, scratch, plan.next)
+  local before = ARGV[#ARGV] ~= '' and cmsgpack.unpack(ARGV[#ARGV])
+  if before and before.version ~= plan.index.version then
+    return nil
+  end
+  local best, go_on = bests.candidates(result, words, bands, average, wanted, before or nil,
+                                       scratch, plan.next, works.of_bits(plan.next))
+  if go_on then
+    go_on.version = plan.index.version
+  end
+  return best, go_on
 end
 
--- Chooses the wanted documents of a result. Returns the same as in_order().
+-- Chooses the wanted documents of a result. Returns the same as in_order(), and the place at which
+-- the search for the best goes on.
 local function choose(result, plan, scratch)
-  local best = order == 'best' and best_of(result, plan, scratch)
-  if best then
+  local best, go_on
+  if order == 'best' then
+    best, go_on = best_of(result, plan, scratch)
+  end
+  if go_on then
+    return 'more', {}, 0, 0, cmsgpack.pack(go_on)
+  elseif best then
     result = sets.list_of(best)
   end
   if order == 'count' then
@@ -144,14 +163,15 @@ local function choose(result, plan, scratch)
   elseif order == 'up' or order == 'down' then
     return in_order(result, scratch)
   elseif result.list then
-    return 'list', first > 0 and from_byte(result.list, first) or result.list
+    return 'list', first > 0 and ascending(result.list, first * BYTE_BITS) or result.list
   end
   -- The search for the best has taken its time: only few documents of all are sent with it.
   local few = order == 'best' and math.min(most, SMALL_RESULT) or most
   return order == 'best' and 'all' or 'scan', sets.read_bits(result.key, result.size, first, few)
 end
 
--- Executes the plan. Returns {total, kind, numbers, next place, found}, or nil and the reason.
+-- Executes the plan. Returns {total, kind, numbers, next place, found, go_on}, or nil and the
+-- reason.
 local function find(plan)
   local result, missing = plans.carry_out(steps, plan)
   if not result then
@@ -160,52 +180,90 @@ local function find(plan)
     result = sets.list_of(sets.members(result))
   end
   local total = result.size
-  local kind, numbers, next_place, found_now = choose(result, plan, plan.temps[#plan.temps])
+  local kind, numbers, next_place, found_now, go_on =
+    choose(result, plan, plan.temps[#plan.temps])
   return {total = total, kind = kind, numbers = numbers, next_place = next_place or -1,
-          found = found_now or found}
+          found = found_now or found, go_on = go_on or ''}
 end
 
--- ---- Their terms -----------------------------------------------------------
+-- ---- What is sent of them --------------------------------------------------
 
--- The terms of the first documents, as many as fit into a reply.
-local function read_forwards(numbers)
-  local forwards, bytes = {}, 0
-  for from = 1, #numbers, FORWARDS_AT_ONCE do
-    local to = math.min(from + FORWARDS_AT_ONCE - 1, #numbers)
-    local part = bytes < FORWARD_BYTES and redis.call('HMGET', FORWARD, unpack(numbers, from, to))
-    for i = 1, part and #part or 0 do
-      forwards[#forwards + 1] = part[i]
+-- Reads the records of the documents [from, to] and, if asked for, their terms. Returns the bytes.
+local function read_batch(matches, from, to)
+  local bytes = 0
+  for key, values in pairs(with_forwards == '1' and {[DOCS] = matches.records,
+                                                     [FORWARD] = matches.forwards}
+                           or {[DOCS] = matches.records}) do
+    local part = redis.call('HMGET', key, unpack(matches.numbers, from, to))
+    for i = 1, #part do
+      values[from + i - 1] = part[i]
       bytes = bytes + (part[i] and #part[i] or 0)
     end
   end
-  return forwards
+  return bytes
 end
 
--- Cuts the documents of a scan behind document number `count` and the others of its byte. The
--- client continues with the next byte.
-local function cut_scan(numbers, count)
-  local byte = bitmaps.byte_of(numbers[count])
-  local kept = {}
-  for i = 1, #numbers do
-    if numbers[i] + 0 < (byte + 1) * BYTE_BITS then
-      kept[#kept + 1] = numbers[i]
-    end
+-- Reads the first documents, as many as fit into a reply. Returns how many were read.
+local function read_documents(matches)
+  local numbers = matches.numbers
+  local bytes, done, batch = 0, 0, BATCH_LEAST
+  matches.records, matches.forwards = {}, {}
+  while done < #numbers and bytes < REPLY_BYTES do
+    local last = math.min(done + batch, #numbers)
+    bytes = bytes + read_batch(matches, done + 1, last)
+    done = last
+    local fits = (REPLY_BYTES - bytes) * done / math.max(bytes, 1)
+    batch = math.max(BATCH_LEAST, math.min(BATCH_MOST, math.floor(fits)))
   end
-  return kept, byte + 1
+  return done
 end
 
--- Adds the terms of the documents. If they are too many bytes, the result becomes a scan of the
--- first documents.
-local function add_forwards(matches)
-  local forwards = read_forwards(matches.numbers)
-  if #forwards < #matches.numbers then
-    table.sort(matches.numbers, by_number)
-    matches.kind = matches.kind == 'all' and 'all' or 'scan'
-    matches.numbers, matches.next_place =
-      cut_scan(matches.numbers, #read_forwards(matches.numbers))
-    forwards = sets.in_parts(matches.numbers, 'HMGET', FORWARD)
+-- Leaves out the documents behind number `count`.
+local function cut_documents(matches, count)
+  for i = #matches.numbers, count + 1, -1 do
+    matches.numbers[i] = nil
   end
-  return forwards
+end
+
+-- Cuts a walk behind hit number `count`. The client walks again, and skips what it has got.
+local function cut_walk(matches, count)
+  matches.next_place, matches.found = place, found
+  cut_documents(matches, count)
+end
+
+-- Cuts a scan behind document number `count` and the others of its byte. The client goes on with
+-- the next byte.
+local function cut_scan(matches, count)
+  local numbers = matches.numbers
+  local byte, last = bitmaps.byte_of(numbers[count]), count
+  -- At most the 8 numbers of a byte.
+  while numbers[last + 1] and bitmaps.byte_of(numbers[last + 1]) == byte do
+    last = last + 1
+  end
+  if last > count then
+    read_batch(matches, count + 1, last)
+  end
+  if last < #numbers then
+    matches.next_place = byte + 1
+    cut_documents(matches, last)
+  end
+end
+
+-- Adds the records of the documents, and their terms. What is too much for one reply is cut: a list
+-- becomes a scan, which sends all documents by their numbers.
+local function add_documents(matches)
+  local count = read_documents(matches)
+  if count == #matches.numbers then
+    return
+  elseif matches.kind == 'walk' then
+    cut_walk(matches, count)
+    return
+  elseif matches.kind == 'list' then
+    matches.kind = 'scan'
+    matches.numbers = ascending(matches.numbers, 0)
+    count = read_documents(matches)
+  end
+  cut_scan(matches, count)
 end
 
 -- The number of documents of each term of the query.
@@ -240,8 +298,8 @@ end)
 if not matches then
   return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}
 end
-local forwards = with_forwards == '1' and add_forwards(matches) or {}
+add_documents(matches)
 return {index.version, index.docs, index.words, matches.total,
         sizes_of(plan.terms, #plan.terms - extra_terms()), matches.kind,
-        matches.next_place, matches.found, matches.numbers,
-        sets.in_parts(matches.numbers, 'HMGET', DOCS), forwards}
+        matches.next_place, matches.found, matches.numbers, matches.records, matches.forwards,
+        matches.go_on}

@@ -2,11 +2,14 @@
  *
  * Documents by their ids.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "search/pieces.h"
 #include "search/result.h"
 #include "search/scripts.h"
 
@@ -110,17 +113,64 @@ static int fetch_some(tkl_search *search, tkl__search_result_box *box, const par
     return rc;
 }
 
+/* Most times that a document is fetched again because it was replaced while its text was read. */
+#define AGAIN 4
+
+/* Fetches the rest of a text that is in pieces. If the document was replaced meanwhile, it is
+ * fetched again; in the end without its text. */
+static int fetch_rest(tkl_search *search, tkl__search_result_box *box, tkl_bytes id,
+                      tkl__search_fetched *doc, bool last)
+{
+    tkl__buf text, record;
+    char number[24];
+    snprintf(number, sizeof number, "%" PRIu64, doc->number);
+    tkl__buf_init(&text);
+    tkl__buf_init(&record);
+    tkl__buf_add(&text, doc->text.data, doc->text.len);
+    int rc = tkl__search_pieces_read(
+        search, &box->schema->shards[tkl__search_shard_of(box->schema, id)], TKL__SEARCH_TEXTS,
+        tkl_str(number), TKL_SEARCH_TEXT_MAX / TKL__SEARCH_PIECE, NULL, &text, &record);
+    bool same = record.len == doc->record.len &&
+                (record.len == 0 || memcmp(record.data, doc->record.data, record.len) == 0);
+    if (rc == TKL_OK && same) {
+        char *copy = tkl__search_box_alloc(box, text.len);
+        if (copy)
+            doc->text = (tkl_bytes){memcpy(copy, text.data, text.len), text.len};
+        rc = copy ? TKL_OK : tkl__nomem();
+    } else if (rc == TKL_OK) {
+        doc->came = last;
+        doc->text.len = 0;
+    }
+    tkl__buf_free(&text);
+    tkl__buf_free(&record);
+    return rc;
+}
+
+static int fetch_rests(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
+                       size_t count, tkl__search_fetched *docs, bool last)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        if (docs[i].came && docs[i].text.len == TKL__SEARCH_PIECE)
+            rc = fetch_rest(search, box, ids[i], &docs[i], last);
+    return rc;
+}
+
 int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
                       size_t count, tkl__search_fetched *docs, bool *stale)
 {
     bool more = true;
-    int rc = TKL_OK;
+    int rc = TKL_OK, again = 0;
     while (rc == TKL_OK && more && !*stale) {
         parts p = {0};
         rc = make_parts(&p, box->schema, ids, count, docs) ? TKL_OK : tkl__nomem();
         more = p.count > 0;
         if (rc == TKL_OK && more)
             rc = fetch_some(search, box, &p, docs, stale);
+        else if (rc == TKL_OK)
+            rc = fetch_rests(search, box, ids, count, docs, ++again == AGAIN);
+        for (size_t i = 0; i < count; i++)
+            more = more || !docs[i].came;
         free_parts(&p);
     }
     return rc;

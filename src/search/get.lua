@@ -3,11 +3,11 @@
 -- ARGV[1] token   of the index
 -- ARGV[2...] ids
 -- flags: no-writes
--- returns 'stale', or {records, texts, numbers} of the first ids, as many as fit, false for what is
---   not there
+-- returns 'stale', or {records, first pieces of texts, numbers} of the first ids, as many as fit,
+--   false for what is not there
 -- include: keys
 
-local REPLY_BYTES = 512 * 1024 -- a reply ends after this many bytes, or one text more
+local REPLY_BYTES = 256 * 1024 -- a reply ends after this many bytes, or one text more
 local FIRST_ID = 2 -- index of the first id in the arguments
 local token, ids = ARGV[1], {unpack(ARGV, FIRST_ID)}
 
@@ -22,7 +22,7 @@ for i, id in ipairs(ids) do
     records[i] = number and redis.call('HGET', DOCS, number)
     texts[i] = text
     numbers[i] = number
-    bytes = bytes + (text and #text or 0)
+    bytes = bytes + (text and #text or 0) + (records[i] and #records[i] or 0)
   end
 end
 return {records, texts, numbers}

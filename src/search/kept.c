@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "core/error.h"
+#include "core/token.h"
 #include "search/scripts.h"
 
 #define HEAD_BYTES 24 /* stamp, score and number; the record follows */
@@ -176,16 +177,22 @@ static uint64_t stamp_found(const tkl__search_finding *f)
     return stamp;
 }
 
-static void add_items(const tkl__search_finding *f, uint64_t stamp, tkl__buf *bytes,
+/* Most items and bytes of one step: what the server takes in about a millisecond. */
+#define STEP_ITEMS 500
+#define STEP_BYTES (128 << 10)
+
+/* Adds items from *at on, as many as a step takes. */
+static void add_items(const tkl__search_finding *f, uint64_t stamp, size_t *at, tkl__buf *bytes,
                       tkl__args *args)
 {
-    size_t size = 1;
-    for (size_t i = 0; i < f->page_count; i++)
-        size += HEAD_BYTES + f->items[f->page + i].bytes.len;
-    if (!tkl__buf_reserve(bytes, size)) /* reserved first, so that the bytes do not move */
+    size_t size = 0, end = *at;
+    while (end < f->page_count && end < *at + STEP_ITEMS && size < STEP_BYTES)
+        size += HEAD_BYTES + f->items[f->page + end++].bytes.len;
+    tkl__buf_clear(bytes);
+    if (!tkl__buf_reserve(bytes, size + 1)) /* reserved first, so that the bytes do not move */
         return;
-    for (size_t i = 0; i < f->page_count; i++) {
-        const tkl__search_found *item = &f->items[f->page + i];
+    for (; *at < end; ++*at) {
+        const tkl__search_found *item = &f->items[f->page + *at];
         size_t start = bytes->len;
         tkl__buf_add(bytes, &stamp, sizeof stamp);
         tkl__buf_add(bytes, &item->score, sizeof item->score);
@@ -195,37 +202,51 @@ static void add_items(const tkl__search_finding *f, uint64_t stamp, tkl__buf *by
     }
 }
 
-static void send(tkl__search_finding *f, tkl_bytes key, int64_t keep_ms)
+/* Sends the result in steps. A list that is not completed expires. */
+static void send_items(tkl__search_finding *f, tkl_bytes key, tkl_bytes making, int64_t keep_ms)
 {
     char about[128];
     uint64_t stamp = stamp_found(f);
-    tkl__keys keys = {&key, 1};
-    tkl__args args;
+    tkl__keys keys = {(tkl_bytes[]){key, making}, 2};
     tkl__buf bytes;
-    tkl_reply *reply = NULL;
+    size_t at = 0;
+    bool more = true;
     snprintf(about, sizeof about, "%" PRIx64 " %" PRId64 " %" PRId64 " %zu %d", stamp, f->total,
              f->compared, f->page_count, f->exact);
-    tkl__args_init(&args);
     tkl__buf_init(&bytes);
-    tkl__args_int(&args, keep_ms);
-    tkl__args_str(&args, about);
-    add_items(f, stamp, &bytes, &args);
-    if (!bytes.failed)
-        (void)tkl__eval(f->search->client, &tkl__lua_search_keep, &keys, &args,
-                        tkl__search_deadline(f->search), true, &reply);
-    tkl_reply_free(reply);
-    tkl__args_free(&args);
+    while (more) {
+        tkl_reply *reply = NULL;
+        tkl__args args;
+        tkl__args_init(&args);
+        tkl__args_int(&args, keep_ms);
+        tkl__args_str(&args, about);
+        tkl__args_int(&args, (int64_t)f->page_count);
+        add_items(f, stamp, &at, &bytes, &args);
+        more = !bytes.failed &&
+               tkl__eval(f->search->client, &tkl__lua_search_keep, &keys, &args,
+                         tkl__search_deadline(f->search), false, &reply) == TKL_OK &&
+               tkl_reply_int(reply) == 0 && at < f->page_count;
+        tkl_reply_free(reply);
+        tkl__args_free(&args);
+    }
     tkl__buf_free(&bytes);
 }
 
 void tkl__search_kept_write(tkl__search_finding *f, int64_t keep_ms)
 {
-    tkl__buf key;
+    char token[TKL_TOKEN_SIZE];
+    tkl__buf key, making;
     if (!f->exact)
         return;
+    tkl__token_new(token);
     tkl__buf_init(&key);
+    tkl__buf_init(&making);
     write_key(f, &key);
-    if (!key.failed)
-        send(f, (tkl_bytes){key.data, key.len}, keep_ms);
+    write_key(f, &making);
+    tkl__buf_addf(&making, ":%s", token);
+    if (!key.failed && !making.failed)
+        send_items(f, (tkl_bytes){key.data, key.len}, (tkl_bytes){making.data, making.len},
+                   keep_ms);
     tkl__buf_free(&key);
+    tkl__buf_free(&making);
 }

@@ -17,7 +17,7 @@
 #include "search/scripts.h"
 
 /* Documents in a step of a range, and terms in a step of a union, which may end earlier. */
-#define RANGE_STEP 3000
+#define RANGE_STEP 1500
 #define UNION_STEP 250
 #define TTL_MS     30000
 

@@ -10,20 +10,16 @@
 -- refused.
 -- include: indexes
 -- include: sets
+-- include: works
 
 local plans = {}
 
 local MISSING_WIDE = 'wide' -- the plan is more work than one script may do
-local UNION_WORK, PLAN_WORK = 3000, 8000
-local NUMBER_WORK = 1.5     -- takes a number out of a set and sets its bit in a bitmap
-local TEST_WORK = 0.2       -- looks up a number in a set or a range
-local BIT_WORK = 0.6        -- looks up a number in a bitmap
-local CALL_WORK = 1         -- each command, in addition
-local BYTES_PER_WORK = 2400 -- bytes of a bitmap that are combined with others
-local BITMAPS_MOST = 64     -- combining this many bitmaps leaves nothing in almost all cases
-local RANGES_READ = 4096    -- most numbers of all ranges that are read at once
-local RANGE_KEYS = 2        -- a sorted set, and the bitmap that was made of it
-local RANGE_ARGUMENTS = 4   -- low, whether low is open, high, whether high is open
+local UNION_WORK, PLAN_WORK = 2000, 3000
+local AND_AT_ONCE = 8     -- operands that are intersected before the result is looked at
+local RANGES_READ = 4096  -- most numbers of all ranges that are read at once
+local RANGE_KEYS = 2      -- a sorted set, and the bitmap that was made of it
+local RANGE_ARGUMENTS = 4 -- low, whether low is open, high, whether high is open
 
 -- Rejects a bitmap that is longer than its numbers need: it would keep the server busy for seconds.
 function plans.check_length(key, next)
@@ -122,11 +118,6 @@ end
 
 -- ---- Work ------------------------------------------------------------------
 
--- The work of combining a bitmap of all numbers with others.
-function plans.bits_work(next)
-  return next / BYTE_BITS / BYTES_PER_WORK
-end
-
 -- The work of putting all operands into one bitmap.
 function plans.or_work(operands, state)
   local work = 0
@@ -157,18 +148,14 @@ function plans.except_work(operands, size, is_list, state)
   return work
 end
 
--- The work of an intersection. One command intersects sets; it drops a number at the first set that
--- lacks it. Bitmaps are combined from the smallest on; among many of them the first ones leave
--- nothing in almost all cases.
-function plans.and_work(operands, size, state)
-  local work, bitmap_count = 0, 0
+-- The work of an intersection of operands of which the smallest has `size` numbers. `is_list`: it is
+-- a set or an array; else all are bitmaps, which are combined and counted.
+function plans.and_work(operands, size, is_list, state)
+  local work = is_list and 0 or state.bits_work
   for _, operand in ipairs(operands) do
-    bitmap_count = bitmap_count + (operand.bits and 1 or 0)
-    if operand.range or (operand.bits and bitmap_count <= BITMAPS_MOST) then
-      work = work + plans.test_work(operand, size, state)
-    end
+    work = work + (is_list and plans.test_work(operand, size, state) or state.bits_work)
   end
-  return work
+  return work + CALL_WORK
 end
 
 -- Whether an operand is a set or an array, not a bitmap or a range.
@@ -285,25 +272,49 @@ function plans.or_step(operands, state)
   return sets.or_of(operands, plans.next_temp(state), state.next)
 end
 
+-- Intersects operands, which are sorted by size, some at once: almost always the first ones leave
+-- few numbers or none. `is_list`: one is a set or an array; else all are bitmaps, and the result is
+-- in `into`. Ends early when nothing is left, and when it is too much work.
+function plans.intersect(operands, is_list, into, state)
+  local result
+  for first = 1, #operands, AND_AT_ONCE do
+    local some = {unpack(operands, first, math.min(first + AND_AT_ONCE - 1, #operands))}
+    local size = (result or operands[1]).size
+    state.work = state.work + plans.and_work(some, size, is_list, state)
+    if size == 0 or state.work > PLAN_WORK then
+      return sets.nothing()
+    elseif not is_list then
+      some[#some + 1] = result
+      result = sets.and_bits(some, {}, into, state.scratch, state.next)
+    elseif result then
+      result = sets.list_of(sets.keep_all(result.list, some, true, state.scratch))
+    else
+      result = sets.and_lists(some, {}, state.scratch)
+    end
+  end
+  return result
+end
+
 -- The documents in all wanted operands and in none of the excluded ones.
 function plans.and_step(wanted, excluded, state)
   wanted = plans.without_unions(wanted, state)
-  local size, small = plans.smallest_of(wanted)
-  excluded = plans.spread_unions(excluded, size, small, state)
-  if not small then
+  local size, is_list = plans.smallest_of(wanted)
+  excluded = plans.spread_unions(excluded, size, is_list, state)
+  if not is_list then
     plans.need_ranges(wanted, state)
     plans.need_ranges(excluded, state)
   end
-  state.work = state.work + plans.and_work(wanted, size, state)
-    + plans.except_work(excluded, size, small, state)
+  state.work = state.work + plans.except_work(excluded, size, is_list, state)
   if plans.is_missing(state) or state.work > PLAN_WORK or size == 0 then
     return sets.nothing()
   end
   table.sort(wanted, sets.by_size)
-  if small then
-    return sets.and_lists(wanted, excluded, state.scratch)
+  local into = plans.next_temp(state)
+  local result = plans.intersect(wanted, is_list, into, state)
+  if result.list then
+    return sets.list_of(sets.keep_all(result.list, excluded, false, state.scratch))
   end
-  return sets.and_bits(wanted, excluded, plans.next_temp(state), state.scratch, state.next)
+  return sets.and_bits({result}, excluded, into, state.scratch, state.next)
 end
 
 -- Executes one step of the plan on the stack. Returns the operand that it makes, and the stack.
@@ -339,7 +350,7 @@ function plans.carry_out(steps, plan)
   local temps, stack = plan.temps, {}
   local state = {used = 0, seen = 0, work = 0, ranges = {}, unions = {}, temps = temps,
                  scratch = temps[#temps], made = plan.unions, next = plan.next,
-                 bits_work = plans.bits_work(plan.next)}
+                 bits_work = works.of_bits(plan.next)}
   for kind, count in string.gmatch(steps, '(%S) (%d+)') do
     local operand
     operand, stack = plans.step(kind, tonumber(count), stack, plan, state)

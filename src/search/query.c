@@ -30,10 +30,10 @@ typedef struct parser {
     const tkl__search_query_rules *rules;
     tkl__search_query *query;
     tkl_bytes text;
-    size_t at;                    /* offset of the next byte */
-    size_t pieces, terms, ranges; /* counts so far */
-    bool open;                    /* the last group can still get synonyms */
-    bool any;                     /* the last piece was '*': synonyms add nothing to it */
+    size_t at;                           /* offset of the next byte */
+    size_t pieces, terms, ranges, texts; /* counts so far */
+    bool open;                           /* the last group can still get synonyms */
+    bool any;                            /* the last piece was '*': synonyms add nothing to it */
 } parser;
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -295,6 +295,11 @@ static int count_item(parser *p, const tkl__search_query_piece *piece,
     if (p->ranges > TKL__QUERY_RANGES_MAX)
         return tkl__search_query_fail(p->text, piece->start, "more than %d ranges",
                                       TKL__QUERY_RANGES_MAX);
+    p->texts += piece->sign && item->count > 1;
+    if (p->texts > TKL__QUERY_TEXTS_MAX)
+        return tkl__search_query_fail(p->text, piece->start,
+                                      "more than %d synonyms or excluded texts of several words",
+                                      TKL__QUERY_TEXTS_MAX);
     return TKL_OK;
 }
 

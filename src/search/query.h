@@ -23,6 +23,8 @@
 #define TKL__QUERY_TERMS_MAX 1000
 /* The most ranges among them: each one needs a lookup of its own. */
 #define TKL__QUERY_RANGES_MAX 64
+/* The most synonyms and excluded texts that are several words: each one needs an intersection. */
+#define TKL__QUERY_TEXTS_MAX 64
 
 typedef struct tkl__search_query_field {
     tkl_bytes name;

@@ -12,8 +12,9 @@
  *   :ids      hash: id, number.
  *   :docs     hash: number, record (record.c): length, values, id.
  *   :forward  hash: number, terms: what must be taken out when the document goes; and how often and
- *             where each term stands.
- *   :texts    hash: number, text.
+ *             where each term stands. Long ones are in pieces, "number:1" and so on, each term in one
+ *             by its hash (pieces.c).
+ *   :texts    hash: number, text; behind its first 64 KB in pieces.
  *   :live     bitmap: the numbers that can be found.
  *   :dead     sorted set: number, stamp. Numbers that are on their way in or out.
  *   :free     set: numbers to be used again.

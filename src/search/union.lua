@@ -13,7 +13,7 @@
 -- include: plans
 
 local FIRST_TERM = SHARD_KEYS + 3
-local STEP_WORK = 3000 -- microseconds, as estimated by plans.inc.lua
+local STEP_WORK = 2000 -- microseconds, as estimated by plans.inc.lua
 local BITS, MADE = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
 local token, skip, from, is_last, ttl = unpack(ARGV)
 skip, from = tonumber(skip), tonumber(from)
@@ -36,7 +36,7 @@ while done < #terms and work < STEP_WORK do
   elseif term.size > 0 then
     sets.set_numbers(BITS, sets.members(term), '1', index.next)
   end
-  work = work + plans.or_work({term}, {bits_work = plans.bits_work(index.next)})
+  work = work + plans.or_work({term}, {bits_work = works.of_bits(index.next)})
 end
 if #keys > 1 then
   sets.combine_bits('OR', BITS, keys)

@@ -8,9 +8,10 @@ local walks = {}
 -- The measured cost of a document: when the walk reads and tests it, or when it is sent to the
 -- client for sorting.
 local WALK_COST, LIST_COST = 0.35, 0.8
-local BLOCK_LEAST, BLOCK_MOST = 32, 2000
--- Most documents that one walk tests; the client then continues at that rank.
-local WALK_MAX = 10000
+local BLOCK_LEAST, BLOCK_MOST = 32, 500
+-- Most documents that one walk tests, and hits after which it ends; the client then continues at
+-- that rank.
+local WALK_MAX, WALK_HITS = 3000, 500
 -- A result of at most this many documents is sent whole.
 local SMALL = 48
 -- A step is tried when it should contain AMPLE times the wanted hits, and MORE in addition.
@@ -114,8 +115,8 @@ function walks.run(result, field_key, way)
   local test = walks.result_tester(result, expected)
   local block = math.max(BLOCK_LEAST, math.min(BLOCK_MOST, math.ceil(expected)))
   local hits, place, last = {}, way.place, math.min(all, way.place + WALK_MAX)
-  -- At most WALK_MAX places.
-  while place < last and way.found < wanted and way.found < result.size do
+  -- At most WALK_MAX places and WALK_HITS hits.
+  while place < last and way.found < wanted and way.found < result.size and #hits < WALK_HITS do
     local stop = math.min(place + block, last)
     if place < present and stop > present then
       stop = present

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
+#include "search/pieces.h"
 #include "search/scripts.h"
 #include "text/library.h"
 
@@ -145,8 +146,11 @@ static void add_doc(tkl__search_writer *w, const slice *s, const tkl__search_rea
 {
     tkl__args_bytes(&run->args, ready->doc->id);
     tkl__args_bytes(&run->args, stored(s, ready->record, ready->record_len));
-    tkl__args_bytes(&run->args, stored(s, ready->terms, ready->terms_len));
-    tkl__args_bytes(&run->args, w->schema->is.no_text ? tkl_str("") : ready->doc->text);
+    tkl__args_bytes(&run->args,
+                    ready->head.len ? ready->head : stored(s, ready->terms, ready->terms_len));
+    tkl_bytes text = w->schema->is.no_text ? tkl_str("") : ready->doc->text;
+    text.len = text.len < TKL__SEARCH_PIECE ? text.len : TKL__SEARCH_PIECE;
+    tkl__args_bytes(&run->args, text);
     for (size_t i = 0; i < w->schema->is.field_count; i++) {
         tkl__args_double(&run->args, ready->fields[i].score);
         tkl__args_bytes(&run->args,
@@ -184,7 +188,8 @@ static size_t cost_of(const tkl__search_ready *ready)
 
 static bool is_large(const tkl__search_ready *ready)
 {
-    return ready->count > TKL__SEARCH_RUN_TERMS || cost_of(ready) > TKL__SEARCH_RUN_BYTES;
+    return ready->postings > TKL__SEARCH_RUN_TERMS || ready->terms_len > TKL__SEARCH_PIECE ||
+           ready->doc->text.len > TKL__SEARCH_PIECE || cost_of(ready) > TKL__SEARCH_RUN_BYTES;
 }
 
 /* Makes runs for the documents of one shard that are not large. */
@@ -197,7 +202,7 @@ static bool make_runs(tkl__search_writer *w, const slice *s, size_t shard, tkl__
         if (!ready->doc || ready->shard != shard || is_large(ready))
             continue;
         bool full = count == TKL__SEARCH_RUN_DOCS ||
-                    terms + ready->count + fields > TKL__SEARCH_RUN_TERMS ||
+                    terms + ready->postings + fields > TKL__SEARCH_RUN_TERMS ||
                     bytes + cost_of(ready) > TKL__SEARCH_RUN_BYTES;
         if (count && full) {
             if (!make_run(w, s, docs, count, SIZE_MAX, true, runs))
@@ -205,7 +210,7 @@ static bool make_runs(tkl__search_writer *w, const slice *s, size_t shard, tkl__
             count = terms = bytes = 0;
         }
         docs[count++] = i;
-        terms += ready->count + fields;
+        terms += ready->postings + fields;
         bytes += cost_of(ready);
     }
     return count == 0 || make_run(w, s, docs, count, SIZE_MAX, true, runs);
@@ -237,12 +242,62 @@ typedef struct large {
     size_t left;            /* number of these terms */
 } large;
 
+/* Number of pieces that are sent together. */
+#define PIECES 8
+
+static int send_pieces(tkl__search_writer *w, tkl__search_runs *runs)
+{
+    tkl_reply *replies = NULL;
+    int rc = tkl__search_runs_send(w, runs, &tkl__lua_search_piece, &replies);
+    tkl_reply_free(replies);
+    tkl__search_runs_free(runs);
+    return rc;
+}
+
+/* Adds a run of search/piece. Sends the runs once there are enough of them. */
+static int add_piece(tkl__search_writer *w, const large *doc, const char *hash, size_t place,
+                     tkl_bytes bytes, tkl__search_runs *runs)
+{
+    tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[doc->ready->shard]);
+    if (!run)
+        return tkl__nomem();
+    tkl__args_str(&run->args, w->schema->token);
+    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 0)));
+    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 1)));
+    tkl__args_str(&run->args, hash);
+    tkl__args_int(&run->args, (int64_t)place);
+    tkl__args_bytes(&run->args, bytes);
+    tkl__search_bundle_end(run, 0);
+    return runs->count < PIECES ? TKL_OK : send_pieces(w, runs);
+}
+
+/* Writes the text behind its first piece, and the terms if they are long. */
+static int write_pieces(tkl__search_writer *w, const large *doc, const tkl__search_pieces *pieces)
+{
+    tkl_bytes text = w->schema->is.no_text ? tkl_str("") : doc->ready->doc->text;
+    tkl__search_runs runs = {0};
+    int rc = TKL_OK;
+    for (size_t i = 1; rc == TKL_OK && !w->gone && i * TKL__SEARCH_PIECE < text.len; i++) {
+        size_t left = text.len - i * TKL__SEARCH_PIECE;
+        tkl_bytes piece = {text.data + i * TKL__SEARCH_PIECE,
+                           left < TKL__SEARCH_PIECE ? left : TKL__SEARCH_PIECE};
+        rc = add_piece(w, doc, "texts", i, piece, &runs);
+    }
+    for (size_t i = 0; rc == TKL_OK && !w->gone && i < pieces->count; i++)
+        rc = add_piece(w, doc, "forward", i + 1,
+                       (tkl_bytes){pieces->items[i].data, pieces->items[i].len}, &runs);
+    if (rc == TKL_OK)
+        rc = send_pieces(w, &runs);
+    tkl__search_runs_free(&runs);
+    return rc;
+}
+
 /* Makes a run of search/post with the next terms. The run with the last terms finishes the
  * document. */
 static bool make_post(tkl__search_writer *w, large *doc, tkl__search_runs *runs)
 {
     tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[doc->ready->shard]);
-    size_t count = doc->left < TKL__SEARCH_RUN_TERMS ? doc->left : TKL__SEARCH_RUN_TERMS;
+    size_t count = doc->left < TKL__SEARCH_PART_TERMS ? doc->left : TKL__SEARCH_PART_TERMS;
     if (!run)
         return false;
     doc->left -= count;
@@ -263,7 +318,7 @@ static int send_posts(tkl__search_writer *w, large *doc)
     int rc = TKL_OK;
     do {
         rc = make_post(w, doc, &runs) ? TKL_OK : tkl__nomem();
-    } while (rc == TKL_OK && doc->left > TKL__SEARCH_RUN_TERMS && runs.count < POSTS);
+    } while (rc == TKL_OK && doc->left > TKL__SEARCH_PART_TERMS && runs.count < POSTS);
     if (rc == TKL_OK)
         rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_post, &replies);
     if (rc == TKL_OK && doc->left == 0 && !w->stale && !w->gone)
@@ -273,19 +328,29 @@ static int send_posts(tkl__search_writer *w, large *doc)
     return rc;
 }
 
-/* Adds a large document. The first run has no terms: the text alone keeps the server busy enough.
- * The next runs add the terms. When all other runs have succeeded, the last run adds the last terms
+/* Adds a large document. The first run has no terms. The next ones write the pieces of the text and
+ * of the terms, and post the terms. When all other runs have succeeded, the last run adds the last terms
  * and makes the document visible. */
-static int add_large(tkl__search_writer *w, const slice *s, size_t index)
+static int add_large(tkl__search_writer *w, slice *s, size_t index)
 {
-    large doc = {.ready = &s->ready[index], .left = s->ready[index].count};
+    tkl__search_ready *ready = &s->ready[index];
+    large doc = {.ready = ready, .left = ready->count};
     tkl__search_runs runs = {0};
+    tkl__search_pieces pieces;
     tkl_reply *replies = NULL;
-    int rc = make_run(w, s, &index, 1, 0, false, &runs) ? TKL_OK : tkl__nomem();
+    char head[TKL__SEARCH_HEAD_SIZE];
+    int rc = tkl__search_pieces_cut(stored(s, ready->terms, ready->terms_len),
+                                    w->schema->is.positions, &pieces);
+    if (rc == TKL_OK && pieces.count)
+        ready->head = tkl__search_pieces_head(pieces.count, head);
+    if (rc == TKL_OK)
+        rc = make_run(w, s, &index, 1, 0, false, &runs) ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
         rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_add, &replies);
     doc.begun = tkl_reply_at(replies, 0);
     doc.terms = stored(s, doc.ready->terms, doc.ready->terms_len);
+    if (rc == TKL_OK && !w->stale)
+        rc = write_pieces(w, &doc, &pieces);
     bool finished = false;
     while (rc == TKL_OK && !w->stale && !w->gone && !finished) {
         rc = send_posts(w, &doc);
@@ -293,6 +358,7 @@ static int add_large(tkl__search_writer *w, const slice *s, size_t index)
     }
     if (rc == TKL_OK && w->gone)
         rc = tkl__fail(TKL_CONFLICT, "adding a large document took too long: begin again");
+    tkl__search_pieces_free(&pieces);
     tkl_reply_free(replies);
     tkl__search_runs_free(&runs);
     return rc;
