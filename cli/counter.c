@@ -208,27 +208,12 @@ static json_t *chart_json(const chart *c)
     return rows;
 }
 
-/* A field as RFC 4180 has it; on a terminal escaped. */
-static void print_field(const char *text)
-{
-    bool plain = strpbrk(text, ",\"\r\n") == NULL;
-    if (!plain)
-        putchar('"');
-    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
-        cli_print_bytes((tkl_bytes){text, (size_t)(quote - text)});
-        fputs("\"\"", stdout);
-    }
-    cli_print_bytes(tkl_str(text));
-    if (!plain)
-        putchar('"');
-}
-
 static int print_csv(const cli_session *cli, const chart *c)
 {
     printf("time");
     for (size_t k = 0; k < c->count; k++) {
         putchar(',');
-        print_field(cli->argv[k]);
+        cli_csv_field(tkl_str(cli->argv[k]));
     }
     printf("\r\n");
     for (size_t i = 0; i < c->slices; i++) {

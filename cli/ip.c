@@ -140,7 +140,9 @@ static int run_import(importing *i, tkl_ip *ip)
     tkl_ip_import_options options = {.max_bad = cli_number(i->cli, "max-bad", 0),
                                      .max_reports = cli_number(i->cli, "max-reports", 100),
                                      .progress = show_progress,
-                                     .arg = i};
+                                     .arg = i,
+                                     .columns = cli_text(i->cli, "columns", NULL),
+                                     .place_columns = cli_text(i->cli, "place-columns", NULL)};
     int failed = cli_end(i->cli, tkl_ip_import_open(ip, &options, &i->import));
     if (!failed)
         failed = read_files(i, tkl_ip_import_places_file, "places");
@@ -318,6 +320,8 @@ static int drop(cli_session *cli)
 static const cli_option import_options[] = {
     {"blocks", CLI_TEXT, "FILE", "ranges: CSV, or CSV and gzip; - for standard input"},
     {"places", CLI_TEXT, "FILE", "places that the ranges name by their ids"},
+    {"columns", CLI_TEXT, "NAMES", "columns of ranges, for files without a row of names"},
+    {"place-columns", CLI_TEXT, "NAMES", "the same of places"},
     {"max-bad", CLI_INTEGER, "N", "bad rows to skip; with more nothing is imported (default 0)"},
     {"max-reports", CLI_INTEGER, "N", "bad rows to describe (default 100)"},
     {0},
@@ -338,10 +342,14 @@ static const cli_verb verbs[] = {
         .options = import_options,
         .details = "FILE: ranges, as with --blocks. Options may be repeated. Columns are found by\n"
                    "the names in the first rows: network, geoname_id; or startIpNum, endIpNum,\n"
-                   "locId. Bad rows (unparsable, reversed, overlapping, with an unknown place)\n"
-                   "are reported with their lines. Until the last moment, and when anything\n"
-                   "fails, lookups are answered by the old table.",
-        .example = EXAMPLE_TABLE "tackle ip lookup tackle-example 192.0.2.7",
+                   "locId. For files without names, --columns has them, in order and separated by\n"
+                   "commas; columns without a name are ignored: start_ip,end_ip,,locId.\n\n"
+                   "Bad rows (unparsable, reversed, overlapping, with an unknown place) are\n"
+                   "reported with their lines. Until the last moment, and when anything fails,\n"
+                   "lookups are answered by the old table.",
+        .example = EXAMPLE_TABLE "echo 192.0.2.0,192.0.2.255,x,1 | tackle ip import tackle-example "
+                                 "\\\n  --blocks - --columns start_ip,end_ip,,locId\n"
+                                 "tackle ip lookup tackle-example 192.0.2.7",
         .run = import,
     },
     {

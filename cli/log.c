@@ -216,17 +216,30 @@ static void print_entry(const tkl_log_entry *entry)
     putchar('\n');
 }
 
+static const cli_column entry_columns[] = {
+    {"time", NULL}, {"severity", NULL}, {"message", NULL}, {0}};
+
+static void print_entry_csv(const tkl_log_entry *entry)
+{
+    json_t *row = entry_json(entry);
+    cli_csv_row(row, entry_columns);
+    json_decref(row);
+}
+
 /* Prints the entries that are not older than `since_ms`. */
 static int print_entries(const cli_session *cli, const tkl_log_entries *entries, int64_t since_ms,
                          bool one_by_one)
 {
+    bool csv = cli_flag(cli, "csv");
     json_t *all = json_array();
     int failed = CLI_OK;
     for (size_t i = 0; !failed && i < entries->count; i++) {
         const tkl_log_entry *entry = &entries->items[i];
         if (entry->time_ms < since_ms)
             continue;
-        if (!cli->json)
+        if (csv)
+            print_entry_csv(entry);
+        else if (!cli->json)
             print_entry(entry);
         else if (one_by_one)
             failed = cli_print_json(cli, entry_json(entry));
@@ -292,7 +305,11 @@ static int recent(cli_session *cli)
     int failed = read_what(cli, since_ms > 0 ? ALL : COUNT, &what);
     what.since_ms = since_ms;
     if (!failed)
+        failed = cli_check_csv(cli);
+    if (!failed)
         failed = open_log(cli, NULL, &log);
+    if (!failed && cli_flag(cli, "csv"))
+        cli_csv_names(entry_columns);
     if (!failed)
         failed = cli_flag(cli, "follow") ? follow(cli, log, &what) : show_recent(cli, log, &what);
     tkl_log_close(log);
@@ -334,6 +351,8 @@ static int print_counts(const cli_session *cli, const tkl_log_counts *counts)
         return cli_print_json(
             cli, json_pack("{s:o, s:I, s:o}", "hour", cli_json_time(counts->start_ms), "bound",
                            (json_int_t)counts->bound, "messages", counts_json(counts)));
+    if (cli_flag(cli, "csv"))
+        return cli_print_csv(cli, counts_json(counts), unsure);
     int failed = cli_print_rows(cli, counts_json(counts), is_exact(counts) ? columns : unsure);
     if (!failed && counts->bound > 0)
         printf("The table is full: counts are at most %" PRId64
@@ -357,6 +376,8 @@ static int common(cli_session *cli)
     if (last + both + sliding > 1)
         return cli_usage(cli, "only one of --last, --both and --sliding");
     int failed = read_what(cli, COUNT, &what);
+    if (!failed)
+        failed = cli_check_csv(cli);
     if (!failed)
         failed = open_log(cli, NULL, &log);
     if (!failed)
@@ -403,6 +424,7 @@ static const cli_option recent_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 100; with --since all)"},
     {"since", CLI_PAST, "TIME", "leave out messages from before this time, by the server's clock"},
     {"follow", CLI_FLAG, NULL, "go on with new messages until interrupted"},
+    CLI_CSV,
     {0},
 };
 
@@ -411,6 +433,7 @@ static const cli_option common_options[] = {
     {"both", CLI_FLAG, NULL, "show both hours together: the last 60 to 120 minutes"},
     {"sliding", CLI_FLAG, NULL, "show the last 60 minutes"},
     {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
+    CLI_CSV,
     {0},
 };
 
@@ -451,6 +474,7 @@ static const cli_verb verbs[] = {
         .example = "tackle log write shop info started\n"
                    "tackle log recent shop info --count 5\n"
                    "tackle log recent shop --since 2026-11-16T12:00Z\n"
+                   "tackle log recent shop --csv\n"
                    "tackle log recent shop --json",
         .run = recent,
     },
@@ -469,6 +493,7 @@ static const cli_verb verbs[] = {
         .example = "for i in 1 2 3; do tackle log write shop error no such order; done\n"
                    "tackle log common shop error\n"
                    "tackle log common shop --sliding\n"
+                   "tackle log common shop --csv\n"
                    "tackle log common shop --last --json",
         .run = common,
     },

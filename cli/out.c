@@ -454,6 +454,67 @@ static bool print_table(const json_t *rows, const cli_column *columns)
     return cli_table_print(table, stdout);
 }
 
+/* ---- CSV ----------------------------------------------------------------- */
+
+void cli_csv_field(tkl_bytes text)
+{
+    bool plain = true;
+    for (size_t i = 0; plain && i < text.len; i++)
+        plain = strchr(",\"\r\n", text.data[i]) == NULL || text.data[i] == '\0';
+    if (!plain)
+        putchar('"');
+    for (const char *quote; text.len > 0 && (quote = memchr(text.data, '"', text.len)) != NULL;) {
+        size_t before = (size_t)(quote - text.data);
+        cli_print_bytes((tkl_bytes){text.data, before});
+        fputs("\"\"", stdout);
+        text = (tkl_bytes){quote + 1, text.len - before - 1};
+    }
+    cli_print_bytes(text);
+    if (!plain)
+        putchar('"');
+}
+
+void cli_csv_names(const cli_column *columns)
+{
+    for (const cli_column *column = columns; column->key != NULL; column++)
+        printf("%s%s", column > columns ? "," : "", column->key);
+    fputs("\r\n", stdout);
+}
+
+void cli_csv_row(const json_t *object, const cli_column *columns)
+{
+    for (const cli_column *column = columns; column->key != NULL; column++) {
+        const json_t *value = json_object_get(object, column->key);
+        char *text = NULL;
+        if (column > columns)
+            putchar(',');
+        if (json_is_string(value)) {
+            cli_csv_field((tkl_bytes){json_string_value(value), json_string_length(value)});
+        } else if (value != NULL && !json_is_null(value)) {
+            text = json_is_object(value) ? cell_text(column->key, value) : cli_json_text(value);
+            cli_csv_field(tkl_str(text));
+        }
+        free(text);
+    }
+    fputs("\r\n", stdout);
+}
+
+int cli_print_csv(const cli_session *cli, json_t *rows, const cli_column *columns)
+{
+    if (rows == NULL)
+        return no_memory(cli);
+    cli_csv_names(columns);
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        cli_csv_row(json_array_get(rows, i), columns);
+    json_decref(rows);
+    return cli_flush(cli);
+}
+
+int cli_check_csv(const cli_session *cli)
+{
+    return cli_flag(cli, "csv") && cli->json ? cli_usage(cli, "either --csv or --json") : CLI_OK;
+}
+
 int cli_print_rows(const cli_session *cli, json_t *rows, const cli_column *columns)
 {
     if (cli->json || rows == NULL)

@@ -51,6 +51,21 @@ typedef struct cli_column {
  * Frees the rows. */
 int cli_print_rows(const cli_session *cli, json_t *rows, const cli_column *columns);
 
+/* CSV (RFC 4180), for verbs with the option --csv: a row of keys, and a row for each object. Numbers
+ * have all their digits, durations are milliseconds, null is nothing. Frees the rows. */
+#define CLI_CSV                                                                     \
+    {                                                                               \
+        "csv", CLI_FLAG, NULL, "print CSV: a row of names, then a row for each one" \
+    }
+int cli_print_csv(const cli_session *cli, json_t *rows, const cli_column *columns);
+/* The parts of it: the first row, and one for an object, which is not freed. */
+void cli_csv_names(const cli_column *columns);
+void cli_csv_row(const json_t *object, const cli_column *columns);
+/* A text as a field of CSV; on a terminal escaped. */
+void cli_csv_field(tkl_bytes text);
+/* CLI_USAGE when --csv is given together with --json. */
+int cli_check_csv(const cli_session *cli);
+
 /* Prints one object: with --json as it is, else one "title  value" line for each field that it
  * has. Frees the object. */
 int cli_print_record(const cli_session *cli, json_t *object, const cli_column *columns);

@@ -128,11 +128,15 @@ static int show(cli_session *cli)
     tkl_bytes *contexts = read_contexts(cli, &count);
     int failed = contexts ? read_hour(cli, &hour) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
+        failed = cli_check_csv(cli);
+    if (!failed)
         failed = open_stats(cli, cli->argv[1], &stats);
     if (!failed)
         failed = cli_end(cli, tkl_stats_show(stats, contexts, count, hour, &summary));
     if (!failed)
-        failed = cli_print_record(cli, summary_json(summary), fields);
+        failed = cli_flag(cli, "csv")
+                     ? cli_print_csv(cli, json_pack("[o]", summary_json(summary)), fields)
+                     : cli_print_record(cli, summary_json(summary), fields);
     tkl_stats_summary_free(summary);
     tkl_stats_close(stats);
     free(contexts);
@@ -193,6 +197,8 @@ static int print_ranking(const cli_session *cli, const tkl_stats_ranking *rankin
 {
     static const cli_column columns[] = {
         {"mean", "MEAN"}, {"count", "COUNT"}, {"p99", "P99"}, {"context", "CONTEXT"}, {0}};
+    if (cli_flag(cli, "csv"))
+        return cli_print_csv(cli, ranking_json(ranking), columns);
     if (!cli->json)
         return cli_print_rows(cli, ranking_json(ranking), columns);
     json_t *mean = ranking->value_count > 0 ? json_real(ranking->mean) : json_null();
@@ -209,6 +215,8 @@ static int slowest(cli_session *cli)
     int64_t count = cli_number(cli, "count", COUNT);
     tkl_hour hour = cli_flag(cli, "last") ? TKL_HOUR_LAST : TKL_HOUR_THIS;
     int failed = cli_not_negative(cli, "count");
+    if (!failed)
+        failed = cli_check_csv(cli);
     if (!failed)
         failed = open_stats(cli, cli_text(cli, "type", TIME_TYPE), &stats);
     if (!failed)
@@ -275,14 +283,12 @@ static const cli_option record_options[] = {
 static const cli_option show_options[] = {
     LAST,
     {"both", CLI_FLAG, NULL, "show both hours together"},
+    CLI_CSV,
     {0},
 };
 static const cli_option time_options[] = {TYPE, {0}};
 static const cli_option slowest_options[] = {
-    TYPE,
-    LAST,
-    {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
-    {0},
+    TYPE, LAST, {"count", CLI_INTEGER, "N", "print at most N (default 100)"}, CLI_CSV, {0},
 };
 static const cli_option drop_options[] = {CLI_YES, {0}};
 
@@ -332,6 +338,7 @@ static const cli_verb verbs[] = {
         .options = slowest_options,
         .example = "tackle stats time backup -- sleep 0.1\n"
                    "tackle stats slowest --count 10\n"
+                   "tackle stats slowest --csv\n"
                    "tackle stats slowest --json",
         .run = slowest,
     },

@@ -448,9 +448,53 @@ static void rows_in_any_order_make_the_same_table(void **state)
     assert_answer("2001:db8::", "2001:db8::/32|3||||||||");
 }
 
+/* ---- Files without a row of names ---------------------------------------- */
+
+static void columns_can_be_named_by_the_caller(void **state)
+{
+    (void)state;
+    import_again(&(tkl_ip_import_options){.columns = "start_ip, end_ip,,locId",
+                                          .place_columns = "locid,Country,city_name"});
+    assert_ok(tkl_ip_import_places_file(import, write_file("p.csv", "7,France,Paris\n")));
+    assert_ok(tkl_ip_import_blocks_file(
+        import, write_file("b.csv", "192.0.2.0,192.0.2.255,x,7\n192.0.3.0,192.0.3.9,,7\n")));
+    assert_int_equal(commit().ranges, 2);
+    tkl_ip_answers *answers;
+    assert_ok(tkl_ip_lookup(ip, &(tkl_bytes)TKL_LIT("192.0.3.9"), 1, &answers));
+    assert_true(answers->items[0].known);
+    assert_memory_equal(answers->items[0].place.city.data, "Paris", 5);
+    tkl_ip_answers_free(answers);
+}
+
+static void wrong_names_of_columns_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *blocks, *places, *text;
+    } wrong[] = {
+        {"network,geonam_id", NULL, "'geonam_id'"},
+        {"network", NULL, "needed"},
+        {"", NULL, "needed"},
+        {"start_ip,locId", NULL, "needed"},
+        {NULL, "city", "place_columns"},
+        {NULL, "geoname_id,network", "'network'"},
+        {",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,", NULL, "more than"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tkl_ip_import_options options = {.columns = wrong[i].blocks,
+                                         .place_columns = wrong[i].places};
+        tkl_ip_import *made;
+        assert_code(tkl_ip_import_open(ip, &options, &made), TKL_EINVAL);
+        assert_null(made);
+        assert_non_null(strstr(tkl_errmsg(), wrong[i].text));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FILE_TEST(columns_can_be_named_by_the_caller),
+        FILE_TEST(wrong_names_of_columns_are_refused),
         FILE_TEST(networks_and_their_places_are_read),
         FILE_TEST(start_numbers_and_their_places_are_read),
         FILE_TEST(files_of_other_systems_are_read),

@@ -104,7 +104,13 @@ typedef struct tkl_ip_import_options {
     void (*progress)(const tkl_ip_progress *progress, void *arg);
     void *arg;
     int64_t timeout_ms; /* time-out of one request; 0: the handle's */
-    TKL_RESERVED(8);
+    /* The names of the columns of files without a row of names, separated by commas, in the order
+     * of the columns: "start_ip,end_ip,,locId". Columns without a name are ignored. NULL: one of
+     * the first rows of a file has the names. Copied. TKL_EINVAL: an unknown name, or a name that
+     * is needed is missing; docs/ip.md lists them. */
+    const char *columns;       /* of files of ranges */
+    const char *place_columns; /* of files of places */
+    TKL_RESERVED(6);
 } tkl_ip_import_options;
 
 typedef struct tkl_ip_range {

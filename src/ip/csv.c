@@ -227,6 +227,13 @@ static bool is_called(tkl_bytes heading, const char *name)
     return i == heading.len && !name[i];
 }
 
+bool tkl__ip_csv_knows(tkl_bytes heading, const tkl__ip_csv_column *columns)
+{
+    while (columns->name && !is_called(trim(heading), columns->name))
+        columns++;
+    return columns->name != NULL;
+}
+
 void tkl__ip_csv_header(const tkl__ip_csv_row *row, const tkl__ip_csv_column *columns, int *at,
                         size_t fields)
 {

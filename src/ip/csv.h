@@ -39,6 +39,9 @@ typedef struct tkl__ip_csv_column {
     int field;
 } tkl__ip_csv_column;
 
+/* Whether a heading is the name of one of the columns. */
+bool tkl__ip_csv_knows(tkl_bytes heading, const tkl__ip_csv_column *columns);
+
 /* Finds the columns in a row of names: at[field] is the index of its column; -1: no such column. If
  * several names match a field, the first one in the table counts. */
 void tkl__ip_csv_header(const tkl__ip_csv_row *row, const tkl__ip_csv_column *columns, int *at,

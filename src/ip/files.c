@@ -10,6 +10,7 @@
 #include "ip/import.h"
 
 enum {
+    COLUMNS_MAX = 64,
     HEADER_ROWS = 5,       /* one of these rows has the names of the columns; the others are notes
                               */
     PROGRESS_ROWS = 16384, /* rows between two calls of the progress function */
@@ -192,18 +193,66 @@ static int visit_block(const tkl__ip_csv_row *row, void *arg)
 
 /* ---- Files --------------------------------------------------------------- */
 
-static int read_file(tkl_ip_import *import, const char *path, tkl__ip_csv_visit *visit,
-                     const char *columns)
+/* A kind of files. */
+typedef struct kind {
+    const char *option; /* the field that names the columns */
+    const tkl__ip_csv_column *columns;
+    bool (*knows)(reading *r, const tkl__ip_csv_row *row);
+    tkl__ip_csv_visit *visit;
+    const char *needed; /* names of columns */
+} kind;
+
+static const kind places = {.option = "place_columns",
+                            .columns = place_columns,
+                            .knows = knows_places,
+                            .visit = visit_place,
+                            .needed = "geoname_id or locId"};
+static const kind blocks = {.option = "columns",
+                            .columns = block_columns,
+                            .knows = knows_blocks,
+                            .visit = visit_block,
+                            .needed = "network and geoname_id, or startIpNum, endIpNum and locId"};
+
+/* Takes the columns of the file from a list of names. NULL: they are in the file. */
+static int begin_with(reading *r, const kind *k, const char *names)
+{
+    tkl_bytes fields[COLUMNS_MAX];
+    tkl__ip_csv_row row = {.fields = fields};
+    for (const char *at = names, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        tkl_bytes name = {at, (size_t)(end - at)};
+        if (row.count == COLUMNS_MAX)
+            return tkl__fail(TKL_EINVAL, "%s: more than %d", k->option, COLUMNS_MAX);
+        if (strspn(at, " ") < name.len && !tkl__ip_csv_knows(name, k->columns))
+            return tkl__fail(TKL_EINVAL, "%s: there is no column '" TKL_FMT "'", k->option,
+                             TKL_ARG(name));
+        fields[row.count++] = name;
+    }
+    r->begun = names && k->knows(r, &row);
+    return !names || r->begun ? TKL_OK
+                              : tkl__fail(TKL_EINVAL, "%s: %s are needed", k->option, k->needed);
+}
+
+int tkl__ip_check_columns(const tkl_ip_import_options *options)
+{
+    reading r = {0};
+    int rc = begin_with(&r, &blocks, options->columns);
+    return rc == TKL_OK ? begin_with(&r, &places, options->place_columns) : rc;
+}
+
+static int read_file(tkl_ip_import *import, const char *path, const kind *k, const char *names)
 {
     reading r = {.import = import};
     for (int f = 0; f < BLOCK_FIELDS; f++)
         r.at[f] = -1;
     int rc = tkl__ip_add_file(import, path, &r.file);
     if (rc == TKL_OK)
-        rc = tkl__ip_csv_read(path, visit, &r);
+        rc = begin_with(&r, k, names);
+    if (rc == TKL_OK)
+        rc = tkl__ip_csv_read(path, k->visit, &r);
     if (rc == TKL_EMPTY || (rc == TKL_OK && !r.begun))
-        rc =
-            tkl__fail(TKL_EINVAL, "%s: none of the first rows names the columns %s", path, columns);
+        rc = tkl__fail(TKL_EINVAL, "%s: none of the first rows names the columns %s", path,
+                       k->needed);
     import->broken |= rc != TKL_OK;
     tkl__ip_tell_progress(import);
     return rc;
@@ -211,11 +260,10 @@ static int read_file(tkl_ip_import *import, const char *path, tkl__ip_csv_visit 
 
 int tkl_ip_import_places_file(tkl_ip_import *import, const char *path)
 {
-    return read_file(import, path, visit_place, "geoname_id or locId");
+    return read_file(import, path, &places, import->options.place_columns);
 }
 
 int tkl_ip_import_blocks_file(tkl_ip_import *import, const char *path)
 {
-    return read_file(import, path, visit_block,
-                     "network and geoname_id, or startIpNum, endIpNum and locId");
+    return read_file(import, path, &blocks, import->options.columns);
 }

@@ -25,7 +25,7 @@ static int check_options(const tkl_ip_import_options *options)
         rc = tkl__check_number("max_reports", options->max_reports, 0, REPORTS_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    return rc;
+    return rc == TKL_OK ? tkl__ip_check_columns(options) : rc;
 }
 
 int tkl__ip_add_file(tkl_ip_import *import, const char *path, uint32_t *index)
@@ -41,6 +41,14 @@ int tkl__ip_add_file(tkl_ip_import *import, const char *path, uint32_t *index)
     *index = import->nfiles;
     files[import->nfiles++] = copy;
     return TKL_OK;
+}
+
+/* Replaces the caller's text by a copy; by NULL when out of memory. */
+static int copy_text(const char **text)
+{
+    const char *given = *text;
+    *text = given ? strdup(given) : NULL;
+    return given && !*text ? tkl__nomem() : TKL_OK;
 }
 
 int tkl_ip_import_open(tkl_ip *ip, const tkl_ip_import_options *options, tkl_ip_import **import)
@@ -62,7 +70,13 @@ int tkl_ip_import_open(tkl_ip *ip, const tkl_ip_import_options *options, tkl_ip_
         made->options.max_reports = REPORTS;
     if (made->options.timeout_ms == 0)
         made->options.timeout_ms = ip->timeout_ms;
-    rc = tkl__ip_add_file(made, "", &memory);
+    rc = copy_text(&made->options.columns);
+    if (rc == TKL_OK)
+        rc = copy_text(&made->options.place_columns);
+    else
+        made->options.place_columns = NULL; /* the caller's */
+    if (rc == TKL_OK)
+        rc = tkl__ip_add_file(made, "", &memory);
     if (rc == TKL_OK)
         *import = made;
     else
@@ -74,6 +88,8 @@ void tkl_ip_import_close(tkl_ip_import *import)
 {
     if (!import)
         return;
+    free((char *)import->options.columns);
+    free((char *)import->options.place_columns);
     tkl__ip_intern_free(&import->ids);
     tkl__ip_intern_free(&import->places);
     tkl__ip_intern_free(&import->spots);

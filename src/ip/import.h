@@ -59,6 +59,9 @@ int tkl__ip_add_range(tkl_ip_import *import, const tkl__ip_span *span, const tkl
 /* Sends all rows, which are sorted and do not overlap, and switches the table to them. */
 int tkl__ip_send(tkl_ip_import *import);
 
+/* TKL_EINVAL: the columns that the options name do not make files. */
+int tkl__ip_check_columns(const tkl_ip_import_options *options);
+
 void tkl__ip_tell_progress(tkl_ip_import *import);
 
 #endif

@@ -56,6 +56,11 @@ is "bad rows" "$(jq -c '[.ranges, .places, .bad, (.problems | length), .problems
 ends 0 tackle ip lookup geo 203.0.113.1
 is "from standard input" \
     "$(printf 'startIpNum,endIpNum,locId\n0,9,1\n' | tackle ip import nums --blocks - --json | jq .ranges)" 1
+is "no names" "$(printf '192.0.2.0/24,7\n' |
+    tackle ip import bare --blocks - --columns network,geoname_id --json | jq .ranges)" 1
+ends 64 tackle ip import bare --blocks - --columns network,nonsense
+has "$err" "columns: there is no column 'nonsense'"
+ends 0 tackle ip drop bare --yes
 ends 70 tackle ip import geo --blocks nosuch.csv
 ends 64 tackle ip import geo
 has "$err" "no file of ranges"

@@ -129,6 +129,15 @@ done
 ends 64 tackle log recent shop --count -1
 ends 64 tackle log recent shop loud
 
+# CSV.
+tackle log write csv error $'no "such"\norder, 7'
+ends 0 tackle log common csv --csv
+is "CSV" "$out" $'times,excess,severity,message\r\n1,0,error,"no ""such""\norder, 7"\r'
+ends 0 tackle log recent csv --csv
+has "$out" $'time,severity,message\r\n20'
+has "$out" $'Z,error,"no ""such""\norder, 7"\r'
+ends 64 tackle log common csv --csv --json
+
 # Messages of an earlier time count in its hour.
 now=$(tackle call TIME --json | jq -r '.[0]')
 last=$((now - now % 3600 - 1800))

@@ -81,6 +81,15 @@ ends 0 tackle stats slowest --type none --json
 is "nothing" "$(jq -c '[.mean, .contexts]' <<<"$out")" '[null,[]]'
 ends 64 tackle stats slowest --count -1
 
+# CSV.
+ends 0 tackle stats record 'a "b", c' csv 2 4
+ends 0 tackle stats slowest --type csv --csv
+is "CSV" "$out" $'mean,count,p99,context\r\n3.0,2,4.0,"a ""b"", c"\r'
+ends 0 tackle stats show 'a "b", c' csv --csv
+is "CSV of one" "$(cut -d, -f1-5 <<<"$out" | tr -d '\r')" $'count,min,max,sum,mean\n2,2.0,4.0,6.0,3.0'
+ends 64 tackle stats slowest --csv --json
+tackle stats drop 'a "b", c' csv --yes >/dev/null
+
 # Values of an earlier time count in its hour. What is kept begins with the last full hour.
 now=$(tackle call TIME --json | jq -r '.[0]')
 last=$((now - now % 3600 - 1800))
@@ -100,7 +109,7 @@ ends 5 env TACKLE_URL=unix:///nowhere/socket tackle stats time job -- sh -c 'exi
 has "$err" "not recorded"
 
 ends 0 tackle stats list --json
-is "list" "$(jq -c 'map(.name)' <<<"$out")" '["size","time"]'
+is "list" "$(jq -c 'map(.name)' <<<"$out")" '["csv","size","time"]'
 ends 64 tackle stats drop one size
 ends 0 tackle stats drop one size --yes --json
 is "drop" "$(jq -c . <<<"$out")" '{"name":"one","dropped":true}'
