@@ -112,6 +112,7 @@ typedef struct bench_sample {
     X(core_bench)           \
     X(bloom_bench)          \
     X(lock_bench)           \
+    X(leader_bench)         \
     X(limit_bench)          \
     X(queue_bench)          \
     X(mail_bench)           \

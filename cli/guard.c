@@ -247,6 +247,7 @@ void cli_guard_stop(void)
         return;
     close(channel);
     channel = -1;
+    once = (pthread_once_t)PTHREAD_ONCE_INIT;
     while (debt.argv == NULL && guard > 0 && waitpid(guard, NULL, 0) < 0 && errno == EINTR)
         ;
 }

@@ -45,8 +45,8 @@ void cli_guard_owe(const char *const *argv, char *const *environment, const char
 /* Tells the guard that there is nothing left to give back. */
 void cli_guard_settle(void);
 
-/* Ends the guard, at the end of the program. A guard that still has to give something back runs on
- * after our end. */
+/* Ends the guard, at the end of the program or before another debt: the next group starts another
+ * guard. A guard that still has to give something back runs on after our end. */
 void cli_guard_stop(void);
 
 #endif

@@ -159,9 +159,9 @@ static void set_environment(const cli_session *cli, const cli_hold *hold)
     setenv("TACKLE_FENCE", fence, 1);
 }
 
-static bool is_deadly(const cli_session *cli)
+static bool is_deadly(const cli_session *cli, const cli_hold *hold)
 {
-    return strcmp(cli_text(cli, "on-lost", "kill"), "kill") == 0;
+    return hold->kind->always_ends || strcmp(cli_text(cli, "on-lost", "kill"), "kill") == 0;
 }
 
 static void say_lost(const cli_session *cli, const char *consequence)
@@ -188,7 +188,7 @@ static bool watch_command(const cli_session *cli, const cli_hold *hold, cli_chil
         cli_guard_until(child->pid, end_of_lease(cli, hold));
     if (event == CLI_CHILD_ENDED)
         return false;
-    if (is_deadly(cli)) {
+    if (is_deadly(cli, hold)) {
         say_lost(cli, "ending the command");
         cli_child_end(child, cli_number(cli, "grace", GRACE_MS));
     } else {
@@ -218,20 +218,21 @@ static bool release(const cli_session *cli, const cli_hold *hold, int exit)
     return code == TKL_NOTOWNER;
 }
 
-static int run_started(cli_session *cli, const cli_hold *hold, cli_child *child)
+static int run_started(cli_session *cli, cli_hold *hold, cli_child *child)
 {
     if (cli_patience_signal() != 0) /* the signal came before the child could get it */
         kill(-child->pid, cli_patience_signal());
-    bool lost = watch_command(cli, hold, child);
+    hold->was_lost = watch_command(cli, hold, child);
     int exit = cli_child_close(cli, child);
-    if (!lost)
-        lost = release(cli, hold, exit);
-    return lost && is_deadly(cli) ? CLI_LOST : exit;
+    if (!hold->was_lost)
+        hold->was_lost = release(cli, hold, exit);
+    return hold->was_lost && is_deadly(cli, hold) ? CLI_LOST : exit;
 }
 
-static int run_command(cli_session *cli, const cli_hold *hold)
+static int run_command(cli_session *cli, cli_hold *hold)
 {
-    const char *const words[] = {"release", "--", cli->argv[0], "-", NULL};
+    const char *verb = hold->kind->gives_back != NULL ? hold->kind->gives_back : "release";
+    const char *const words[] = {verb, "--", cli->argv[0], "-", NULL};
     int64_t grace_ms = cli_number(cli, "grace", GRACE_MS);
     char token[TKL_TOKEN_SIZE];
     cli_child child;
@@ -277,6 +278,7 @@ int cli_hold_run(cli_session *cli, cli_hold *hold)
     int failed = cli_hold_acquire(cli, hold, cli_number(cli, "wait", -1));
     if (failed)
         return failed == CLI_NO ? CLI_NOT_ACQUIRED : failed;
+    hold->was_held = true;
     set_environment(cli, hold);
     return run_command(cli, hold);
 }

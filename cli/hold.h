@@ -21,9 +21,11 @@ typedef struct cli_hold_options {
 
 /* How to deal with a kind of handle. */
 typedef struct cli_hold_kind {
-    const char *variable; /* environment variable of the command for the name of the lock or
+    const char *variable;   /* environment variable of the command for the name of the lock or
                              semaphore */
-    bool limited;         /* it has a limit */
+    const char *gives_back; /* verb that gives back by the token; NULL: "release" */
+    bool always_ends;       /* a loss ends the command: there is no --on-lost */
+    bool limited;           /* it has a limit */
     int (*acquire)(void *handle, int64_t wait_ms);
     int (*release)(void *handle);
     void (*token)(void *handle, char token[TKL_TOKEN_SIZE]);
@@ -52,6 +54,10 @@ typedef struct cli_hold {
     size_t count;
     const char *nodes; /* value of TACKLE_NODES for a redlock; else NULL */
     int lost;          /* an eventfd, readable once it is lost; -1: none */
+
+    /* After cli_hold_run(), whose exit code may be the command's. */
+    bool was_held; /* acquired, whatever came then */
+    bool was_lost; /* ... and lost before the command ended */
 } cli_hold;
 
 extern const cli_component cli_lock;

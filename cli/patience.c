@@ -87,7 +87,8 @@ int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *
 {
     cancel_wait = cancel;
     cancel_arg = arg;
-    int reason = pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 ? errno : 0;
+    /* A second wait has the same pipe: a signal that came between the two cancels it. */
+    int reason = news[0] < 0 && pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 ? errno : 0;
     if (reason == 0)
         reason = pthread_create(&watcher, NULL, watch, NULL);
     if (reason != 0)

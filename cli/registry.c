@@ -10,6 +10,7 @@
     X(cli_lock)                        \
     X(cli_redlock)                     \
     X(cli_sem)                         \
+    X(cli_leader)                      \
     X(cli_limit)                       \
     G("Jobs and messages")             \
     X(cli_queue)                       \

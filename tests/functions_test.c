@@ -589,13 +589,13 @@ static void no_function_sees_the_keys_of_an_earlier_call(void **state)
 {
     fixture *f = *state;
     static const char *const waiter = "FCALL %s 3 a a:sharers a:line everyone b1 x 9000000 %b "
-                                      "host/1/me c1 channel %b";
+                                      "host/1/me c1 channel %b %b";
     const char *acquire = tkl__lua_hold_acquire.function, *release = tkl__lua_hold_release.function;
     assert_ok(tkl_functions_load(f->client, NULL));
     server_do(f->server,
-              "FCALL %s 3 a a:sharers a:line everyone a1 x 9000000 %b host/1/me c1 %b %b", acquire,
-              "", (size_t)0, "", (size_t)0, "", (size_t)0);
-    server_do(f->server, waiter, acquire, "", (size_t)0, "", (size_t)0);
+              "FCALL %s 3 a a:sharers a:line everyone a1 x 9000000 %b host/1/me c1 %b %b %b",
+              acquire, "", (size_t)0, "", (size_t)0, "", (size_t)0, "", (size_t)0);
+    server_do(f->server, waiter, acquire, "", (size_t)0, "", (size_t)0, "", (size_t)0);
     assert_int_equal(server_ask_int(f->server, "LLEN a:line"), 1);
     char *reply = server_ask(f->server, "FCALL %s 1 a everyone a1", release);
     assert_contains(reply, "TRYAGAIN");
@@ -604,9 +604,9 @@ static void no_function_sees_the_keys_of_an_earlier_call(void **state)
 
     /* Another name, held without waiters, after a call about the first one. */
     server_do(f->server,
-              "FCALL %s 3 b b:sharers b:line everyone d1 x 9000000 %b host/1/me c1 %b %b", acquire,
-              "", (size_t)0, "", (size_t)0, "", (size_t)0);
-    server_do(f->server, waiter, acquire, "", (size_t)0, "", (size_t)0);
+              "FCALL %s 3 b b:sharers b:line everyone d1 x 9000000 %b host/1/me c1 %b %b %b",
+              acquire, "", (size_t)0, "", (size_t)0, "", (size_t)0, "", (size_t)0);
+    server_do(f->server, waiter, acquire, "", (size_t)0, "", (size_t)0, "", (size_t)0);
     reply = server_ask(f->server, "FCALL %s 1 b everyone d1", release);
     assert_int_equal(atoi(reply), TKL_OK);
     assert_lacks(reply, "ERR");

@@ -22,6 +22,7 @@
 #include <tackle/geo.h>
 #include <tackle/hold.h>
 #include <tackle/ip.h>
+#include <tackle/leader.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>
 #include <tackle/log.h>

@@ -85,7 +85,7 @@ static const char *purpose_of(const char *component)
         {"counter", "counters"},
         {"files", "file distribution"},
         {"geo", "places"},
-        {"hold", "locks, semaphores"},
+        {"hold", "locks, semaphores, leaders"},
         {"ip", "address look-up"},
         {"limit", "rate limits"},
         {"log", "logs"},

@@ -12,6 +12,7 @@
 -- ARGV[7] client    id of the waiter's client
 -- ARGV[8] channel   where the waiter listens; '' to try only
 -- ARGV[9] again     'again': this token may have a place in the line already
+-- ARGV[10] news     channel where changes of the holder are published; '' for none
 -- returns {TKL_OK, fence, lease, now, 0} when it holds; else {TKL_BUSY, 0, microseconds until a
 --   lease ends, now, TKL__HOLD_LOOKER when this waiter is the looker, TKL__HOLD_PLACELESS when it
 --   could not get a place in the line}
@@ -19,7 +20,7 @@
 
 -- How often a reader behind a waiting writer checks whether that writer is alive, in microseconds.
 local WRITER_CHECK = 2000000
-local everyone, token, mode, lease, limit, who, client, channel, again = unpack(ARGV)
+local everyone, token, mode, lease, limit, who, client, channel, again, news = unpack(ARGV)
 
 -- Puts the waiter at the end of the line, unless it has a place there. Returns whether it is the
 -- looker: the first waiter that would see the end of the lease.
@@ -53,6 +54,10 @@ end
 if limit ~= '' and decimal.read(limit) ~= state.limit then
   state.limit = decimal.read(limit)
   redis.call('HSET', STATE, 'limit', limit)
+end
+if news ~= '' and not state.news then
+  state.news = news
+  redis.call('HSET', STATE, 'news', news)
 end
 hold.remove_ended(state)
 line.hand_over(state)

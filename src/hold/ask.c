@@ -121,7 +121,8 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
                         tkl_str(h->who),
                         tkl_str(h->id),
                         wait ? h->channel : tkl_str(""),
-                        tkl_str(h->in_line ? "again" : "")};
+                        tkl_str(h->in_line ? "again" : ""),
+                        h->rules.announced ? h->everyone : tkl_str("")};
     tkl_reply *reply;
     tkl__invocation call =
         tkl__hold_invoke(h, &tkl__lua_hold_acquire, args, sizeof args / sizeof *args);

@@ -2,7 +2,7 @@
  *
  * Holding a name for a lease.
  *
- * Keys of a name, all in one slot (ns:lock:{name}:..., ns:sem:{name}:...):
+ * Keys of a name, all in one slot (ns:lock:{name}:..., ns:sem:..., ns:leader:...):
  *
  *   :state    hash
  *               fence    the last fence handed out
@@ -13,11 +13,13 @@
  *               waiting  1: there are waiters
  *               looker   "token at client who": the waiter that has promised to look, and when
  *               silent   when a silent heir was last passed over
+ *               news     of a leader: the channel where changes of the holder are published
  *   :sharers  sorted set: tokens of the sharers by the end of their lease
  *   :line     list: the waiters by arrival, "token mode lease client who channel"
  *
  * Channels: ":w:CLIENT", where the waiters of one client hear of hand-overs, and ":all", where all
- * waiters of the name are recalled to the line, and holders that watch hear of a break.
+ * waiters of the name are recalled to the line, holders that watch hear of a break, and observers
+ * of a leader hear of changes.
  *
  * Times are microseconds of the server's clock. "who" is one word, "host/pid/label". "standing" is
  * "unconfirmed" for an heir that has not renewed its first lease yet, else "confirmed". The state

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holding a name for a lease: what locks and semaphores have in common. One tkl__hold is one owner.
+ * Holding a name for a lease: what locks, semaphores and leaders have in common. One tkl__hold is one owner.
  */
 #ifndef TKL_HOLD_HOLD_H
 #define TKL_HOLD_HOLD_H
@@ -20,6 +20,7 @@ typedef struct tkl__hold_rules {
     int replicas;
     bool shared, auto_renew, reentrant;
     bool watch;                   /* see watch.c; with auto_renew */
+    bool announced;               /* changes of the holder are published: see change.c */
     void (*on_lost)(void *owner); /* NULL: no callback */
     void *owner;
 } tkl__hold_rules;
@@ -48,6 +49,8 @@ int tkl__hold_run(tkl__hold *hold, const tkl__script *script, const tkl_bytes *a
 /* For operators: show.c. */
 int tkl__hold_show(tkl__hold *hold, tkl_holders **holders);
 int tkl__hold_break(tkl__hold *hold);
+/* Waits until the exclusive holder is not the one with that fence; see tkl_leader_watch(). */
+int tkl__hold_await_change(tkl__hold *hold, uint64_t fence, int64_t wait_ms, tkl_holders **holders);
 /* The names that are held; see tkl_lock_names(). */
 int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names);
 

@@ -5,6 +5,7 @@
 -- include: shared/clock
 -- include: shared/decimal
 -- include: shared/ranked
+-- include: line/waiters
 
 local hold = {}
 
@@ -79,8 +80,8 @@ end
 
 -- Reads the state of the name. Ends the script when another program has written it.
 function hold.read()
-  local fence, limit, writer, sharing, waiting, looker =
-      unpack(redis.call('HMGET', STATE, 'fence', 'limit', 'writer', 'sharing', 'waiting', 'looker'))
+  local fence, limit, writer, sharing, waiting, looker, news = unpack(redis.call(
+      'HMGET', STATE, 'fence', 'limit', 'writer', 'sharing', 'waiting', 'looker', 'news'))
   local state = {
     now = clock.us(),
     fence = decimal.read(fence) or 0,
@@ -91,6 +92,8 @@ function hold.read()
     sharers = hold.count('ZCARD', SHARERS, sharing == '1', fence),
     waiters = hold.count('LLEN', LINE, waiting == '1', fence),
     looker = hold.read_looker(looker),
+    news = news or nil, -- the channel where changes of the holder are published
+    changed = false,    -- a holder came or went
     patience = AT_MOST, -- dead waiters that line.appoint() may still meet
     moved = not fence,  -- the end of the last lease, and so when the keys expire, has changed
   }
@@ -125,13 +128,16 @@ function hold.is_live(state, holder)
 end
 
 -- Every script that changes something calls this last: notes whether there are sharers and waiters,
--- and says when the keys expire.
+-- says when the keys expire, and publishes that the holder changed.
 function hold.settle(state)
   if state.sharing ~= (state.sharers > 0) then
     redis.call('HSET', STATE, 'sharing', state.sharers > 0 and '1' or '0')
   end
   if state.waiting ~= (state.waiters > 0) then
     redis.call('HSET', STATE, 'waiting', state.waiters > 0 and '1' or '0')
+  end
+  if state.news and state.changed then
+    waiters.publish(state.news, 'changed')
   end
   if not state.moved then
     return
@@ -175,6 +181,7 @@ end
 -- Adds a new holder, with a fence that is greater than the last one and not behind the clock.
 function hold.admit(state, token, mode, lease, standing, who)
   state.fence = math.max(state.fence + 1, state.now)
+  state.changed = true
   local holder = {token = token, till = state.now + lease, fence = state.fence,
                   since = state.now, standing = standing, who = who}
   hold.write(state, holder, mode)
@@ -201,7 +208,7 @@ end
 
 -- Removes a holder; false when it did not hold.
 function hold.remove(state, token)
-  state.moved = true
+  state.moved, state.changed = true, true
   if state.writer and state.writer.token == token then
     redis.call('HDEL', STATE, 'writer')
     state.writer = nil

@@ -190,6 +190,11 @@ int tkl__hold_check_ours(const tkl__hold *h);
 /* The deadline of one call that begins now. */
 int64_t tkl__hold_deadline(const tkl__hold *h);
 
+/* ---- show.c ---- */
+
+/* tkl__hold_show() with a deadline of its own. */
+int tkl__hold_show_by(tkl__hold *h, int64_t deadline, tkl_holders **holders);
+
 /* ---- replicas.c ---- */
 
 /* Waits for the replicas. An acquisition that too few replicas have does not count: it is

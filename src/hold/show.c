@@ -141,12 +141,15 @@ static listing *read_listing(const tkl_reply *reply)
     return l;
 }
 
-int tkl__hold_show(tkl__hold *h, tkl_holders **holders)
+int tkl__hold_show_by(tkl__hold *h, int64_t deadline, tkl_holders **holders)
 {
     *holders = NULL;
     tkl_bytes args[] = {tkl_str(SHOW_MAX)};
-    tkl_reply *reply;
-    int rc = tkl__hold_run(h, &tkl__lua_hold_show, args, 1, &reply);
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_show, args, 1);
+    tkl_reply *reply = NULL;
+    int rc = tkl__hold_check_ours(h);
+    if (rc == TKL_OK)
+        rc = tkl__run(h->client, &call, deadline, &reply);
     if (rc != TKL_OK)
         return rc;
     bool whole = tkl_reply_count(reply) >= HEAD;
@@ -158,6 +161,11 @@ int tkl__hold_show(tkl__hold *h, tkl_holders **holders)
         return tkl__nomem();
     *holders = &l->holders;
     return TKL_OK;
+}
+
+int tkl__hold_show(tkl__hold *h, tkl_holders **holders)
+{
+    return tkl__hold_show_by(h, tkl__hold_deadline(h), holders);
 }
 
 void tkl_holders_free(tkl_holders *holders)

@@ -8,7 +8,7 @@ cd "$home" || exit 1
 export TACKLE_NODES=embedded:$home/node
 
 # Interactive ones, and those that only run a command.
-declare -A left_out=([demo]=1 [help]=1 [suggest try]=1 [lock run]=1 [sem run]=1 [redlock run]=1
+declare -A left_out=([demo]=1 [help]=1 [suggest try]=1 [lock run]=1 [sem run]=1 [redlock run]=1 [leader run]=1
     [limit run]=1 [stats time]=1 [service register]=1)
 
 t() { command tackle --json "$@"; }
@@ -90,6 +90,15 @@ t sem break s
 token=$(t sem acquire s --limit 1 | jq -r .token); t sem renew s $token
 t sem release s $token
 t sem release s $token
+t leader show seat
+t leader watch seat --max 1
+t leader watch seat --max 1 --wait 0
+t leader watch seat --wait 10ms
+t leader list
+t leader break seat
+t leader resign seat nonsense
+tackle leader run seat --label x:1 -- tackle --json leader show seat; t leader list
+tackle leader run seat --once -- sh -c 'tackle --json leader break seat' 2>/dev/null; t leader list
 t queue push q a
 t queue push q b c --delay 1h
 printf '' | t queue push q --lines

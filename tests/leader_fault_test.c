@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Five processes stand for one name. They resign, and are killed and stopped at random. Checked is
+ * that
+ *
+ *   - never two lead by their own clocks (all share this machine's monotonic clock);
+ *   - terms rise in the order in which they led;
+ *   - a register takes writes in the order of terms, and refuses nobody who leads.
+ *
+ * Then failovers: of a cluster and by Sentinels.
+ *
+ * ctest: label threads
+ * ctest: cost 20
+ */
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tackle/leader.h>
+
+#include "support/call.h"
+#include "support/clustered.h"
+#include "support/locks.h"
+#include "support/process.h"
+
+enum { CANDIDATES = 5, LOG_MAX = 20000, RUN_MS = 3500, LEASE_MS = 500 };
+
+typedef struct reign {
+    _Atomic int64_t start, end; /* microseconds; led for sure all the while */
+    _Atomic uint64_t term;
+} reign;
+
+/* Memory that all processes share. */
+typedef struct chronicle {
+    atomic_bool stop;
+    atomic_int used;
+    atomic_int wrongly; /* refused by the register while it led */
+    atomic_int errors;
+    reign log[LOG_MAX];
+} chronicle;
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static uint32_t dice(uint32_t *seed, uint32_t sides)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % sides;
+}
+
+/* ---- A candidate, in a process of its own ----------------------------------- */
+
+/* Whether it led at the moment before it asked. */
+static bool leads(tkl_leader *leader, int64_t *when)
+{
+    *when = now_us();
+    return tkl_leader_leads(leader);
+}
+
+/* False: the register has seen a higher term. */
+static bool write_register(tkl_client *client, chronicle *c, uint64_t term)
+{
+    static const char script[] =
+        "if tonumber(ARGV[1]) < tonumber(redis.call('GET', KEYS[1]) or 0) then return 0 end "
+        "redis.call('SET', KEYS[1], ARGV[1], 'EX', 600) return 1";
+    char text[24];
+    tkl_reply *reply;
+    snprintf(text, sizeof text, "%" PRIu64, term);
+    int rc = tkl_callz(client, &reply, "EVAL", script, "1", "register", text, NULL);
+    bool taken = rc == TKL_OK && tkl_reply_int(reply) == 1;
+    if (rc != TKL_OK)
+        atomic_fetch_add(&c->errors, 1);
+    tkl_reply_free(reply);
+    return rc != TKL_OK || taken;
+}
+
+static void lead(chronicle *c, tkl_client *client, tkl_leader *leader, int64_t for_us)
+{
+    int64_t when;
+    if (!leads(leader, &when))
+        return;
+    int at = atomic_fetch_add(&c->used, 1);
+    reign *r = &c->log[at < LOG_MAX ? at : LOG_MAX - 1];
+    atomic_store(&r->term, tkl_leader_term(leader));
+    atomic_store(&r->end, when);
+    atomic_store(&r->start, when);
+    for (int64_t until = when + for_us; when < until && leads(leader, &when);) {
+        atomic_store(&r->end, when);
+        uint64_t term = tkl_leader_term(leader);
+        if (!write_register(client, c, term) && leads(leader, &when) &&
+            tkl_leader_term(leader) == term)
+            atomic_fetch_add(&c->wrongly, 1);
+        test_sleep_ms(1);
+    }
+}
+
+/* --candidate FD url seed */
+static int candidate_main(char **argv)
+{
+    uint32_t seed = (uint32_t)atoll(argv[4]);
+    tkl_client *client;
+    tkl_leader *leader;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    chronicle *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[2]), 0);
+    if (c == MAP_FAILED || tkl_open(argv[3], NULL, &client) != TKL_OK ||
+        tkl_leader_open(client, tkl_str("seat"), &(tkl_leader_options){.lease_ms = LEASE_MS},
+                        &leader) != TKL_OK)
+        return 1;
+    while (!atomic_load(&c->stop)) {
+        int rc = tkl_leader_campaign(leader, 1000);
+        if (rc == TKL_OK) {
+            lead(c, client, leader, (int64_t)dice(&seed, 300000));
+            if (tkl_leader_leads(leader))
+                tkl_leader_resign(leader);
+        } else if (rc < 0) {
+            atomic_fetch_add(&c->errors, 1);
+        }
+    }
+    tkl_leader_close(leader);
+    tkl_close(client);
+    return 0;
+}
+
+extern char **environ;
+
+static pid_t spawn_candidate(int memory, const char *url, uint32_t *seed)
+{
+    char fd[16], number[16];
+    pid_t pid;
+    snprintf(fd, sizeof fd, "%d", memory);
+    snprintf(number, sizeof number, "%u", dice(seed, 1u << 20));
+    char *argv[] = {"/proc/self/exe", "--candidate", fd, (char *)url, number, NULL};
+    assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
+    return pid;
+}
+
+/* ---- Kills and stops --------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+    int64_t x = ((const reign *)a)->start, y = ((const reign *)b)->start;
+    return (x > y) - (x < y);
+}
+
+static void check_reigns(reign *log, int count)
+{
+    qsort(log, (size_t)count, sizeof *log, by_start);
+    for (int i = 1; i < count; i++) {
+        if (log[i - 1].end > log[i].start)
+            fail_msg("two lead at %" PRId64, log[i].start);
+        if (log[i].term <= log[i - 1].term)
+            fail_msg("term %" PRIu64 " after %" PRIu64, log[i].term, log[i - 1].term);
+    }
+}
+
+static void make_trouble(int memory, const char *url, uint32_t *seed, pid_t *pids)
+{
+    pid_t *victim = &pids[dice(seed, CANDIDATES)];
+    if (dice(seed, 3) == 0) {
+        kill(*victim, SIGKILL);
+        process_wait(*victim);
+        *victim = spawn_candidate(memory, url, seed);
+    } else {
+        kill(*victim, SIGSTOP);
+        test_sleep_ms(dice(seed, 3 * LEASE_MS / 2));
+        kill(*victim, SIGCONT);
+    }
+}
+
+static void there_are_never_two(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    uint32_t seed = (uint32_t)getpid();
+    pid_t pids[CANDIDATES];
+    int memory = memfd_create("chronicle", 0);
+    assert_int_equal(ftruncate(memory, sizeof(chronicle)), 0);
+    chronicle *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    assert_true(c != MAP_FAILED);
+    for (int i = 0; i < CANDIDATES; i++)
+        pids[i] = spawn_candidate(memory, s->url, &seed);
+    for (int64_t end = test_now_ms() + RUN_MS; test_now_ms() < end;) {
+        make_trouble(memory, s->url, &seed, pids);
+        assert_all_keys_expire(s);
+    }
+    int before = c->used;
+    eventually(c->used > before + CANDIDATES, LONG_MS); /* it goes on */
+    c->stop = true;
+    for (int i = 0; i < CANDIDATES; i++)
+        assert_int_equal(process_wait(pids[i]), 0);
+    int count = c->used;
+    print_message("%d terms\n", count);
+    assert_in_range(count, CANDIDATES, LOG_MAX - 1);
+    check_reigns(c->log, count);
+    assert_int_equal(c->wrongly, 0);
+    assert_int_equal(c->errors, 0);
+    munmap(c, sizeof *c);
+    close(memory);
+    server_end(s);
+}
+
+/* ---- Failovers --------------------------------------------------------------- */
+
+typedef struct standing {
+    tkl_leader *leader;
+    int result;
+} standing;
+
+static void stand(void *arg, int index)
+{
+    standing *s = arg;
+    (void)index;
+    s->result = tkl_leader_campaign(s->leader, -1);
+}
+
+static tkl_leader *open_seat(tkl_client *client)
+{
+    tkl_leader *leader;
+    assert_ok(tkl_leader_open(client, tkl_str("seat"),
+                              &(tkl_leader_options){.lease_ms = 60000, .replicas = 1}, &leader));
+    return leader;
+}
+
+static int64_t candidates(tkl_leader *probe)
+{
+    tkl_holders *h;
+    if (tkl_leader_show(probe, &h) != TKL_OK)
+        return -1;
+    int64_t count = h->waiters;
+    tkl_holders_free(h);
+    return count;
+}
+
+/* The leader leads on, and the candidate follows it when it resigns. */
+static void survive(tkl_client *client, const char *url, void (*fail_over)(void *), void *where)
+{
+    tkl_client *second = test_open(url, &(tkl_options){.timeout_ms = 60000});
+    tkl_leader *leader = open_seat(client);
+    standing next = {.leader = open_seat(second)};
+    assert_ok(tkl_leader_campaign(leader, LONG_MS));
+    uint64_t term = tkl_leader_term(leader);
+    crew *thread = crew_start(1, stand, &next);
+    eventually(candidates(leader) == 1, LONG_MS);
+    fail_over(where);
+    assert_true(tkl_leader_leads(leader));
+    assert_int_equal(tkl_leader_term(leader), term);
+    assert_false(tkl_leader_leads(next.leader));
+    assert_ok(tkl_leader_resign(leader));
+    crew_join(thread);
+    assert_ok(next.result);
+    assert_true(tkl_leader_term(next.leader) > term);
+    tkl_leader_close(leader);
+    tkl_leader_close(next.leader);
+    tkl_close(second);
+}
+
+static void fail_over_cluster(void *where)
+{
+    cluster_fail_over(where, slot_of("{seat}"));
+}
+
+static void fail_over_sentinels(void *where)
+{
+    sentinels_fail_over(where);
+}
+
+static void a_leader_outlasts_a_failover_of_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, &(tkl_options){.timeout_ms = 60000});
+    survive(client, c->url, fail_over_cluster, c);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+static void a_leader_outlasts_a_failover_by_sentinels(void **state)
+{
+    (void)state;
+    sentinels *trio = sentinels_start();
+    tkl_client *client = test_open(trio->url, &(tkl_options){.timeout_ms = 60000});
+    survive(client, trio->url, fail_over_sentinels, trio);
+    tkl_close(client);
+    sentinels_end(trio);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--candidate") == 0)
+        return candidate_main(argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_are_never_two),
+        cmocka_unit_test(a_leader_outlasts_a_failover_of_a_cluster),
+        cmocka_unit_test(a_leader_outlasts_a_failover_by_sentinels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
