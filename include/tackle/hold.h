@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is held by a lease, and who holds it: the types that lock.h, semaphore.h and redlock.h share.
+ * What is held by a lease, and who holds it: the types that locks,
+ * semaphores, redlocks and leaders share.
  */
 #ifndef TACKLE_HOLD_H
 #define TACKLE_HOLD_H

@@ -13,7 +13,7 @@
  *
  * A leader has a lease, which a thread of the client renews. It stops leading by its own clock
  * before the server gives the name to another candidate: two never lead at once by their own clocks
- * (docs/leader.md says when this holds). The term is the fence of the lease (lock.h): a number
+ * (docs/leader.md says when this holds). The term is the fence of the lease: a number
  * greater than that of every leader before. Candidates are elected in the order in which they came.
  *
  * Threads: a handle is one candidate. Several threads may use it, one operation after the other;
@@ -28,7 +28,7 @@
 #ifndef TACKLE_LEADER_H
 #define TACKLE_LEADER_H
 
-#include <tackle/lock.h>
+#include <tackle/hold.h>
 
 #ifdef __cplusplus
 extern "C" {
