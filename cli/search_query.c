@@ -267,14 +267,31 @@ static json_t *facets_json(const tkl_search_result *found)
     return facets;
 }
 
+/* Words that are separated by spaces. */
+static json_t *words_json(tkl_bytes words)
+{
+    json_t *array = json_array();
+    while (words.len) {
+        const char *space = memchr(words.data, ' ', words.len);
+        size_t len = space ? (size_t)(space - words.data) : words.len;
+        json_array_append_new(array, cli_json_bytes((tkl_bytes){words.data, len}));
+        words.data += len + (space != NULL);
+        words.len -= len + (space != NULL);
+    }
+    return array;
+}
+
 static json_t *answer_json(const tkl_search_result *found)
 {
     json_t *ids = json_array();
     for (size_t i = 0; i < found->count; i++)
         json_array_append_new(ids, cli_json_bytes(found->hits[i].id));
-    return json_pack("{s:I, s:b, s:o, s:I, s:I, s:b}", "total", (json_int_t)found->total, "exact",
-                     found->exact, "ids", ids, "took_us", (json_int_t)found->took_us, "compared",
-                     (json_int_t)found->compared, "kept", found->kept);
+    return json_pack("{s:I, s:b, s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "total",
+                     (json_int_t)found->total, "exact", found->exact, "ids", ids, "took_us",
+                     (json_int_t)found->took_us, "compared", (json_int_t)found->compared, "kept",
+                     found->kept, "understood", cli_json_present(found->understood), "stop_words",
+                     words_json(found->dropped), "why", cli_json_present(found->why), "nearest",
+                     cli_json_present(found->nearest));
 }
 
 static int print_json(const printer *p)
@@ -386,6 +403,16 @@ static void print_facet(const tkl_search_facet *facet)
     free(name);
 }
 
+/* Says something about the query, if there is something to say. */
+static void print_note(const char *before, tkl_bytes text)
+{
+    char *line = text.len ? cli_escape(text, false) : NULL;
+    if (line)
+        fprintf(stderr, "%s%s%s%s\n", cli_color(stderr, CLI_DIM), before, line,
+                cli_color(stderr, CLI_PLAIN));
+    free(line);
+}
+
 /* On stderr, so that ids can be piped. */
 static void print_summary(const printer *p)
 {
@@ -400,6 +427,9 @@ static void print_summary(const printer *p)
         fprintf(stderr, ", the best of %" PRId64 " that were compared", found->compared);
     fprintf(stderr, " (%.1f ms%s)%s\n", (double)found->took_us / 1000,
             found->kept ? ", kept result" : "", cli_color(stderr, CLI_PLAIN));
+    print_note("understood as: ", found->understood);
+    print_note("without the stop words: ", found->dropped);
+    print_note("", found->why);
 }
 
 static int print_plain(const printer *p)

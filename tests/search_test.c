@@ -255,6 +255,108 @@ static void shards_of_a_cluster_make_one_result(void **state)
     cluster_end(c);
 }
 
+/* ---- Queries as people type them ------------------------------------------ */
+
+static void check_understood(tkl_search *s, const char *query, int64_t total,
+                             const char *understood)
+{
+    tkl_search_result *r;
+    assert_ok(tkl_search_query(s, tkl_str(query), NULL, &r));
+    if (r->total != total || r->understood.len != strlen(understood) ||
+        memcmp(r->understood.data, understood, strlen(understood)) != 0)
+        fail_msg("%s: %lld, \"" TKL_FMT "\"; expected %lld, \"%s\"", query, (long long)r->total,
+                 TKL_ARG(r->understood), (long long)total, understood);
+    tkl_search_result_free(r);
+}
+
+static tkl_search *open_typed(fixture *f)
+{
+    tkl_search *s = pages_open(f, NULL);
+    pages_add(s, "a", "lock the server", 1, "One");
+    pages_add(s, "b", "a mutex of the server", NAN, "Two");
+    pages_add(s, "c", "spin lock std::vector C:\\Windows", 3, NULL);
+    return s;
+}
+
+static void operators_of_other_engines_are_understood(void **state)
+{
+    static const struct {
+        const char *query;
+        int64_t total;
+        const char *understood;
+    } cases[] = {
+        {"lock OR mutex", 3, "lock +mutex"},
+        {"lock || mutex", 3, "lock +mutex"},
+        {"lock OR mutex AND server", 2, "lock +mutex server"},
+        {"lock AND server", 1, "lock server"},
+        {"server NOT mutex", 1, "server -mutex"},
+        {"server AND NOT mutex", 1, "server -mutex"},
+        {"server NOT -mutex", 1, "server -mutex"},
+        {"NOT lock", 1, "* -lock"},
+        {"NOT lock NOT mutex", 0, "* -lock -mutex"},
+        {"+lock +server", 1, "lock server"},
+        {"+lock server", 1, "lock server"},
+        {"+lock OR mutex", 3, "lock +mutex"},
+        {"(lock OR mutex) server", 2, "(lock +mutex) server"},
+        {"title:One OR title:Two", 2, "title:One +title:Two"},
+        {"lock +mutex", 3, ""},
+        {"lock or mutex", 0, ""},
+        {"lock OR", 2, ""},
+        {"OR lock", 2, ""},
+        {"std::vector", 1, ""},
+        {"C:\\Windows", 1, ""},
+        {"title:*", 2, ""},
+        {"votes:*", 2, ""},
+        {"* -votes:*", 1, ""},
+        {"server title:*", 2, ""},
+    };
+    tkl_search *s = open_typed(*state);
+    tkl_search_result *r;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_understood(s, cases[i].query, cases[i].total, cases[i].understood);
+    static const char *const wrong[] = {"lock OR NOT mutex", "lock OR -mutex", "-lock OR mutex",
+                                        "lock OR OR mutex", "nofield:x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_code(tkl_search_query(s, tkl_str(wrong[i]), NULL, &r), TKL_EINVAL);
+    tkl_search_close(s);
+}
+
+static void check_bytes(tkl_bytes bytes, const char *expected)
+{
+    assert_int_equal(bytes.len, strlen(expected));
+    assert_memory_equal(bytes.data, expected, bytes.len);
+}
+
+static void nothing_says_why(void **state)
+{
+    static const struct {
+        const char *query, *dropped, *why, *nearest;
+    } cases[] = {
+        {"the of", "the of", "the query has stop words only", ""},
+        {"", "", "the query has no words", ""},
+        {"votes:>3 votes:<2", "", "the ranges of the query have no number in common", ""},
+        {"the sever", "the", "no document has the word \"sever\"; the nearest is \"server\"",
+         "server"},
+        {"mutxe", "", "no document has the word \"mutx\"; the nearest is \"mutex\"", "mutex"},
+        {"unlike", "", "no document has the word \"unlik\"", ""},
+        {"lock mutex", "", "no document has all that the query asks for", ""},
+        {"the server", "the", "", ""},
+    };
+    tkl_search *s = open_typed(*state);
+    tkl_search_result *r;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_ok(tkl_search_query(s, tkl_str(cases[i].query), NULL, &r));
+        check_bytes(r->dropped, cases[i].dropped);
+        check_bytes(r->why, cases[i].why);
+        check_bytes(r->nearest, cases[i].nearest);
+        tkl_search_result_free(r);
+    }
+    assert_ok(tkl_search_query(s, tkl_str("-lock"), NULL, &r));
+    assert_memory_equal(r->why.data, "the query has excluded words only", 33);
+    tkl_search_result_free(r);
+    tkl_search_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +372,8 @@ int main(void)
         TEST(facets_count_values),
         TEST(facets_show_values_that_documents_have),
         cmocka_unit_test(shards_of_a_cluster_make_one_result),
+        TEST(operators_of_other_engines_are_understood),
+        TEST(nothing_says_why),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

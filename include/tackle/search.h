@@ -158,8 +158,10 @@ TKL_API int tkl_search_remove(tkl_search *search, const tkl_bytes *ids, size_t c
  *                of the one before it   field:value     the text field has this value
  * -word          not this one           field:val*      its value begins so
  * *              all documents          votes:>10       also >= < <= =, 1..10, 1.. and ..10
+ *                                         field:*         the field has any value
  *
- * Stop words do not count. A query of unknown words, of stop words only or of excluded words only
+ * "a OR b", "a AND b", "NOT b" and "+a +b" (a word that must be there) are turned into these signs;
+ * `understood` of the result says how. Stop words do not count. A query of unknown words, of stop words only or of excluded words only
  * finds nothing. */
 
 typedef struct tkl_search_query_options {
@@ -215,7 +217,14 @@ typedef struct tkl_search_result {
     bool kept;        /* taken from a kept result */
     const tkl_search_facet *facets;
     size_t facet_count;
-    int64_t took_us; /* from call to return */
+    int64_t took_us;      /* from call to return */
+    tkl_bytes understood; /* the query with these signs in place of OR, AND, NOT and a leading '+';
+                             empty: it has none of them */
+    tkl_bytes dropped;    /* words of the query that are stop words, separated by spaces */
+    tkl_bytes why;     /* why nothing was found, for people: stop words only, excluded words only,
+                             a word that no document has; empty: something was found */
+    tkl_bytes nearest; /* with `why`: the word of the index that is most like the unknown word;
+                             empty: none is */
 } tkl_search_result;
 
 /* Runs a query. Documents with equal values keep their order from page to page while the index does

@@ -34,6 +34,13 @@ typedef struct parser {
     size_t pieces, terms, ranges, texts; /* counts so far */
     bool open;                           /* the last group can still get synonyms */
     bool any;                            /* the last piece was '*': synonyms add nothing to it */
+    char next;        /* the sign of the next piece by an operator before it; 0: none */
+    char last;        /* the sign of the last piece; 0: none */
+    bool must;        /* the first piece has a '+': each '+' means that the word must be there */
+    bool worded;      /* the query has operators */
+    bool negated;     /* NOT stands before a word */
+    tkl__buf said;    /* the query as it is understood */
+    tkl__buf dropped; /* stop words */
 } parser;
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -215,8 +222,8 @@ static int find_field(const tkl__search_query_rules *rules, tkl_bytes name)
     return -1;
 }
 
-/* Whether "name:" before `next` is meant as a field. 12:30, https:// and a word that ends in a
- * colon are not. */
+/* Whether "name:" before `next` is meant as a field. 12:30, https://, std::vector, C:\Windows and a
+ * word that ends in a colon are not. */
 static bool means_field(tkl_bytes name, tkl_bytes next)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -224,7 +231,7 @@ static bool means_field(tkl_bytes name, tkl_bytes next)
         if (!(isalpha(c) || c == '_' || c >= 0x80 || (i && (isdigit(c) || c == '-' || c == '.'))))
             return false;
     }
-    return name.len && next.len && !space_length(next) && *next.data != '/';
+    return name.len && next.len && !space_length(next) && !strchr("/:\\", *next.data);
 }
 
 static int read_field(parser *p, tkl__search_query_piece *piece)
@@ -334,10 +341,79 @@ static int take_piece(parser *p, const tkl__search_query_piece *piece)
         p->any = true;
         return TKL_OK;
     }
-    int rc = tkl__search_query_item_make(p->query, p->text, p->rules, piece, &item, &has);
+    int rc =
+        tkl__search_query_item_make(p->query, p->text, p->rules, piece, &item, &p->dropped, &has);
     if (rc == TKL_OK && has)
         rc = count_item(p, piece, &item);
     return rc == TKL_OK ? place(p, piece, &item, has) : rc;
+}
+
+/* ---- Operators ----------------------------------------------------------- */
+
+/* The operators that other search engines have: what they make of the next piece. */
+typedef enum operator_kind {
+    NO_OPERATOR,
+    IS_AND, /* nothing: all words are wanted anyway */
+    IS_OR,  /* a synonym */
+    IS_NOT, /* excluded */
+} operator_kind;
+
+static operator_kind operator_of(const tkl__search_query_piece *piece)
+{
+    static const struct {
+        const char *word;
+        operator_kind is;
+    } operators[] = {
+        {"AND", IS_AND}, {"&&", IS_AND}, {"OR", IS_OR}, {"||", IS_OR}, {"NOT", IS_NOT}};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (!piece->sign && !piece->quoted && !piece->star && piece->field < 0 &&
+            piece->text.len == strlen(operators[i].word) &&
+            memcmp(piece->text.data, operators[i].word, piece->text.len) == 0)
+            return operators[i].is;
+    return NO_OPERATOR;
+}
+
+/* Takes an operator. It is a word like others at the end of the query, and all but NOT at its
+ * beginning: *taken is false. */
+static int take_operator(parser *p, const tkl__search_query_piece *piece, bool *taken)
+{
+    operator_kind is = operator_of(piece);
+    bool first = p->said.len == 0;
+    skip_spaces(p);
+    *taken = is != NO_OPERATOR && p->at < p->text.len && (!first || is == IS_NOT);
+    if (!*taken)
+        return TKL_OK;
+    p->worded = true;
+    p->negated = p->negated || is == IS_NOT;
+    if ((is == IS_OR && (p->next || p->last == '-')) || (is == IS_NOT && p->next == '+'))
+        return tkl__search_query_fail(p->text, piece->start,
+                                      "OR may stand between two wanted words only");
+    if (is != IS_AND)
+        p->next = is == IS_OR ? '+' : '-';
+    return TKL_OK;
+}
+
+/* Gives a piece the sign that the operator before it means, and notes the piece as it is
+ * understood. `end`: where it ends in the query. */
+static int sign_piece(parser *p, tkl__search_query_piece *piece, size_t end)
+{
+    size_t start = piece->start + (piece->sign != 0);
+    bool first = p->said.len == 0;
+    if (p->next == '+' && piece->sign == '-')
+        return tkl__search_query_fail(p->text, piece->start,
+                                      "OR may stand between two wanted words only");
+    if (first && piece->sign == '+')
+        p->must = p->worded = true;
+    if (p->next)
+        piece->sign = p->next;
+    else if (p->must && piece->sign == '+')
+        piece->sign = 0;
+    tkl__buf_add(&p->said, " ", !first);
+    tkl__buf_add(&p->said, &piece->sign, piece->sign != 0);
+    tkl__buf_add(&p->said, p->text.data + start, end - start);
+    p->last = piece->sign;
+    p->next = 0;
+    return TKL_OK;
 }
 
 static int read_all(parser *p)
@@ -349,10 +425,40 @@ static int read_all(parser *p)
             return tkl__search_query_fail(p->text, p->at, "more than %d words",
                                           TKL__QUERY_TERMS_MAX);
         rc = read_piece(p, &piece);
+        size_t end = p->at;
+        bool operator_taken = false;
+        if (rc == TKL_OK)
+            rc = take_operator(p, &piece, &operator_taken);
+        if (operator_taken)
+            continue;
+        if (rc == TKL_OK)
+            rc = sign_piece(p, &piece, end);
         if (rc == TKL_OK)
             rc = take_piece(p, &piece);
     }
     return rc;
+}
+
+/* Keeps what is said about the query with it. */
+static int note_words(parser *p)
+{
+    tkl__search_query *q = p->query;
+    if (p->said.failed || p->dropped.failed)
+        return tkl__nomem();
+    if (p->negated && q->all) { /* only NOT: all documents without these words */
+        tkl__buf all;
+        tkl__buf_init(&all);
+        tkl__buf_addz(&all, "* ");
+        tkl__buf_add(&all, p->said.data, p->said.len);
+        q->understood = tkl__search_query_copy(q, (tkl_bytes){all.data, all.len});
+        tkl__buf_free(&all);
+    } else if (p->worded) {
+        q->understood = tkl__search_query_copy(q, (tkl_bytes){p->said.data, p->said.len});
+    }
+    if (p->dropped.len)
+        q->dropped = tkl__search_query_copy(q, (tkl_bytes){p->dropped.data, p->dropped.len});
+    return (p->worded && !q->understood.data) || (p->dropped.len && !q->dropped.data) ? tkl__nomem()
+                                                                                      : TKL_OK;
 }
 
 int tkl__search_query_parse(tkl_bytes text, const tkl__search_query_rules *rules,
@@ -362,9 +468,23 @@ int tkl__search_query_parse(tkl_bytes text, const tkl__search_query_rules *rules
     *query = (tkl__search_query){.nothing = false};
     if (text.len > TKL__QUERY_MAX)
         return tkl__fail(TKL_EINVAL, "query of %zu bytes: at most %d", text.len, TKL__QUERY_MAX);
+    tkl__buf_init(&p.said);
+    tkl__buf_init(&p.dropped);
     int rc = read_all(&p);
+    if (p.negated && query->wanted_count == 0)
+        query->all = true;
+    bool excluding = query->excluded_count > 0, wanting = query->wanted_count > 0;
     if (rc == TKL_OK)
         rc = tkl__search_query_normalize(query, rules);
+    if (rc == TKL_OK)
+        rc = note_words(&p);
+    if (rc == TKL_OK && query->nothing)
+        query->why = p.ranges > 1 && wanting && !p.dropped.len ? TKL__QUERY_NO_RANGE
+                     : p.dropped.len                           ? TKL__QUERY_STOPPED
+                     : excluding                               ? TKL__QUERY_EXCLUDING
+                                                               : TKL__QUERY_EMPTY;
+    tkl__buf_free(&p.said);
+    tkl__buf_free(&p.dropped);
     if (rc != TKL_OK)
         tkl__search_query_free(query);
     return rc;

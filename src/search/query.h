@@ -7,6 +7,10 @@
  *                  of the one before it   field:value     the text field has this value
  *   -word          not this one           field:val*      its value begins so
  *   *              all documents          votes:>10       also >= < <= =, 1..10, 1.. and ..10
+ *                                         field:*         the field has any value
+ *
+ * People also write "a OR b", "a AND b", "NOT b", and "+a +b" for words that must be there: these
+ * are turned into the signs above, and `understood` says so.
  *
  * A document matches when each wanted group has an item that matches and no excluded item does.
  * A text that gives several terms (foo-bar, Chinese) is one item: a phrase if the index keeps
@@ -16,6 +20,7 @@
 #ifndef TKL_SEARCH_QUERY_H
 #define TKL_SEARCH_QUERY_H
 
+#include "core/buf.h"
 #include "text/text.h"
 
 /* The longest query, in bytes, and the most terms, values and ranges in it together. */
@@ -73,15 +78,28 @@ typedef struct tkl__search_query_group {
     tkl_bytes key;
 } tkl__search_query_group;
 
+/* Why a query matches no document, whatever the index has. */
+typedef enum tkl__search_query_nothing {
+    TKL__QUERY_SOMETHING = 0, /* it may match */
+    TKL__QUERY_EMPTY = 1,     /* no words */
+    TKL__QUERY_STOPPED = 2,   /* stop words only */
+    TKL__QUERY_EXCLUDING = 3, /* excluded words only */
+    TKL__QUERY_NO_RANGE = 4,  /* its ranges have no number in common */
+} tkl__search_query_nothing;
+
 typedef struct tkl__search_query {
     tkl__search_query_group *wanted; /* no duplicates */
     size_t wanted_count;
     tkl__search_query_item *excluded; /* no duplicates */
     size_t excluded_count;
-    bool all;         /* all documents except the excluded ones; `wanted` is empty */
-    bool nothing;     /* matches no document: `wanted` and `excluded` are empty, and `all` is false
+    bool all;     /* all documents except the excluded ones; `wanted` is empty */
+    bool nothing; /* matches no document: `wanted` and `excluded` are empty, and `all` is false
                          */
+    tkl__search_query_nothing why; /* with `nothing` */
     tkl_bytes normal; /* normal form: the same bytes for equal queries, however they are written */
+    tkl_bytes understood; /* the query with signs in place of OR, AND, NOT and leading '+'; empty:
+                             it has none of these */
+    tkl_bytes dropped;    /* its stop words, separated by spaces */
     struct tkl__search_query_block *blocks; /* own all bytes and terms */
 } tkl__search_query;
 
@@ -112,11 +130,12 @@ tkl_bytes tkl__search_query_copy(tkl__search_query *query,
 /* Sets the error for a byte of the query, and shows the text there. */
 int tkl__search_query_fail(tkl_bytes query, size_t at, const char *format, ...) TKL_PRINTF(3, 4);
 
-/* Makes an item of a piece. *has is false when the piece has no words, or only stop words. */
+/* Makes an item of a piece. *has is false when the piece has no words, or only stop words. Appends
+ * these to `dropped`. */
 int tkl__search_query_item_make(tkl__search_query *query, tkl_bytes text,
                                 const tkl__search_query_rules *rules,
                                 const tkl__search_query_piece *piece, tkl__search_query_item *item,
-                                bool *has);
+                                tkl__buf *dropped, bool *has);
 
 /* Sorts, removes duplicates, and writes the normal form. */
 int tkl__search_query_normalize(tkl__search_query *query, const tkl__search_query_rules *rules);

@@ -16,6 +16,7 @@ typedef struct maker {
     const tkl__search_query_rules *rules;
     const tkl__search_query_piece *piece;
     tkl__search_query_item *item;
+    tkl__buf *dropped;
 } maker;
 
 /* ---- Words --------------------------------------------------------------- */
@@ -57,6 +58,31 @@ static int make_terms(maker *m, tkl_bytes text)
     return rc;
 }
 
+/* Appends the stop words of a text. Those inside of a Chinese text are not dropped: its pairs of
+ * characters are looked for. */
+static int note_stop_words(maker *m, tkl_bytes text)
+{
+    const tkl__text_word_set *stop = m->rules->words ? m->rules->words->stop : NULL;
+    tkl__text_word_options options = query_words(m->rules);
+    tkl__text_word_list words;
+    if (!stop || stop->count == 0)
+        return TKL_OK;
+    options.stop = NULL;
+    options.stem = NULL;
+    int rc = tkl__text_words(text, &options, &words);
+    for (size_t i = 0; rc == TKL_OK && i < words.count; i++) {
+        tkl_bytes word = words.items[i].text;
+        bool plain = word.len && (unsigned char)word.data[0] < 0xe0;
+        if (tkl__text_word_set_has(stop, word) && (plain || m->item->count == 0)) {
+            tkl__buf_add(m->dropped, " ", m->dropped->len > 0);
+            tkl__buf_add(m->dropped, word.data, word.len);
+        }
+    }
+    if (rc == TKL_OK)
+        tkl__text_word_list_free(&words);
+    return rc;
+}
+
 static void forget_distances(tkl__search_query_item *item)
 {
     for (size_t i = 0; i < item->count; i++)
@@ -67,6 +93,8 @@ static int make_words(maker *m)
 {
     tkl__search_query_item *item = m->item;
     int rc = make_terms(m, m->piece->text);
+    if (rc == TKL_OK)
+        rc = note_stop_words(m, m->piece->text);
     if (rc != TKL_OK)
         return rc;
     if (item->count > 1 && m->rules->positions)
@@ -195,10 +223,11 @@ static int make_range(maker *m)
     const char *dots = memmem(text.data, text.len, "..", 2);
     *m->item =
         (tkl__search_query_item){.kind = TKL__QUERY_RANGE, .low = -INFINITY, .high = INFINITY};
+    if (m->piece->star && text.len == 0)
+        return TKL_OK;
     if (m->piece->star)
-        return tkl__search_query_fail(
-            m->whole, m->piece->inside,
-            "a number takes no '*'; for all documents with one, write ..inf");
+        return tkl__search_query_fail(m->whole, m->piece->inside,
+                                      "a number takes no '*'; alone it means any number");
     if (!dots)
         return make_half_range(m, text);
     size_t before = (size_t)(dots - text.data);
@@ -208,7 +237,7 @@ static int make_range(maker *m)
 
 static int make_field(maker *m)
 {
-    if (!m->piece->text.len && !m->piece->quoted)
+    if (!m->piece->text.len && !m->piece->quoted && !m->piece->star)
         return tkl__search_query_fail(m->whole, m->piece->start,
                                       "a value is missing behind the colon");
     int rc = m->rules->fields[m->piece->field].numeric ? make_range(m) : make_value(m);
@@ -221,9 +250,9 @@ static int make_field(maker *m)
 int tkl__search_query_item_make(tkl__search_query *query, tkl_bytes text,
                                 const tkl__search_query_rules *rules,
                                 const tkl__search_query_piece *piece, tkl__search_query_item *item,
-                                bool *has)
+                                tkl__buf *dropped, bool *has)
 {
-    maker m = {query, text, rules, piece, item};
+    maker m = {query, text, rules, piece, item, dropped};
     *item = (tkl__search_query_item){.kind = TKL__QUERY_WORDS};
     *has = true;
     if (piece->field >= 0)

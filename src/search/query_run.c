@@ -11,6 +11,7 @@
 #include "search/facet.h"
 #include "search/find.h"
 #include "search/kept.h"
+#include "search/why.h"
 
 #define COUNT_DEFAULT   10
 #define COMPARE_DEFAULT COMPARE_MAX
@@ -109,7 +110,7 @@ static int make_result(asking *a, tkl__search_finding *f)
     f->box->is.total = f->total;
     f->box->is.exact = f->exact;
     f->box->is.compared = f->compared;
-    return rc;
+    return rc == TKL_OK ? tkl__search_say(f) : rc;
 }
 
 /* Cuts the requested page out of a result that was found for keeping. */

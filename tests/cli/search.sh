@@ -45,11 +45,13 @@ is "all" "$(ids p '*' --sort votes --size 2)" "a c"
 is "page" "$(ids p '*' --sort votes --size 2 --page 2)" "b d"
 is "Chinese" "$(ids p '务器')$(ids p 'T恤')$(ids p '锁')" ccc
 is "nothing" "$(tackle search query p 'the of' --json | jq -c 'del(.took_us)')" \
-    '{"total":0,"exact":true,"ids":[],"compared":0,"kept":false}'
+    '{"total":0,"exact":true,"ids":[],"compared":0,"kept":false,"understood":null,"stop_words":["the","of"],"why":"the query has stop words only","nearest":null}'
 is "only -words" "$(ids p '-server')" ""
 is "total" "$(tackle search query p '*' --size 0 --json | jq -c '[.total, .ids]')" '[4,[]]'
 is "fields of the answer" "$(tackle search query p connect --json | jq -c 'keys')" \
-    '["compared","exact","ids","kept","took_us","total"]'
+    '["compared","exact","ids","kept","nearest","stop_words","took_us","total","understood","why"]'
+is "understood" "$(tackle search query p 'connect OR nosuch' 2>&1 >/dev/null | grep understood)" \
+    "understood as: connect +nosuch"
 is "shown" "$(tackle search query p server --show all --json | jq -c '.hits[0] | del(.score)')" \
     '{"id":"a","fields":{"votes":3,"lang":"en"},"text":"Connecting the SERVER again","highlights":{"text":"Connecting the <b>SERVER</b> again"}}'
 is "shown" "$(tackle search query p connect --sort votes --show votes --json | jq -c '[.hits[].fields.votes]')" '[3,9.5,null]'

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a result says about its query in words for people.
+ */
+#ifndef TKL_SEARCH_WHY_H
+#define TKL_SEARCH_WHY_H
+
+#include "search/find.h"
+
+/* Fills `understood` and `dropped`, and when nothing was found `why` and `nearest`. Asks the server
+ * for words like one that is not known. */
+int tkl__search_say(tkl__search_finding *finding);
+
+#endif
