@@ -11,7 +11,7 @@
 #include <tackle/queue.h>
 
 #include "core/resp.h"
-#include "queue/shard.h"
+#include "queue/partition.h"
 #include "support/call.h"
 #include "support/cluster.h"
 #include "support/jobs.h"
@@ -57,7 +57,7 @@ static int field_done(void **state)
 
 static int slot_of(const tkl_queue *queue, int partition)
 {
-    return tkl__slot_of(queue->shards[partition].keys[TKL__QUEUE_META]);
+    return tkl__slot_of(queue->partitions[partition].keys[TKL__QUEUE_META]);
 }
 
 static void partitions_spread_over_the_servers(void **state)

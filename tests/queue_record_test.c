@@ -3,7 +3,7 @@
  * What is written down about a job, and its id.
  */
 #include "queue/record.h"
-#include "queue/shard.h"
+#include "queue/partition.h"
 #include "support/test.h"
 
 static void assert_bytes(tkl_bytes got, const char *expected, size_t len)
@@ -218,8 +218,8 @@ static void no_name_reaches_the_keys_of_a_partition(void **state)
     (void)state;
     tkl_client *client = nobody();
     tkl_queue *one = open_queue(client, "q%233", 1), *many = open_queue(client, "q", 4);
-    assert_bytes(many->shards[3].keys[TKL__QUEUE_META], "tackle:queue:{q%233}:meta", 25);
-    assert_bytes(one->shards[0].keys[TKL__QUEUE_META], "tackle:queue:{q%25233}:meta", 27);
+    assert_bytes(many->partitions[3].keys[TKL__QUEUE_META], "tackle:queue:{q%233}:meta", 25);
+    assert_bytes(one->partitions[0].keys[TKL__QUEUE_META], "tackle:queue:{q%25233}:meta", 27);
     tkl_queue_close(one);
     tkl_queue_close(many);
     tkl_close(client);
@@ -232,9 +232,9 @@ static void ids_tell_partition_and_time(void **state)
     const char *digits;
     tkl_client *client = nobody();
     tkl_queue *one = open_queue(client, "q", 1), *many = open_queue(client, "q", 256);
-    tkl__queue_show_id(&many->shards[255], "0006400000001", id);
+    tkl__queue_show_id(&many->partitions[255], "0006400000001", id);
     assert_string_equal(id, "255.0006400000001");
-    assert_ptr_equal(tkl__queue_find_id(many, id, &digits), &many->shards[255]);
+    assert_ptr_equal(tkl__queue_find_id(many, id, &digits), &many->partitions[255]);
     assert_string_equal(digits, "0006400000001");
     assert_int_equal(tkl__queue_id_time(digits), 0x6400000001 / 1024);
     assert_null(tkl__queue_find_id(one, id, &digits));
@@ -243,8 +243,8 @@ static void ids_tell_partition_and_time(void **state)
                                         ".", "1.00064000000011",  "99999999999.0006400000001"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_null(tkl__queue_find_id(many, wrong[i], &digits));
-    tkl__queue_show_id(&one->shards[0], "0006400000001", id);
-    assert_ptr_equal(tkl__queue_find_id(one, id, &digits), &one->shards[0]);
+    tkl__queue_show_id(&one->partitions[0], "0006400000001", id);
+    assert_ptr_equal(tkl__queue_find_id(one, id, &digits), &one->partitions[0]);
     tkl_queue_close(one);
     tkl_queue_close(many);
     tkl_close(client);

@@ -85,7 +85,7 @@ typedef struct sizes {
     size_t locations, needs, values, words, bytes;
 } sizes;
 
-static sizes measure(const tkl_reply *reply)
+static sizes count_shown_bytes(const tkl_reply *reply)
 {
     const tkl_reply *needs = tkl_reply_at(reply, TKL__ADS_SHOW_NEEDS);
     sizes s = {.locations = tkl_reply_count(tkl_reply_at(reply, TKL__ADS_SHOW_LOCATIONS)),
@@ -164,7 +164,7 @@ static void read_numbers(const tkl_reply *list, tkl_ads_info *info)
 
 static int make_info(const tkl_reply *reply, tkl_bytes name, tkl_ads_info **result)
 {
-    sizes s = measure(reply);
+    sizes s = count_shown_bytes(reply);
     tkl_ads_info *info =
         calloc(1, sizeof *info + s.needs * sizeof(tkl_ads_need) + s.words * sizeof(tkl_ads_word) +
                       (s.locations + s.values) * sizeof(tkl_bytes) + s.bytes + name.len);

@@ -68,7 +68,7 @@ static int make_room(collected *c, size_t more)
     return TKL_OK;
 }
 
-static int collect(const tkl_reply *page, collected *c)
+static int collect_page(const tkl_reply *page, collected *c)
 {
     int rc = make_room(c, lines_of(page));
     for (size_t i = 0; rc == TKL_OK && i < lines_of(page); i++) {
@@ -101,7 +101,7 @@ static int collect_all(tkl_ads *ads, collected *c)
         if (rc == TKL_OK)
             rc = read_cursor(page, &circle, cursor, sizeof cursor);
         if (rc == TKL_OK)
-            rc = collect(page, c);
+            rc = collect_page(page, c);
         tkl_reply_free(page);
     } while (rc == TKL_OK && strcmp(cursor, "0") != 0);
     return rc;
@@ -199,7 +199,7 @@ static void add_counts(tkl_ads_word *to, const tkl_ads_word *from)
     to->counts.spent_micros += from->counts.spent_micros;
 }
 
-static void merge(sums *s)
+static void merge_sums(sums *s)
 {
     size_t kept = 0;
     if (s->count)
@@ -220,7 +220,7 @@ static int make_space(sums *s)
     if (s->count < s->cap)
         return TKL_OK;
     if (s->count > 2 * s->merged)
-        merge(s);
+        merge_sums(s);
     if (2 * s->count < s->cap)
         return TKL_OK;
     size_t cap = s->cap ? 2 * s->cap : 1024;
@@ -271,7 +271,7 @@ static int add_ads(tkl_ads *ads, const tkl_ads_line *lines, size_t count, sums *
 static int make_words(sums *s, tkl_ads_words **result)
 {
     size_t bytes = 0;
-    merge(s);
+    merge_sums(s);
     for (size_t i = 0; i < s->count; i++)
         bytes += s->words[i].word.len;
     tkl_ads_words *all = malloc(sizeof *all + s->count * sizeof(tkl_ads_word) + bytes);

@@ -120,7 +120,7 @@ static void put_state(const walk *w, tkl__args *args)
     }
 }
 
-static int step(walk *w)
+static int step_walk(walk *w)
 {
     tkl_reply *reply = NULL;
     tkl__keys keys = {w->keys.items, TKL__ADS_KEYS + 1};
@@ -144,13 +144,13 @@ static int step(walk *w)
 static int walk_on(walk *w)
 {
     tkl__rounds rounds = {.idle = 0};
-    int rc = step(w);
+    int rc = step_walk(w);
     while (rc == TKL_OK && tkl__ads_says(w->reply, "again")) {
         int64_t looked = tkl_reply_int(tkl_reply_at(w->reply, 4));
         tkl__add(&w->looked, looked);
         rc = tkl__next_round(&rounds, w->ads->client, w->ads->options.timeout_ms, looked > 0);
         if (rc == TKL_OK)
-            rc = step(w);
+            rc = step_walk(w);
     }
     return rc;
 }
@@ -281,7 +281,7 @@ static int send_event(tkl_ads *ads, tkl_bytes target, const char *event, tkl_rep
     return rc;
 }
 
-static int record(tkl_ads *ads, tkl_bytes target, const char *event)
+static int record_event(tkl_ads *ads, tkl_bytes target, const char *event)
 {
     char text[TKL_TOKEN_SIZE] = "";
     tkl_reply *reply = NULL;
@@ -299,10 +299,10 @@ static int record(tkl_ads *ads, tkl_bytes target, const char *event)
 
 int tkl_ads_click(tkl_ads *ads, tkl_bytes target)
 {
-    return record(ads, target, "clicks");
+    return record_event(ads, target, "clicks");
 }
 
 int tkl_ads_action(tkl_ads *ads, tkl_bytes target)
 {
-    return record(ads, target, "actions");
+    return record_event(ads, target, "actions");
 }

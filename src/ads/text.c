@@ -10,6 +10,7 @@
 
 #include "ads/ads.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/lex.h"
 
 #define FOLD     (TKL__TEXT_FOLD_ACCENTS | TKL__TEXT_FOLD_CHINESE)
@@ -17,7 +18,7 @@
 
 /* ---- Lists --------------------------------------------------------------- */
 
-static int add(tkl__ads_list *list, tkl_bytes bytes)
+static int add_word(tkl__ads_list *list, tkl_bytes bytes)
 {
     if (list->count == list->cap) {
         size_t cap = list->cap ? 2 * list->cap : 16;
@@ -55,15 +56,10 @@ void tkl__ads_put(tkl__args *args, const tkl__ads_list *list)
         tkl__args_bytes(args, list->items[i]);
 }
 
-static bool equal(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 bool tkl__ads_is_repeated(const tkl__ads_list *list, size_t from)
 {
     for (size_t i = from; i + 1 < list->count; i++)
-        if (equal(list->items[i], list->items[list->count - 1]))
+        if (tkl__same_bytes(list->items[i], list->items[list->count - 1]))
             return true;
     return false;
 }
@@ -88,7 +84,7 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
             rc = tkl__fail(TKL_EINVAL, "a %s has at most %d bytes", what, TKL_ADS_NAME_MAX);
     }
     if (rc == TKL_OK)
-        rc = add(list, (tkl_bytes){escaped.data, escaped.len});
+        rc = add_word(list, (tkl_bytes){escaped.data, escaped.len});
     tkl__buf_free(&folded);
     tkl__buf_free(&escaped);
     return rc;
@@ -157,10 +153,10 @@ static size_t slot_of(tkl_bytes word)
 }
 
 /* The slot of a word; it is 0 when the word is new. */
-static uint16_t *find(uint16_t *slots, const tkl__ads_list *list, size_t from, tkl_bytes word)
+static uint16_t *find_slot(uint16_t *slots, const tkl__ads_list *list, size_t from, tkl_bytes word)
 {
     size_t at = slot_of(word);
-    while (slots[at] && !equal(list->items[from + slots[at] - 1], word))
+    while (slots[at] && !tkl__same_bytes(list->items[from + slots[at] - 1], word))
         at = (at + 1) % SLOTS;
     return &slots[at];
 }
@@ -174,7 +170,7 @@ static int add_words(const tkl__text_word_list *words, size_t max, tkl__ads_list
         tkl_bytes word = words->items[i].text;
         if (word.len == 0 || word.len > WORD_MAX || memchr(word.data, 0, word.len))
             continue;
-        uint16_t *slot = find(slots, list, from, word);
+        uint16_t *slot = find_slot(slots, list, from, word);
         if (*slot)
             continue;
         if (list->count - from == max) {
@@ -182,7 +178,7 @@ static int add_words(const tkl__text_word_list *words, size_t max, tkl__ads_list
                 *more = true;
             return TKL_OK;
         }
-        rc = add(list, word);
+        rc = add_word(list, word);
         *slot = (uint16_t)(list->count - from);
     }
     return rc;

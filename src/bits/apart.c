@@ -54,7 +54,7 @@ static int ask_all(const sources *s, const char *name, const int64_t *range, tkl
     return tkl__batch_end(&batch, tkl__deadline(first->client, first->timeout_ms), replies);
 }
 
-static int measure(sources *s)
+static int measure_sources(sources *s)
 {
     tkl_reply *sizes;
     int rc = ask_all(s, "STRLEN", NULL, &sizes);
@@ -75,7 +75,7 @@ static char combine_bytes(tkl_bits_op op, char a, char b)
 }
 
 /* Combines pieces. Shorter sources count as zeros there. */
-static void combine(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t len)
+static void combine_pieces(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t len)
 {
     for (size_t i = 0; i < tkl_reply_count(pieces); i++) {
         tkl_bytes source = tkl_reply_bytes(tkl_reply_at(pieces, i));
@@ -121,7 +121,7 @@ static int build_draft(tkl_bits *bits, tkl_bits_op op, const sources *s, tkl_byt
         tkl_reply *replies;
         rc = ask_all(s, "GETRANGE", (int64_t[]){at, at + len - 1}, &replies);
         if (rc == TKL_OK) {
-            combine(op, replies, piece, (size_t)len);
+            combine_pieces(op, replies, piece, (size_t)len);
             rc = put_piece(bits, draft, at, (tkl_bytes){piece, (size_t)len}, at + len == s->size);
         }
         tkl_reply_free(replies);
@@ -149,7 +149,7 @@ int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *ite
     sources s = {.items = items, .count = count};
     if (count > SOURCES_MAX)
         return tkl__fail(TKL_EINVAL, "more than %d at once", SOURCES_MAX);
-    int rc = measure(&s);
+    int rc = measure_sources(&s);
     if (rc == TKL_OK && s.size == 0) {
         rc = tkl__onekey_drop(&bits->key);
         return rc == TKL_NOTFOUND ? TKL_OK : rc;

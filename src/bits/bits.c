@@ -51,7 +51,7 @@ int tkl_bits_names(tkl_client *client, tkl_names **names)
 
 /* ---- Bits ---------------------------------------------------------------- */
 
-static void begin(tkl__query *query, tkl_bits *bits, const char *command)
+static void begin_query(tkl__query *query, tkl_bits *bits, const char *command)
 {
     tkl__query_begin(query, &bits->key, command);
     tkl__query_key(query, &bits->key);
@@ -97,7 +97,7 @@ int tkl_bits_get(tkl_bits *bits, int64_t at, bool *value)
     int rc = check_place(at, 1);
     if (rc != TKL_OK)
         return rc;
-    begin(&query, bits, "GETBIT");
+    begin_query(&query, bits, "GETBIT");
     tkl__query_int(&query, at);
     rc = read_int(&query, 1, &bit);
     *value = bit != 0;
@@ -113,7 +113,7 @@ int tkl_bits_set(tkl_bits *bits, int64_t at, bool value, bool *old)
     int rc = check_place(at, 1);
     if (rc != TKL_OK)
         return rc;
-    begin(&query, bits, "SETBIT");
+    begin_query(&query, bits, "SETBIT");
     tkl__query_int(&query, at);
     tkl__query_int(&query, value);
     rc = write_int(&query, !old, 1, &before);
@@ -134,7 +134,7 @@ static void put_range(tkl__query *query, const tkl_bits_range *range)
 int tkl_bits_count(tkl_bits *bits, const tkl_bits_range *range, int64_t *count)
 {
     tkl__query query;
-    begin(&query, bits, "BITCOUNT");
+    begin_query(&query, bits, "BITCOUNT");
     put_range(&query, range);
     return read_int(&query, BITS_MAX, count);
 }
@@ -158,7 +158,7 @@ static int find_in_range(tkl_bits *bits, bool value, const tkl_bits_range *range
 static int find_anywhere(tkl_bits *bits, bool value, tkl_reply **reply)
 {
     tkl__query query;
-    begin(&query, bits, "BITPOS");
+    begin_query(&query, bits, "BITPOS");
     tkl__query_int(&query, value);
     return tkl__query_end(&query, true, reply);
 }
@@ -295,7 +295,7 @@ int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t count,
     }
     if (rc != TKL_OK || count == 0)
         return rc;
-    begin(&query, bits, reading ? "BITFIELD_RO" : "BITFIELD");
+    begin_query(&query, bits, reading ? "BITFIELD_RO" : "BITFIELD");
     for (size_t i = 0; i < count; i++)
         put_field(&query, &fields[i]);
     rc = reading ? tkl__query_end(&query, true, &owner)

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/onekey.h"
 #include "core/options.h"
 #include "core/resp.h"
@@ -143,7 +144,7 @@ typedef struct choice {
     size_t max;
 } choice;
 
-static int check(const choice *from)
+static int check_lists(const choice *from)
 {
     if (from->count == 0)
         return tkl__fail(TKL_EINVAL, "no list to pop from");
@@ -214,18 +215,13 @@ static int ask_and_wait(const choice *from, int64_t wait_ms, tkl_reply **reply)
 }
 
 /* Pops. Items that are already there are returned even when the client is interrupted. */
-static int ask(const choice *from, int64_t wait_ms, tkl_reply **reply)
+static int pop_items(const choice *from, int64_t wait_ms, tkl_reply **reply)
 {
     bool interrupted = wait_ms != 0 && tkl__is_interrupted(from->lists[0]->key.client);
     if (wait_ms != 0 && !interrupted)
         return ask_and_wait(from, wait_ms, reply);
     int rc = ask_now(from, reply);
     return rc == TKL_OK && tkl_reply_is_nil(*reply) && interrupted ? tkl__interrupted() : rc;
-}
-
-static bool same(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
 /* The result for the caller, and the reply that owns the bytes. */
@@ -241,7 +237,7 @@ static int read_items(const choice *from, tkl_reply *reply, tkl_blist_items **it
     const tkl_reply *list = tkl_reply_at(reply, 1);
     tkl_bytes key = tkl_reply_bytes(tkl_reply_at(reply, 0));
     size_t count = tkl_reply_count(list), which = 0;
-    while (which < from->count && !same(key_of(from->lists[which]), key))
+    while (which < from->count && !tkl__same_bytes(key_of(from->lists[which]), key))
         which++;
     if (count == 0 || count > from->max || which == from->count)
         return tkl__fail(TKL_EPROTO, "a reply to LMPOP that makes no sense");
@@ -262,9 +258,9 @@ int tkl_blist_pop(tkl_blist *const *lists, size_t count, size_t max, int64_t wai
     choice from = {lists, count, max};
     tkl_reply *reply = NULL;
     *items = NULL;
-    int rc = check(&from);
+    int rc = check_lists(&from);
     if (rc == TKL_OK)
-        rc = ask(&from, wait_ms, &reply);
+        rc = pop_items(&from, wait_ms, &reply);
     if (rc == TKL_OK && tkl_reply_is_nil(reply))
         rc = tkl__no(TKL_EMPTY);
     if (rc == TKL_OK)

@@ -27,7 +27,7 @@
 
 /* ---- Reading the shape --------------------------------------------------- */
 
-static const tkl_reply *find(const tkl_reply *fields, const char *name)
+static const tkl_reply *find_field(const tkl_reply *fields, const char *name)
 {
     for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
         if (strcmp(tkl_reply_str(tkl_reply_at(fields, i)), name) == 0)
@@ -39,8 +39,8 @@ static const tkl_reply *find(const tkl_reply *fields, const char *name)
 static bool find_number(const tkl_reply *fields, const char *name, int64_t least, int64_t most,
                         int64_t *number)
 {
-    tkl_bytes text = tkl_reply_bytes(find(fields, name));
-    *number = tkl_reply_int(find(fields, name));
+    tkl_bytes text = tkl_reply_bytes(find_field(fields, name));
+    *number = tkl_reply_int(find_field(fields, name));
     bool digits =
         text.len > 0 && text.len <= DIGITS_MAX && strspn(text.data, "0123456789") == text.len;
     return digits && *number >= least && *number <= most;
@@ -63,13 +63,13 @@ static bool read_subfilter(const tkl_reply *fields, int i, tkl__bloom_subfilter 
 
 static bool read_shape(const tkl_reply *fields, tkl__bloom_shape *shape)
 {
-    const char *version = tkl_reply_str(find(fields, "version"));
+    const char *version = tkl_reply_str(find_field(fields, "version"));
     int64_t filters;
     if (!tkl__is_token(version) || !find_number(fields, "filters", 1, TKL__SUBS_MAX, &filters))
         return false;
     strcpy(shape->version, version);
-    shape->error = tkl_reply_double(find(fields, "error"));
-    shape->fixed = strcmp(tkl_reply_str(find(fields, "fixed")), "1") == 0;
+    shape->error = tkl_reply_double(find_field(fields, "error"));
+    shape->fixed = strcmp(tkl_reply_str(find_field(fields, "fixed")), "1") == 0;
     shape->count = (int)filters;
     for (int i = 0; i < shape->count; i++)
         if (!read_subfilter(fields, i, &shape->subs[i]))
@@ -86,18 +86,18 @@ typedef enum condition {
     DROPPING, /* a client has started to drop it */
 } condition;
 
-static condition judge(const tkl_reply *fields, tkl__bloom_shape *shape)
+static condition judge_fields(const tkl_reply *fields, tkl__bloom_shape *shape)
 {
     if (tkl_reply_count(fields) == 0)
         return MISSING;
     if (!read_shape(fields, shape))
         return FOREIGN;
-    if (!tkl_reply_is_nil(find(fields, "dropping")))
+    if (!tkl_reply_is_nil(find_field(fields, "dropping")))
         return DROPPING;
-    return strcmp(tkl_reply_str(find(fields, "format")), FORMAT) == 0 ? SOUND : OLD;
+    return strcmp(tkl_reply_str(find_field(fields, "format")), FORMAT) == 0 ? SOUND : OLD;
 }
 
-static int look(const tkl_bloom *bloom, tkl__bloom_shape *shape, condition *found)
+static int look_at_meta(const tkl_bloom *bloom, tkl__bloom_shape *shape, condition *found)
 {
     const char *argv[] = {"HGETALL", bloom->meta.data};
     const size_t lens[] = {7, bloom->meta.len};
@@ -105,13 +105,13 @@ static int look(const tkl_bloom *bloom, tkl__bloom_shape *shape, condition *foun
     tkl_reply *fields;
     *shape = (tkl__bloom_shape){.count = 0};
     int rc = tkl_call(bloom->client, 2, argv, lens, &options, &fields);
-    *found = rc == TKL_OK ? judge(fields, shape) : MISSING;
+    *found = rc == TKL_OK ? judge_fields(fields, shape) : MISSING;
     tkl_reply_free(fields);
     return rc;
 }
 
 /* Remembers a shape; NULL: it is unknown. */
-static void remember(tkl_bloom *bloom, const tkl__bloom_shape *shape)
+static void remember_shape(tkl_bloom *bloom, const tkl__bloom_shape *shape)
 {
     pthread_mutex_lock(&bloom->mutex);
     bloom->shape = shape ? *shape : (tkl__bloom_shape){.count = 0};
@@ -121,8 +121,8 @@ static void remember(tkl_bloom *bloom, const tkl__bloom_shape *shape)
 int tkl__bloom_load(tkl_bloom *bloom, tkl__bloom_shape *shape)
 {
     condition found;
-    int rc = look(bloom, shape, &found);
-    remember(bloom, rc == TKL_OK && found == SOUND ? shape : NULL);
+    int rc = look_at_meta(bloom, shape, &found);
+    remember_shape(bloom, rc == TKL_OK && found == SOUND ? shape : NULL);
     if (rc != TKL_OK || found == SOUND)
         return rc;
     if (found == OLD)
@@ -275,7 +275,7 @@ static int write_shape(tkl_bloom *bloom, const char *before, const tkl__bloom_sh
     return rc;
 }
 
-static int reserve(tkl_bloom *bloom, const char *before, const tkl__bloom_shape *shape)
+static int reserve_shape(tkl_bloom *bloom, const char *before, const tkl__bloom_shape *shape)
 {
     int rc = clear_parts(bloom, before, shape);
     return rc == TKL_OK ? write_shape(bloom, before, shape) : rc;
@@ -287,13 +287,13 @@ int tkl__bloom_make(tkl_bloom *bloom)
 {
     tkl__bloom_shape shape = bloom->planned;
     tkl__token_new(shape.version);
-    int rc = reserve(bloom, "", &shape);
+    int rc = reserve_shape(bloom, "", &shape);
     if (rc == TKL_EXISTS) { /* it may be one that is being dropped */
         int dropped = finish_drop(bloom);
-        rc = dropped == TKL_OK ? reserve(bloom, "", &shape) : dropped < 0 ? dropped : rc;
+        rc = dropped == TKL_OK ? reserve_shape(bloom, "", &shape) : dropped < 0 ? dropped : rc;
     }
     if (rc == TKL_OK)
-        remember(bloom, &shape);
+        remember_shape(bloom, &shape);
     return rc;
 }
 
@@ -311,7 +311,7 @@ int tkl__bloom_grow(tkl_bloom *bloom, const tkl__bloom_shape *seen)
         return tkl__fail(rc, "the filter has as many items as it was made for");
     shape.count++;
     tkl__token_new(shape.version);
-    rc = reserve(bloom, seen->version, &shape);
+    rc = reserve_shape(bloom, seen->version, &shape);
     if (rc < 0)
         return rc;
     rc = tkl__bloom_load(bloom, &shape);
@@ -373,7 +373,7 @@ static int drop_all(tkl_bloom *bloom, const tkl__bloom_shape *shape)
             rc = drop_step(bloom, shape, i, first, end, i == 0 && first == 0);
             end = first;
         }
-    remember(bloom, NULL);
+    remember_shape(bloom, NULL);
     return rc;
 }
 
@@ -382,7 +382,7 @@ static int finish_drop(tkl_bloom *bloom)
 {
     tkl__bloom_shape shape;
     condition found;
-    int rc = look(bloom, &shape, &found);
+    int rc = look_at_meta(bloom, &shape, &found);
     if (rc != TKL_OK || found == MISSING)
         return rc;
     if (found != DROPPING)
@@ -395,7 +395,7 @@ static int try_drop(tkl_bloom *bloom)
 {
     tkl__bloom_shape shape;
     condition found;
-    int rc = look(bloom, &shape, &found);
+    int rc = look_at_meta(bloom, &shape, &found);
     if (rc != TKL_OK)
         return rc;
     if (found == FOREIGN)

@@ -61,7 +61,7 @@ static int merge_part(const merging *m, int sub, int part)
 
 /* Fetches the part, and then the version, which proves that the part is of this shape. TKL_BUSY:
  * the version is another one. */
-static int fetch(const merging *m, tkl_bytes part, tkl_reply **replies)
+static int fetch_part(const merging *m, tkl_bytes part, tkl_reply **replies)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, m->source->client);
@@ -74,7 +74,7 @@ static int fetch(const merging *m, tkl_bytes part, tkl_reply **replies)
     return same ? TKL_OK : TKL_BUSY;
 }
 
-static int absorb(const merging *m, int sub, int part, tkl_bytes bytes)
+static int absorb_part(const merging *m, int sub, int part, tkl_bytes bytes)
 {
     tkl__bloom_keys keys;
     tkl__args args;
@@ -108,12 +108,12 @@ static int carry_part(const merging *m, int sub, int part)
     tkl__bloom_keys_part(&keys, m->source, sub, part);
     int rc = tkl__bloom_keys_end(&keys);
     if (rc == TKL_OK)
-        rc = fetch(m, keys.items[1], &replies);
+        rc = fetch_part(m, keys.items[1], &replies);
     tkl_bytes bytes = tkl_reply_bytes(tkl_reply_at(replies, 0));
     if (rc == TKL_OK && bytes.len > (size_t)tkl__bloom_part_size(&m->from.subs[sub], part))
         rc = tkl__fail(TKL_EDAMAGED, "a part of the filter is longer than it can be");
     if (rc == TKL_OK && bytes.len > 0)
-        rc = absorb(m, sub, part, bytes);
+        rc = absorb_part(m, sub, part, bytes);
     tkl_reply_free(replies);
     tkl__bloom_keys_free(&keys);
     return rc;
@@ -138,7 +138,7 @@ static int count_bits(tkl_bloom *bloom, int sub, int part, double *bits)
 }
 
 /* Estimates how many items have set this many bits. */
-static int64_t estimate(const tkl__bloom_subfilter *sub, double set)
+static int64_t estimate_items(const tkl__bloom_subfilter *sub, double set)
 {
     double bits = 8 * (double)sub->bytes;
     double share = fmin(fmax(set, 0), bits - 1) / bits;
@@ -163,7 +163,7 @@ static int write_count(const merging *m, int sub, int64_t least)
     return rc;
 }
 
-static int recount(const merging *m, int sub)
+static int recount_bits(const merging *m, int sub)
 {
     const tkl__bloom_subfilter *to = &m->to.subs[sub];
     double bits = 0;
@@ -172,7 +172,7 @@ static int recount(const merging *m, int sub)
         rc = count_bits(m->bloom, sub, part, &bits);
     if (rc != TKL_OK)
         return rc;
-    int64_t items = estimate(to, bits), least = m->from.subs[sub].count;
+    int64_t items = estimate_items(to, bits), least = m->from.subs[sub].count;
     return write_count(m, sub, items > least ? items : least);
 }
 
@@ -187,7 +187,7 @@ static int merge_all(const merging *m)
         for (int part = 0; rc == TKL_OK && part < parts; part++)
             rc = together ? merge_part(m, i, part) : carry_part(m, i, part);
         if (rc == TKL_OK)
-            rc = recount(m, i);
+            rc = recount_bits(m, i);
     }
     return rc;
 }

@@ -115,7 +115,7 @@ static uint64_t draw(uint64_t *hash, uint64_t count)
     return (uint64_t)(product >> 64);
 }
 
-static void insert(unsigned *bits, int count, unsigned bit)
+static void insert_place(unsigned *bits, int count, unsigned bit)
 {
     for (; count > 0 && bits[count - 1] > bit; count--)
         bits[count] = bits[count - 1];
@@ -147,7 +147,7 @@ void tkl__bloom_subfilter_place(const tkl__bloom_subfilter *sub, tkl__bloom_hash
     out->start = start % TKL__PART_BYTES;
     out->count = group_size(sub, group);
     for (int j = 0; j < out->count; j++)
-        insert(out->bits, j, (unsigned)draw(&pattern, TKL__WINDOW_BITS));
+        insert_place(out->bits, j, (unsigned)draw(&pattern, TKL__WINDOW_BITS));
 }
 
 bool tkl__bloom_subfilter_equal(const tkl__bloom_subfilter *a, const tkl__bloom_subfilter *b)

@@ -225,7 +225,7 @@ static int hand_out(tkl_channel_follower *f, messages *m, size_t count, int64_t 
 
 /* Takes messages over while their numbers follow each other; a gap is reported with the messages
  * behind it. */
-static int accept(tkl_channel_follower *f, tkl_reply *reply, tkl_channel_messages **out)
+static int accept_messages(tkl_channel_follower *f, tkl_reply *reply, tkl_channel_messages **out)
 {
     const tkl_reply *entries = tkl_reply_at(reply, 3);
     tkl_channel_id newest = read_newest(reply);
@@ -284,7 +284,7 @@ static int read_once(tkl_channel_follower *f, size_t max, int64_t deadline,
         tkl_channel_id newest = read_newest(reply);
         bool another = note_life(f, reply);
         if (newest.number == 0 || tkl__channel_id_compare(newest, f->seen) >= 0 || round > 0)
-            return accept(f, reply, out);
+            return accept_messages(f, reply, out);
         go_back(f, newest, another);
         tkl_reply_free(reply);
     }
@@ -325,7 +325,7 @@ typedef struct search {
     tkl_channel_messages **out;
 } search;
 
-static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+static int look_for_messages(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     search *s = arg;
     int rc = TKL_EMPTY;
@@ -356,7 +356,7 @@ int tkl_channel_next(tkl_channel_follower *follower, size_t max, int64_t wait_ms
                       .ears = TKL__EARS(&ear),
                       .count = 1,
                       .looks_first = !follower->reached};
-    rc = tkl__wait_until(&wait, look, &s);
+    rc = tkl__wait_until(&wait, look_for_messages, &s);
     tkl__wait_end(&wait);
     return rc == TKL__NOT_YET ? tkl__no(TKL_EMPTY) : rc;
 }

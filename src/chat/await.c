@@ -79,7 +79,7 @@ static size_t place_of(const tkl__chat_places *all, const tkl__ear *ear)
     return i < all->count ? i : TKL__ALL_PLACES;
 }
 
-static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+static int look_at_inbox(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     (void)wait; /* w->wait */
     inbox_wait *w = arg;
@@ -114,7 +114,7 @@ int tkl__chat_inbox_await(tkl__chat_look *l, int64_t deadline, tkl_inbox_chats *
     l->all->list.channel = l->inbox->list.items[0];
     int rc = collect_ears(&w);
     if (rc == TKL_OK)
-        rc = tkl__wait_until(&w.wait, look, &w);
+        rc = tkl__wait_until(&w.wait, look_at_inbox, &w);
     tkl__wait_end(&w.wait);
     free(w.wait.ears);
     return rc == TKL__NOT_YET || tkl__may_pass(rc) ? tkl__chat_inbox_nothing(l) : rc;

@@ -278,7 +278,7 @@ int tkl__chat_inbox_nothing(const tkl__chat_look *l)
 }
 
 /* Listing chats needs the list; fetching messages of known chats does not. */
-static int conclude(const tkl__chat_look *l, found *f)
+static int conclude_look(const tkl__chat_look *l, found *f)
 {
     if (f->count == 0 && !(f->empty_too && l->list_code == TKL_OK))
         return tkl__chat_inbox_nothing(l);
@@ -286,10 +286,10 @@ static int conclude(const tkl__chat_look *l, found *f)
 }
 
 /* Returns the result to the caller, or frees it. */
-static int finish(const tkl__chat_look *l, found *f, int rc, tkl_inbox_chats **chats)
+static int finish_look(const tkl__chat_look *l, found *f, int rc, tkl_inbox_chats **chats)
 {
     if (rc == TKL_OK)
-        rc = conclude(l, f);
+        rc = conclude_look(l, f);
     f->public.items = f->items;
     f->public.count = f->count;
     if (rc == TKL_OK)
@@ -308,7 +308,7 @@ int tkl__chat_inbox_look(tkl__chat_look *l, size_t which, bool empty_too, tkl_in
     l->answered = false;
     int rc = which == TKL__ALL_PLACES ? look_at_all(l, f)
                                       : ask_and_take(l, which, 1, f, &f->replies[0], NULL);
-    return finish(l, f, rc, chats);
+    return finish_look(l, f, rc, chats);
 }
 
 int tkl__chat_inbox_notified(tkl__chat_look *l, size_t which, tkl_bytes note,
@@ -324,7 +324,7 @@ int tkl__chat_inbox_notified(tkl__chat_look *l, size_t which, tkl_bytes note,
         tkl_messages_free(messages);
         return tkl__nomem();
     }
-    return finish(l, f, add_found(f, p, messages), chats);
+    return finish_look(l, f, add_found(f, p, messages), chats);
 }
 
 /* ---- Operations ---------------------------------------------------------- */

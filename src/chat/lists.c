@@ -68,7 +68,7 @@ static int take_time(tkl__chat_list *list, const tkl_reply *reply)
 }
 
 /* Returns the first failure; the other lists count nevertheless. */
-static int enlist(tkl__chat_lists *lists, int64_t deadline)
+static int add_to_lists(tkl__chat_lists *lists, int64_t deadline)
 {
     tkl__first first = {.code = TKL_OK};
     tkl__batch batch;
@@ -89,7 +89,7 @@ static int enlist(tkl__chat_lists *lists, int64_t deadline)
 }
 
 /* Looks at all chats of the member, which removes entries of chats in which it is unknown. */
-static void tidy(tkl_client *client, tkl_bytes member, int64_t deadline)
+static void tidy_list(tkl_client *client, tkl_bytes member, int64_t deadline)
 {
     tkl_inbox *inbox;
     tkl_inbox_chats *chats = NULL;
@@ -104,13 +104,13 @@ static void tidy(tkl_client *client, tkl_bytes member, int64_t deadline)
 
 int tkl__chat_lists_add(tkl__chat_lists *lists, int64_t deadline)
 {
-    int rc = enlist(lists, deadline);
+    int rc = add_to_lists(lists, deadline);
     if (rc != TKL_FULL)
         return rc;
     for (size_t i = 0; i < lists->count && tkl__left(deadline) > 0; i++)
         if (lists->items[i].full)
-            tidy(lists->client, lists->items[i].member, deadline);
-    return enlist(lists, deadline);
+            tidy_list(lists->client, lists->items[i].member, deadline);
+    return add_to_lists(lists, deadline);
 }
 
 /* ---- Removing ------------------------------------------------------------ */

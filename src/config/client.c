@@ -103,7 +103,7 @@ static int open_for(const tkl_config_value *value, tkl_client **client)
     return rc;
 }
 
-static int probe(tkl_client *client)
+static int probe_server(tkl_client *client)
 {
     tkl_call_options brief = {.timeout_ms = PROBE_MS, .retry_safe = true};
     const char *ping[] = {"PING"};
@@ -186,7 +186,7 @@ static int try_version(tkl_config_client *source, tkl_config_value *value, int64
     int rc = open_for(value, &client);
     bool opened = rc == TKL_OK;
     if (opened && !first)
-        rc = probe(client);
+        rc = probe_server(client);
     if (rc == TKL_OK) {
         fresh->client = client;
         move_to(source, fresh, value);
@@ -200,7 +200,7 @@ static int try_version(tkl_config_client *source, tkl_config_value *value, int64
     return TKL_OK; /* the configuration was read, even when it is wrong */
 }
 
-static int load(void *arg, int64_t deadline, int64_t *again)
+static int load_client(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_config_client *source = arg;
     tkl_config_value *value;
@@ -234,7 +234,7 @@ int tkl_config_client_open(tkl_client *client, tkl_bytes component,
     if (rc == TKL_OK) {
         made->follower = (tkl__follower){.client = client,
                                          .channel = made->config->keys.items[0],
-                                         .load = load,
+                                         .load = load_client,
                                          .check = check_newest,
                                          .arg = made,
                                          .timeout_ms = made->config->timeout_ms};

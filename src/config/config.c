@@ -108,7 +108,7 @@ static int read_version(const tkl_reply *elements, size_t at, tkl_config_value *
 
 /* ---- Handles ------------------------------------------------------------- */
 
-static int load(void *arg, int64_t deadline, int64_t *again);
+static int load_newest(void *arg, int64_t deadline, int64_t *again);
 static int check_copy(void *arg, int64_t timeout_ms);
 
 static int check_options(const tkl_config_options *options)
@@ -143,8 +143,8 @@ static int make_key(tkl_config *config, tkl_bytes kind, tkl_bytes component)
     return rc;
 }
 
-static int fill(tkl_config *config, tkl_bytes kind, tkl_bytes component,
-                const tkl_config_options *options)
+static int fill_config(tkl_config *config, tkl_bytes kind, tkl_bytes component,
+                       const tkl_config_options *options)
 {
     int rc = make_key(config, kind, component);
     if (rc != TKL_OK)
@@ -155,7 +155,7 @@ static int fill(tkl_config *config, tkl_bytes kind, tkl_bytes component,
         strcpy(config->author, options->author);
     config->follower = (tkl__follower){.client = config->client,
                                        .channel = config->keys.items[0],
-                                       .load = load,
+                                       .load = load_newest,
                                        .check = check_copy,
                                        .arg = config,
                                        .timeout_ms = options->timeout_ms};
@@ -177,7 +177,7 @@ int tkl_config_open(tkl_client *client, tkl_bytes kind, tkl_bytes component,
     if (!made)
         return tkl__nomem();
     made->client = client;
-    rc = fill(made, kind, component, options);
+    rc = fill_config(made, kind, component, options);
     if (rc == TKL_OK)
         *config = made;
     else
@@ -198,7 +198,7 @@ void tkl_config_close(tkl_config *config)
 /* ---- Reading ------------------------------------------------------------- */
 
 /* Fetches `count` versions behind the newest `skip`; *reply has their elements. */
-static int fetch(tkl_config *config, size_t skip, size_t count, tkl_reply **reply)
+static int fetch_versions(tkl_config *config, size_t skip, size_t count, tkl_reply **reply)
 {
     tkl_call_options safe = {.timeout_ms = config->timeout_ms, .retry_safe = true};
     tkl_bytes key = config->keys.items[0];
@@ -215,7 +215,7 @@ int tkl_config_get(tkl_config *config, tkl_config_value **value)
     tkl_reply *reply = NULL;
     tkl_config_value found;
     *value = NULL;
-    int rc = fetch(config, 0, 1, &reply);
+    int rc = fetch_versions(config, 0, 1, &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);
     if (rc == TKL_OK)
@@ -227,7 +227,7 @@ int tkl_config_get(tkl_config *config, tkl_config_value **value)
 }
 
 /* Called by the follower: replaces the copy. Calls use the time-out of the handle. */
-static int load(void *arg, int64_t deadline, int64_t *again)
+static int load_newest(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_config *config = arg;
     tkl_config_value *value, *old;
@@ -300,7 +300,7 @@ int tkl_config_watch(tkl_config *config, const tkl_config_value *seen, int64_t w
 /* ---- Changing ------------------------------------------------------------ */
 
 /* The error for a text that is not JSON. Other parsers accept some of these texts. */
-static int refuse(const json_error_t *error)
+static int refuse_text(const json_error_t *error)
 {
     const char *why = NULL;
     switch (json_error_code(error)) {
@@ -336,7 +336,7 @@ static int check_json(tkl_bytes json)
                                    JSON_REJECT_DUPLICATES,
                                &error);
     if (!value)
-        return refuse(&error);
+        return refuse_text(&error);
     json_decref(value);
     return TKL_OK;
 }
@@ -466,7 +466,7 @@ static int read_pages(tkl_config *config, size_t max, pages *p)
     do {
         tkl_reply *reply = NULL;
         wanted = max - p->values.count < PAGE ? max - p->values.count : PAGE;
-        rc = fetch(config, skip, wanted, &reply);
+        rc = fetch_versions(config, skip, wanted, &reply);
         came = tkl_reply_count(reply) / FIELDS;
         skip += came;
         if (rc == TKL_OK)

@@ -60,7 +60,7 @@ int tkl_maintenance_set(tkl_maintenance *maintenance, bool on, tkl_bytes reason)
     return rc;
 }
 
-static void parse(const tkl_config_value *value, tkl_maintenance *m)
+static void parse_maintenance(const tkl_config_value *value, tkl_maintenance *m)
 {
     json_error_t error;
     json_t *object = json_loadb(value->json.data, value->json.len, JSON_DECODE_ANY, &error);
@@ -80,7 +80,7 @@ static bool is_parsed(const tkl_maintenance *m, const tkl_config_value *value)
     return m->state.version == value->version && m->state.since_ms == value->changed_ms;
 }
 
-static void lock(tkl_maintenance *m)
+static void lock_follower(tkl_maintenance *m)
 {
     if (m->process != tkl__fork_generation()) { /* a forked child: the lock may belong to the parent
                                                    */
@@ -99,9 +99,9 @@ int tkl_maintenance_read(tkl_maintenance *maintenance, tkl_maintenance_state *st
         *state = (tkl_maintenance_state){.age_ms = age_ms};
         return rc < 0 ? rc : TKL_OK;
     }
-    lock(maintenance);
+    lock_follower(maintenance);
     if (!is_parsed(maintenance, value))
-        parse(value, maintenance);
+        parse_maintenance(value, maintenance);
     *state = maintenance->state;
     bool good = maintenance->good;
     pthread_mutex_unlock(&maintenance->mutex);

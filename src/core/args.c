@@ -37,7 +37,7 @@ void tkl__args_free(tkl__args *args)
     }
 }
 
-static bool grow(tkl__args *args)
+static bool grow_args(tkl__args *args)
 {
     bool small = args->items == args->small;
     tkl_bytes *items = realloc(small ? NULL : args->items, 2 * args->cap * sizeof *items);
@@ -52,7 +52,7 @@ static bool grow(tkl__args *args)
 
 void tkl__args_bytes(tkl__args *args, tkl_bytes bytes)
 {
-    if (args->count == args->cap && !grow(args))
+    if (args->count == args->cap && !grow_args(args))
         args->failed = true;
     else
         args->items[args->count++] = bytes;
@@ -64,7 +64,7 @@ void tkl__args_str(tkl__args *args, const char *text)
 }
 
 /* Returns room for a text, or NULL when there is no memory. */
-static char *room(tkl__args *args, size_t size)
+static char *room_for_text(tkl__args *args, size_t size)
 {
     struct tkl__args_block *block = args->blocks;
     if (!block || block->size - block->used < size) {
@@ -86,7 +86,7 @@ static char *room(tkl__args *args, size_t size)
 
 char *tkl__args_room(tkl__args *args, size_t size)
 {
-    char *text = room(args, size);
+    char *text = room_for_text(args, size);
     if (text)
         tkl__args_bytes(args, (tkl_bytes){text, size});
     return text;
@@ -94,7 +94,7 @@ char *tkl__args_room(tkl__args *args, size_t size)
 
 void tkl__args_int(tkl__args *args, int64_t value)
 {
-    char *text = room(args, 24);
+    char *text = room_for_text(args, 24);
     if (!text)
         return;
     int len = snprintf(text, 24, "%" PRId64, value);
@@ -103,7 +103,7 @@ void tkl__args_int(tkl__args *args, int64_t value)
 
 void tkl__args_double(tkl__args *args, double value)
 {
-    char *text = room(args, TKL__DOUBLE_SIZE);
+    char *text = room_for_text(args, TKL__DOUBLE_SIZE);
     if (text)
         tkl__args_str(args, tkl__double_text(value, text));
 }

@@ -39,7 +39,7 @@ void tkl__batch_clear(tkl__batch *batch)
     batch->failure.code = TKL_OK;
 }
 
-static bool grow(tkl__batch *batch)
+static bool grow_batch(tkl__batch *batch)
 {
     bool small = batch->requests == batch->small;
     tkl__request *requests =
@@ -59,10 +59,10 @@ void tkl__batch_fail(tkl__batch *batch, int code)
 }
 
 /* Adds the request whose bytes begin at `start` of the wire. */
-static void put(tkl__batch *batch, tkl__request request, size_t start)
+static void put_request(tkl__batch *batch, tkl__request request, size_t start)
 {
     request.wire = (tkl_bytes){NULL, batch->wire.len - start};
-    if (batch->wire.failed || (batch->count == batch->cap && !grow(batch)))
+    if (batch->wire.failed || (batch->count == batch->cap && !grow_batch(batch)))
         tkl__batch_fail(batch, tkl__nomem());
     else
         batch->requests[batch->count++] = request;
@@ -73,7 +73,7 @@ void tkl__batch_add(tkl__batch *batch, const tkl__invocation *call)
     size_t start = batch->wire.len;
     tkl__batch_fail(batch, tkl__script_check(call));
     tkl__script_wire(&batch->wire, call);
-    put(batch, tkl__script_request(batch->client, call), start);
+    put_request(batch, tkl__script_request(batch->client, call), start);
 }
 
 void tkl__batch_eval(tkl__batch *batch, const tkl__script *script, const tkl__keys *keys,
@@ -93,10 +93,10 @@ void tkl__batch_eval(tkl__batch *batch, const tkl__script *script, const tkl__ke
 static void put_plain(tkl__batch *batch, tkl_bytes key, bool retry_safe, size_t start)
 {
     bool cluster = batch->client->route->cluster;
-    put(batch,
-        (tkl__request){.slot = cluster ? tkl__slot_of(key) : TKL__NO_SLOT,
-                       .retry_safe = retry_safe},
-        start);
+    put_request(batch,
+                (tkl__request){.slot = cluster ? tkl__slot_of(key) : TKL__NO_SLOT,
+                               .retry_safe = retry_safe},
+                start);
 }
 
 void tkl__batch_words(tkl__batch *batch, const tkl_bytes *words, size_t count, bool retry_safe)
@@ -145,7 +145,7 @@ static int first_failure(const tkl__batch *batch, int rc)
 }
 
 /* Prepares a run; false: there is nothing to send, for the reason in `failure`. */
-static bool begin(tkl__batch *batch)
+static bool begin_run(tkl__batch *batch)
 {
     const char *at = batch->wire.data;
     tkl_reply_free(batch->replies);
@@ -159,7 +159,7 @@ static bool begin(tkl__batch *batch)
 
 int tkl__batch_run(tkl__batch *batch, int64_t deadline)
 {
-    if (!begin(batch))
+    if (!begin_run(batch))
         return tkl__first_tell(&batch->failure);
     int rc =
         tkl__exec_many(batch->client, batch->requests, batch->count, deadline, &batch->replies);

@@ -165,9 +165,9 @@ static int unblock(tkl__node *node, tkl__conn *conn, tkl_reply **reply)
 }
 
 /* *nothing: no part of a reply arrived. */
-static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
-                    const tkl__blocking *command, bool asking, int64_t end, bool *nothing,
-                    tkl_reply **reply)
+static int send_and_block(tkl_client *client, tkl__node *node, tkl__conn *conn,
+                          const tkl__blocking *command, bool asking, int64_t end, bool *nothing,
+                          tkl_reply **reply)
 {
     sending r;
     int64_t deadline = soon(timeout_of(client, command), end);
@@ -194,7 +194,7 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *comm
     tkl__heed_interrupt(NULL);
     if (rc != TKL_OK)
         return rc;
-    rc = converse(client, node, conn, command, asking, end, nothing, reply);
+    rc = send_and_block(client, node, conn, command, asking, end, nothing, reply);
     tkl__node_return_apart(node, conn);
     return rc;
 }

@@ -27,7 +27,7 @@ void tkl__buf_clear(tkl__buf *buf)
     buf->failed = false;
 }
 
-static bool grow(tkl__buf *buf, size_t need)
+static bool grow_buf(tkl__buf *buf, size_t need)
 {
     size_t cap = buf->cap * 2 > need ? buf->cap * 2 : need;
     char *data = realloc(buf->data == buf->small ? NULL : buf->data, cap);
@@ -44,7 +44,7 @@ static bool grow(tkl__buf *buf, size_t need)
 
 char *tkl__buf_reserve(tkl__buf *buf, size_t more)
 {
-    if (buf->cap - buf->len < more && !grow(buf, buf->len + more))
+    if (buf->cap - buf->len < more && !grow_buf(buf, buf->len + more))
         return NULL;
     return buf->data + buf->len;
 }

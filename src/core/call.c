@@ -34,7 +34,8 @@
 
 /* ---- The outcome of an attempt ------------------------------------------- */
 
-static tkl__node *follow(tkl_client *client, tkl__node *node, tkl_bytes text, bool moved)
+static tkl__node *follow_redirection(tkl_client *client, tkl__node *node, tkl_bytes text,
+                                     bool moved)
 {
     int slot, port;
     char host[256];
@@ -60,11 +61,11 @@ static tkl__outcome judge_reply(tkl_client *client, tkl__node *node, const tkl_r
     tkl__node *to;
     switch (tkl__error_verdict(text)) {
     case TKL__MOVED:
-        to = follow(client, node, text, true);
+        to = follow_redirection(client, node, text, true);
         tkl__node_unref(to);
         return (tkl__outcome){.again = to != NULL, .at_once = true};
     case TKL__ASK:
-        to = follow(client, node, text, false);
+        to = follow_redirection(client, node, text, false);
         return (tkl__outcome){.again = to != NULL, .at_once = true, .other = to};
     case TKL__AGAIN:
         client->route->suspect(client, node);
@@ -281,8 +282,8 @@ static bool is_redirection(const tkl_reply *reply)
 
 /* Makes the result of the call out of its attempts: `rc` and the reply are those of the last one.
  * If that one is a redirection to a server that could not be used, the error says why. */
-static int conclude(const tkl__request *request, bool doubted, const tkl__failure *behind, int rc,
-                    tkl_reply **reply)
+static int conclude_call(const tkl__request *request, bool doubted, const tkl__failure *behind,
+                         int rc, tkl_reply **reply)
 {
     if (rc == TKL_OK && behind->code != TKL_OK && is_redirection(*reply)) {
         rc = tkl__fail(behind->code, "%s, and there: %s", tkl_reply_str(*reply), behind->text);
@@ -323,7 +324,7 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
         outcome.again &= !(request->no_tryagain && is_tryagain(*reply));
         if (!outcome.again || !tkl__pause(attempt, outcome.at_once, deadline)) {
             tkl__node_unref(asked);
-            return conclude(request, doubted, &behind, rc, reply);
+            return conclude_call(request, doubted, &behind, rc, reply);
         }
         tkl_reply_free(*reply);
         *reply = NULL;
@@ -332,7 +333,7 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
 
 /* ---- Every master -------------------------------------------------------- */
 
-static tkl_reply *sum(tkl_reply *const *parts, size_t count)
+static tkl_reply *sum_replies(tkl_reply *const *parts, size_t count)
 {
     int64_t total = 0;
     for (size_t i = 0; i < count; i++)
@@ -340,10 +341,10 @@ static tkl_reply *sum(tkl_reply *const *parts, size_t count)
     return tkl__reply_new_int(total);
 }
 
-static tkl_reply *combine(tkl__fanout fanout, tkl_reply **parts, size_t count)
+static tkl_reply *combine_replies(tkl__fanout fanout, tkl_reply **parts, size_t count)
 {
     if (fanout == TKL__ALL_SUM)
-        return sum(parts, count);
+        return sum_replies(parts, count);
     if (fanout == TKL__ALL_CONCAT)
         return tkl__reply_join(parts, count);
     tkl_reply *first = parts[0];
@@ -387,7 +388,7 @@ static int exec_everywhere(tkl_client *client, const tkl__request *request, tkl_
         return rc;
     tkl_reply **parts = calloc(count, sizeof *parts);
     rc = parts ? ask_all(client, slots, count, *request, deadline, parts) : tkl__nomem();
-    if (rc == TKL_OK && !(*reply = combine(fanout, parts, count)))
+    if (rc == TKL_OK && !(*reply = combine_replies(fanout, parts, count)))
         rc = tkl__nomem();
     for (size_t i = 0; parts && i < count; i++)
         tkl_reply_free(parts[i]);

@@ -89,7 +89,7 @@ unsigned tkl__fork_generation(void)
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-static void enlist(tkl_client *client)
+static void enlist_client(tkl_client *client)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -100,7 +100,7 @@ static void enlist(tkl_client *client)
     pthread_mutex_unlock(&clients_mutex);
 }
 
-static void delist(tkl_client *client)
+static void delist_client(tkl_client *client)
 {
     pthread_mutex_lock(&clients_mutex);
     for (tkl_client **at = &clients; *at; at = &(*at)->next)
@@ -181,7 +181,7 @@ int tkl_open(const char *url, const tkl_options *options, tkl_client **out)
     pthread_mutex_init(&client->mutex, NULL);
     pthread_mutex_init(&client->hubs_mutex, NULL);
     client->heartbeat_us = TKL__HEARTBEAT_US;
-    enlist(client);
+    enlist_client(client);
     rc = tkl__interrupt_open(&client->interrupt);
     if (rc == TKL_OK && client->target.tls && !(client->tls = tkl__tls_context(&client->target)))
         rc = TKL_ETLS;
@@ -203,7 +203,7 @@ void tkl_close(tkl_client *client)
     tkl__hubs_close(client);
     if (client->route)
         client->route->close(client);
-    delist(client);
+    delist_client(client);
     tkl__embedded_stop(client->embedded);
     tkl__tls_free(client->tls);
     tkl__interrupt_close(&client->interrupt);

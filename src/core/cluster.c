@@ -302,7 +302,7 @@ static int list_candidates(tkl_client *client, node_list *list)
 }
 
 /* Installs the new map. Keeps what the old one knew about the health of its servers. */
-static void install(tkl_client *client, slot_map *fresh)
+static void install_map(tkl_client *client, slot_map *fresh)
 {
     tkl__client_lock(client);
     cluster *c = cluster_of(client);
@@ -329,7 +329,7 @@ static int fetch_from(tkl_client *client, tkl__node *node, int64_t deadline)
     rc = fresh ? read_map(client, node, slots, fresh) : tkl__nomem();
     tkl_reply_free(slots);
     if (rc == TKL_OK)
-        install(client, fresh);
+        install_map(client, fresh);
     else
         map_free(fresh);
     return rc;

@@ -201,7 +201,7 @@ static const entry *find_sub(const entry *container, const words *args)
 }
 
 /* NULL: unknown. */
-static const entry *find(const words *args)
+static const entry *find_command(const words *args)
 {
     char name[NAME_MAX_LEN];
     if (!lower_name(word(args, 0), name))
@@ -347,7 +347,7 @@ bool tkl__command_keys(int argc, const char *const *argv, const size_t *lens,
                        tkl__key_visitor *visit, void *context)
 {
     words args = {argc, argv, lens};
-    const entry *command = argc > 0 ? find(&args) : NULL;
+    const entry *command = argc > 0 ? find_command(&args) : NULL;
     if (command)
         visit_keys(command, &args, &(visitor){visit, context});
     return command != NULL;
@@ -388,7 +388,7 @@ int tkl__command_check(int argc, const char *const *argv, const size_t *lens)
     if (argc < 1)
         return tkl__fail(TKL_EINVAL, "an empty command");
 
-    const entry *command = find(&(words){argc, argv, lens});
+    const entry *command = find_command(&(words){argc, argv, lens});
     const char *why = command ? why_refused((place)command->place) : NULL;
     if (!why)
         return TKL_OK;
@@ -513,7 +513,7 @@ int tkl__command_route(tkl_client *client, int argc, const char *const *argv, co
                        int64_t deadline, int *slot, tkl__fanout *fanout)
 {
     words args = {argc, argv, lens};
-    const entry *command = find(&args);
+    const entry *command = find_command(&args);
 
     *slot = TKL__NO_SLOT;
     *fanout = TKL__ONE_NODE;

@@ -74,7 +74,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_rep
     }
 }
 
-static void skip(tkl__conn *conn, tkl_reply *reply)
+static void skip_reply(tkl__conn *conn, tkl_reply *reply)
 {
     if (tkl_reply_type_of(reply) == TKL_REPLY_ERROR) {
         conn->primed = false;
@@ -92,12 +92,12 @@ static int wanted_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_r
 {
     int rc;
     while ((rc = next_reply(conn, deadline, finish, reply)) == TKL_OK && conn->owed > 0)
-        skip(conn, *reply);
+        skip_reply(conn, *reply);
     return rc;
 }
 
 /* Marks the connection as broken. Requests sent before may have been executed. */
-static int lost(tkl__conn *conn, int rc)
+static int conn_lost(tkl__conn *conn, int rc)
 {
     return broken(conn, rc == TKL_ETLS ? TKL_EUNKNOWN : rc);
 }
@@ -105,13 +105,13 @@ static int lost(tkl__conn *conn, int rc)
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
     int rc = wanted_reply(conn, deadline, tkl__finish_by(deadline), reply);
-    return rc == TKL_OK ? TKL_OK : lost(conn, rc);
+    return rc == TKL_OK ? TKL_OK : conn_lost(conn, rc);
 }
 
 int tkl__conn_receive_by(tkl__conn *conn, int64_t time, tkl_reply **reply)
 {
     int rc = wanted_reply(conn, time, time, reply);
-    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : lost(conn, rc);
+    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : conn_lost(conn, rc);
 }
 
 int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply)
@@ -156,7 +156,7 @@ bool tkl__conn_stale(tkl__conn *conn)
         int rc = next_reply(conn, 0, 0, &reply);
         if (rc != TKL_OK)
             return rc != TKL_ETIMEOUT; /* TKL_ETIMEOUT: the reply has not arrived yet */
-        skip(conn, reply);
+        skip_reply(conn, reply);
     }
     return tkl__stream_stale(&conn->stream);
 }

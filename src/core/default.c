@@ -76,7 +76,7 @@ static void add_escaped(tkl__buf *out, const char *text)
 }
 
 /* Turns the buffer into a string of its own, and frees the buffer. */
-static int finish(tkl__buf *buf, char **text)
+static int finish_text(tkl__buf *buf, char **text)
 {
     tkl__buf_add(buf, "", 1);
     *text = buf->failed ? NULL : strdup(buf->data);
@@ -209,7 +209,7 @@ static int join_settings(const char *path, const settings *s, char **url)
         joint = '&';
     }
     if (rc == TKL_OK)
-        return finish(&out, url);
+        return finish_text(&out, url);
     tkl__buf_free(&out);
     return rc;
 }
@@ -233,7 +233,7 @@ int tkl__config_url(const char *path, tkl_bytes text, char **url)
 
 /* ---- The file ------------------------------------------------------------ */
 
-static int refuse(const char *path, const char *why)
+static int refuse_file(const char *path, const char *why)
 {
     return tkl__fail(TKL_EAUTH, "%s is not used: %s", path, why);
 }
@@ -245,16 +245,16 @@ static int check_file(const char *path, const struct stat *file)
     snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = '\0';
     if (!S_ISREG(file->st_mode))
-        return refuse(path, "it is not a regular file");
+        return refuse_file(path, "it is not a regular file");
     if (!tkl__own_is_trusted(file->st_uid))
-        return refuse(path, "it belongs to another user");
+        return refuse_file(path, "it belongs to another user");
     if (file->st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(path, "others may write it: look what is in it, then chmod go-w");
+        return refuse_file(path, "others may write it: look what is in it, then chmod go-w");
     if (stat(*folder ? folder : "/", &above) == 0 &&
         (!tkl__own_is_trusted(above.st_uid) || tkl__own_others_may_change(&above)))
-        return refuse(path, "others may write the folder that it is in");
+        return refuse_file(path, "others may write the folder that it is in");
     if (file->st_size > CONFIG_MAX)
-        return refuse(path, "it is too large");
+        return refuse_file(path, "it is too large");
     return TKL_OK;
 }
 
@@ -354,7 +354,7 @@ void tkl_default_server_free(tkl_default_server *server)
     free(f);
 }
 
-static int find(const char *system_config, found *f)
+static int find_server(const char *system_config, found *f)
 {
     static const char *const variables[] = {"TACKLE_URL", "REDIS_URL"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
@@ -374,7 +374,7 @@ static int find(const char *system_config, found *f)
     f->source = strdup("");
     rc = add_private_url(&url);
     if (rc == TKL_OK)
-        rc = finish(&url, &f->url);
+        rc = finish_text(&url, &f->url);
     else
         tkl__buf_free(&url);
     return rc == TKL_OK && !f->source ? tkl__nomem() : rc;
@@ -387,7 +387,7 @@ int tkl__default_server_read(const char *system_config, tkl_default_server **ser
     found *f = calloc(1, sizeof *f);
     if (!f)
         return tkl__nomem();
-    int rc = find(system_config, f);
+    int rc = find_server(system_config, f);
     f->server.url = f->url;
     f->server.source = f->source;
     if (rc == TKL_OK)

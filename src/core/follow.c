@@ -36,7 +36,7 @@ static void end_live(tkl__follower *f)
 }
 
 /* Notes the outcome of an attempt to load that began at `asked_at`, and wakes all waiters. */
-static void note(tkl__follower *f, int rc, bool live, int64_t asked_at)
+static void note_outcome(tkl__follower *f, int rc, bool live, int64_t asked_at)
 {
     pthread_mutex_lock(&f->mutex);
     bool good = rc >= 0;
@@ -53,13 +53,13 @@ static void note(tkl__follower *f, int rc, bool live, int64_t asked_at)
     pthread_mutex_unlock(&f->mutex);
 }
 
-static int load(tkl__follower *f, bool live, int64_t *again)
+static int load_copy(tkl__follower *f, bool live, int64_t *again)
 {
     int64_t asked_at = tkl__now();
     *again = TKL__FOREVER;
     int rc = f->load(f->arg, tkl__deadline(f->client, f->timeout_ms), again);
     if (!is_over(f))
-        note(f, rc, live, asked_at);
+        note_outcome(f, rc, live, asked_at);
     return rc;
 }
 
@@ -73,7 +73,7 @@ static void note_cut(tkl__follower *f)
 }
 
 /* Asks the component whether the copy is still current. */
-static int check(tkl__follower *f)
+static int check_copy(tkl__follower *f)
 {
     int64_t asked_at = tkl__now();
     int rc = f->check(f->arg, f->client->heartbeat_us / 1000);
@@ -104,7 +104,7 @@ static tkl__event await_change(tkl__follower *f, tkl__waiter *waiter, int64_t ag
         until = f->check ? tkl__now() + f->client->heartbeat_us : TKL__FOREVER;
         event = next_event(f, waiter, again < until ? again : until);
         if (event == TKL__TIME_UP && until < again && !is_over(f))
-            *rc = check(f);
+            *rc = check_copy(f);
     } while (event == TKL__TIME_UP && until < again && !is_over(f) && *rc == TKL_OK);
     return event;
 }
@@ -117,7 +117,7 @@ static bool follow_messages(tkl__follower *f, tkl__waiter *waiter)
     int64_t again;
     int rc = TKL_OK;
     while (!is_over(f) && event == TKL__TIME_UP && rc >= 0) {
-        if (load(f, true, &again) < 0)
+        if (load_copy(f, true, &again) < 0)
             return false;
         int64_t loaded_at = tkl__now();
         event = await_change(f, waiter, again, &rc);
@@ -139,7 +139,7 @@ static void pause_until(tkl__follower *f, int64_t at)
         note_cut(f);
 }
 
-static void *follow(void *arg)
+static void *follow_changes(void *arg)
 {
     tkl__follower *f = arg;
     tkl__heed(&f->end);
@@ -152,7 +152,7 @@ static void *follow(void *arg)
                 pause = tkl__now() + tkl__backoff(5, PAUSE_US / 10);
             tkl__unlisten(&waiter);
         } else if (!is_over(f)) {
-            load(f, false, &again);
+            load_copy(f, false, &again);
             pause = again < pause ? again : pause;
         }
         if (!is_over(f))
@@ -202,13 +202,13 @@ void tkl__follow_close(tkl__follower *f)
 
 /* ---- The copy ------------------------------------------------------------ */
 
-static int start(tkl__follower *f)
+static int start_follower(tkl__follower *f)
 {
     if (f->bell < 0)
         f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (f->bell < 0)
         return tkl__fail_errno(TKL_EIO, "eventfd");
-    int rc = tkl__thread_start(&f->thread, follow, f, "following changes");
+    int rc = tkl__thread_start(&f->thread, follow_changes, f, "following changes");
     f->running = rc == TKL_OK;
     return rc;
 }
@@ -216,7 +216,7 @@ static int start(tkl__follower *f)
 int tkl__follow_start(tkl__follower *f)
 {
     pthread_mutex_lock(&f->mutex);
-    int rc = f->running ? TKL_OK : start(f);
+    int rc = f->running ? TKL_OK : start_follower(f);
     pthread_mutex_unlock(&f->mutex);
     return rc;
 }
@@ -238,7 +238,7 @@ int tkl__follow_lock(tkl__follower *f)
     pthread_mutex_lock(&f->mutex);
     if (f->running && f->loaded) /* the common case */
         return TKL_OK;
-    int rc = f->running ? TKL_OK : start(f);
+    int rc = f->running ? TKL_OK : start_follower(f);
     if (rc == TKL_OK)
         rc = await_first(f);
     if (rc != TKL_OK)

@@ -27,7 +27,7 @@
 
 /* ---- Topics -------------------------------------------------------------- */
 
-static tkl__topic **bucket(tkl__hub *hub, tkl_bytes channel)
+static tkl__topic **bucket_of(tkl__hub *hub, tkl_bytes channel)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < channel.len; i++)
@@ -37,7 +37,7 @@ static tkl__topic **bucket(tkl__hub *hub, tkl_bytes channel)
 
 tkl__topic *tkl__hub_find(tkl__hub *hub, tkl_bytes channel)
 {
-    for (tkl__topic *t = *bucket(hub, channel); t; t = t->chain)
+    for (tkl__topic *t = *bucket_of(hub, channel); t; t = t->chain)
         if (t->len == channel.len && memcmp(t->channel, channel.data, t->len) == 0)
             return t;
     return NULL;
@@ -56,7 +56,7 @@ static tkl__topic *make_topic(tkl__hub *hub, tkl_bytes channel)
     t->channel = copy;
     t->len = channel.len;
     t->look_at = TKL__FOREVER;
-    tkl__topic **at = bucket(hub, channel);
+    tkl__topic **at = bucket_of(hub, channel);
     t->chain = *at;
     *at = t;
     return t;
@@ -71,7 +71,7 @@ static void free_topic(tkl__topic *t)
 
 static void drop_topic(tkl__hub *hub, tkl__topic *t)
 {
-    tkl__topic **at = bucket(hub, (tkl_bytes){t->channel, t->len});
+    tkl__topic **at = bucket_of(hub, (tkl_bytes){t->channel, t->len});
     while (*at != t)
         at = &(*at)->chain;
     *at = t->chain;
@@ -179,7 +179,7 @@ static void cut_topic(tkl__topic *t)
 }
 
 /* The connection is lost: all subscriptions are gone. */
-static void cut(tkl__hub *hub)
+static void cut_hub(tkl__hub *hub)
 {
     tkl__conn_close(hub->conn);
     hub->conn = NULL;
@@ -194,7 +194,7 @@ static void cut(tkl__hub *hub)
 
 /* ---- Replies of the server ----------------------------------------------- */
 
-static void deliver(tkl__waiter *w, tkl_bytes text)
+static void deliver_message(tkl__waiter *w, tkl_bytes text)
 {
     tkl__note *note = malloc(sizeof *note + text.len);
     if (!note) {
@@ -220,8 +220,8 @@ static void on_message(tkl__topic *t, tkl_bytes text)
 {
     for (tkl__waiter *w = t->waiters; w; w = w->next)
         if (concerns(w, text))
-            deliver(w->front ? w->front : w,
-                    (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
+            deliver_message(w->front ? w->front : w,
+                            (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
 }
 
 static void on_confirmed(tkl__hub *hub, tkl__topic *t)
@@ -293,11 +293,11 @@ static void give_up(tkl__hub *hub)
 {
     tkl__tell_event(hub->client, TKL_EVENT_LOST, hub->conn->code, tkl__node_addr(hub->node), NULL);
     hub->client->route->suspect(hub->client, hub->node);
-    cut(hub);
+    cut_hub(hub);
 }
 
 /* Handles the replies that have arrived, or some of them. */
-static void drain(tkl__hub *hub)
+static void drain_hub(tkl__hub *hub)
 {
     bool more = true;
     while (hub->conn && more) {
@@ -335,7 +335,7 @@ static int send_wire(tkl__hub *hub, tkl__buf *wire, int64_t deadline)
     if (rc != TKL_OK && hub->reading)
         shutdown(hub->conn->stream.fd, SHUT_RDWR);
     else if (rc != TKL_OK)
-        cut(hub);
+        cut_hub(hub);
     return rc;
 }
 
@@ -388,7 +388,7 @@ static bool send_ping(tkl__hub *hub)
     return send_word(hub, "PING", &hub->ping, tkl__deadline_ms(SEND_MS)) == TKL_OK;
 }
 
-static void beat(tkl__hub *hub)
+static void beat_hub(tkl__hub *hub)
 {
     if (hub->counted != hub->conn->received) {
         count_silence_from_now(hub);
@@ -431,9 +431,9 @@ void tkl__hubs_reroute(tkl_client *client)
 
 void tkl__hub_attend(tkl__hub *hub)
 {
-    drain(hub);
+    drain_hub(hub);
     if (hub->conn)
-        beat(hub);
+        beat_hub(hub);
     if (tkl__is_interrupted(hub->client))
         wake_all(hub);
 }
@@ -473,7 +473,7 @@ void tkl__hub_read(tkl__hub *hub, int64_t until)
 /* ---- Subscribing --------------------------------------------------------- */
 
 /* Unlocks while dialling. */
-static int dial(tkl__hub *hub, int64_t deadline)
+static int dial_hub(tkl__hub *hub, int64_t deadline)
 {
     tkl__conn *conn;
     hub->dialling = true;
@@ -501,7 +501,7 @@ static int connect_hub(tkl__hub *hub, int64_t deadline)
     while (!hub->conn) {
         bool pause = hub->failures > 0 && tkl__now() < hub->retry_at;
         if (!hub->dialling && !pause)
-            return dial(hub, deadline);
+            return dial_hub(hub, deadline);
         int64_t until = pause && hub->retry_at < deadline ? hub->retry_at : deadline;
         tkl__cond_wait(&hub->changed, &hub->mutex, until);
         if (tkl__left(deadline) == 0)
@@ -560,7 +560,7 @@ int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 {
     int rc = TKL_OK;
     if (hub->conn && !hub->reading)
-        drain(hub); /* the connection may have died while no thread was reading */
+        drain_hub(hub); /* the connection may have died while no thread was reading */
     while (rc == TKL_OK && t->state != TKL__ON) {
         if (tkl__left(deadline) == 0)
             rc = tkl__fail(TKL_ENOTSENT, "no subscription in time");

@@ -13,7 +13,7 @@ typedef struct search {
     tkl__names *names;
 } search;
 
-static int visit(tkl_bytes key, void *arg)
+static int visit_key(tkl_bytes key, void *arg)
 {
     search *s = arg;
     tkl_bytes name;
@@ -31,7 +31,7 @@ int tkl__instances_find(tkl_client *client, const char *component, const char *p
     tkl__buf_addf(&pattern, ":%s:{*}%s%s", component, *part ? ":" : "", part);
     int rc = pattern.failed
                  ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, type, visit, &s);
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, type, visit_key, &s);
     tkl__buf_free(&pattern);
     return rc;
 }

@@ -30,7 +30,7 @@ void tkl__interrupt_close(tkl__interrupt *interrupt)
     interrupt->fd = -1;
 }
 
-static void ring(const tkl__interrupt *interrupt)
+static void ring_bell(const tkl__interrupt *interrupt)
 {
     if (interrupt->fd >= 0)
         eventfd_write(interrupt->fd, 1);
@@ -42,7 +42,7 @@ static void silence(const tkl__interrupt *interrupt)
     if (interrupt->fd >= 0)
         eventfd_read(interrupt->fd, &rung);
     if (atomic_load(&interrupt->at) != 0)
-        ring(interrupt);
+        ring_bell(interrupt);
 }
 
 void tkl__interrupt_forget(tkl__interrupt *interrupt)
@@ -50,7 +50,7 @@ void tkl__interrupt_forget(tkl__interrupt *interrupt)
     tkl__interrupt_close(interrupt);
     interrupt->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (atomic_load(&interrupt->at) != 0)
-        ring(interrupt);
+        ring_bell(interrupt);
 }
 
 /* A forked child that has not locked its client yet still has its parent's descriptor. */
@@ -64,7 +64,7 @@ void tkl_interrupt(tkl_client *client)
     int saved = errno;
     atomic_store(&client->interrupt.at, tkl__now());
     if (is_own(client))
-        ring(&client->interrupt);
+        ring_bell(&client->interrupt);
     errno = saved;
 }
 

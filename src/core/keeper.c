@@ -16,7 +16,7 @@
 typedef struct tkl__keeper {
     pthread_mutex_t mutex;
     pthread_cond_t wake;  /* an item is due earlier than the thread expects */
-    pthread_cond_t ended; /* a turn ended */
+    pthread_cond_t ended; /* a round ended */
     pthread_t thread;
     bool running;
     bool stop;
@@ -24,13 +24,13 @@ typedef struct tkl__keeper {
     tkl__kept *list;
 } tkl__keeper;
 
-typedef struct turn {
+typedef struct keeper_round {
     tkl__kept *items[TURN_MAX];
     tkl__kept *callers[TURN_MAX]; /* the item of each call */
     size_t nitems, ncalls;
     tkl__batch calls;
     int64_t patience_us;
-} turn;
+} keeper_round;
 
 /* ---- The list ------------------------------------------------------------ */
 
@@ -63,9 +63,9 @@ static int64_t earliest(const tkl__keeper *k)
     return at;
 }
 
-/* ---- A turn -------------------------------------------------------------- */
+/* ---- A round ------------------------------------------------------------- */
 
-static void collect(tkl__keeper *k, turn *t)
+static void collect_due(tkl__keeper *k, keeper_round *t)
 {
     int64_t until = tkl__now() + TOGETHER_US;
     t->nitems = t->ncalls = 0;
@@ -76,20 +76,20 @@ static void collect(tkl__keeper *k, turn *t)
             t->patience_us = patience;
         if (i->at <= until && t->nitems < TURN_MAX) {
             i->busy = true;
-            i->at = TKL__FOREVER; /* unless tkl__keep() moves it during the turn */
+            i->at = TKL__FOREVER; /* unless tkl__keep() moves it during the round */
             t->items[t->nitems++] = i;
         }
     }
 }
 
-static int64_t turn_deadline(const tkl_client *client, const turn *t)
+static int64_t round_deadline(const tkl_client *client, const keeper_round *t)
 {
     int64_t deadline = tkl__call_deadline(client, NULL);
     int64_t left = tkl__left(deadline);
     return t->patience_us < left ? deadline - (left - t->patience_us) : deadline;
 }
 
-static void prepare(turn *t)
+static void prepare_round(keeper_round *t)
 {
     for (size_t i = 0; i < t->nitems; i++) {
         tkl__invocation call = {0};
@@ -100,9 +100,9 @@ static void prepare(turn *t)
     }
 }
 
-static void run(tkl_client *client, turn *t)
+static void renew_round(tkl_client *client, keeper_round *t)
 {
-    (void)tkl__batch_run(&t->calls, turn_deadline(client, t));
+    (void)tkl__batch_run(&t->calls, round_deadline(client, t));
     for (size_t i = 0; i < t->ncalls; i++) {
         int rc = tkl__batch_code(&t->calls, i);
         if (rc != TKL_OK)
@@ -112,9 +112,9 @@ static void run(tkl_client *client, turn *t)
     tkl__batch_clear(&t->calls);
 }
 
-/* With the lock: sets when each item is due again. A time that tkl__keep() set during the turn
+/* With the lock: sets when each item is due again. A time that tkl__keep() set during the round
  * stays if it is earlier. */
-static void settle(tkl__keeper *k, turn *t)
+static void settle_round(tkl__keeper *k, keeper_round *t)
 {
     for (size_t i = 0; i < t->nitems; i++) {
         tkl__kept *kept = t->items[i];
@@ -134,7 +134,7 @@ static void *keep_all(void *arg)
 {
     tkl_client *client = arg;
     tkl__keeper *k = client->keeper;
-    turn *t = malloc(sizeof *t);
+    keeper_round *t = malloc(sizeof *t);
     if (t)
         tkl__batch_init(&t->calls, client);
     pthread_mutex_lock(&k->mutex);
@@ -144,12 +144,12 @@ static void *keep_all(void *arg)
             tkl__cond_wait(&k->wake, &k->mutex, k->sleeps_until);
             continue;
         }
-        collect(k, t);
+        collect_due(k, t);
         pthread_mutex_unlock(&k->mutex);
-        prepare(t);
-        run(client, t);
+        prepare_round(t);
+        renew_round(client, t);
         pthread_mutex_lock(&k->mutex);
-        settle(k, t);
+        settle_round(k, t);
     }
     pthread_mutex_unlock(&k->mutex);
     if (t)
@@ -174,7 +174,7 @@ static tkl__keeper *keeper_of(tkl_client *client)
     return k;
 }
 
-static int start(tkl_client *client, tkl__keeper *k)
+static int start_keeper(tkl_client *client, tkl__keeper *k)
 {
     k->sleeps_until = TKL__FOREVER;
     int rc = tkl__thread_start(&k->thread, keep_all, client, "renewing leases");
@@ -220,7 +220,7 @@ int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at)
     if (!k)
         return tkl__nomem();
     pthread_mutex_lock(&k->mutex);
-    int rc = k->running ? TKL_OK : start(client, k);
+    int rc = k->running ? TKL_OK : start_keeper(client, k);
     if (rc == TKL_OK) {
         kept->at = at;
         if (!kept->listed)

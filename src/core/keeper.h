@@ -16,28 +16,28 @@ typedef struct tkl__kept {
     bool (*prepare)(struct tkl__kept *kept, tkl__invocation *call);
     /* Called with the result of the script. An error reply of the server comes as its code. */
     void (*done)(struct tkl__kept *kept, int rc, const tkl_reply *reply);
-    /* Returns when the item is due next; called after each turn. TKL__FOREVER: never again. */
+    /* Returns when the item is due next; called after each round. TKL__FOREVER: never again. */
     int64_t (*due)(struct tkl__kept *kept);
-    /* How many microseconds a turn may take while this item is on the list, even if it is not part
-     * of the turn: a server that does not answer must not delay the news for other items. NULL: as
+    /* How many microseconds a round may take while this item is on the list, even if it is not part
+     * of the round: a server that does not answer must not delay the news for other items. NULL: as
      * long as any call. */
     int64_t (*patience)(struct tkl__kept *kept);
 
     /* Private to the keeper. */
     int64_t at;
     bool listed;
-    bool busy; /* part of the current turn */
+    bool busy; /* part of the current round */
     struct tkl__kept *next, *prev;
 } tkl__kept;
 
-/* Adds the item to the list, or changes its time: due at `at`, even while a turn with it is
+/* Adds the item to the list, or changes its time: due at `at`, even while a round with it is
  * running. */
 int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at);
 /* Makes all items due now: another server has become the master and may not know the leases. */
 void tkl__keep_now(tkl_client *client);
-/* Removes the item from the list. A running turn may still call its functions. */
+/* Removes the item from the list. A running round may still call its functions. */
 void tkl__unkeep(tkl_client *client, tkl__kept *kept);
-/* Removes the item and waits until no turn can call its functions. Not from a callback. */
+/* Removes the item and waits until no round can call its functions. Not from a callback. */
 void tkl__unkeep_wait(tkl_client *client, tkl__kept *kept);
 
 /* For the client: when it closes, and in a forked child (where the thread does not exist). */

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/letters.h"
 
+#include <string.h>
+
+bool tkl__same_bytes(tkl_bytes a, tkl_bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+bool tkl__begins_with(tkl_bytes text, tkl_bytes prefix)
+{
+    return text.len >= prefix.len && tkl__same_bytes((tkl_bytes){text.data, prefix.len}, prefix);
+}
+
 static char small(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;

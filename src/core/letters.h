@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparing words without regard to case.
+ * Comparing bytes, and words without regard to case.
  */
 #ifndef TKL_CORE_LETTERS_H
 #define TKL_CORE_LETTERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <tackle/common.h>
+
+/* Whether both are the same bytes. No data (NULL) is the same as empty bytes. */
+bool tkl__same_bytes(tkl_bytes a, tkl_bytes b);
+
+/* Whether the text begins with the prefix. Every text begins with the empty prefix. */
+bool tkl__begins_with(tkl_bytes text, tkl_bytes prefix);
 
 /* Whether the first `count` bytes are equal, ignoring the case of the letters A to Z. strncasecmp()
  * will not do: in a Turkish locale "FRI" is not "fri". Bytes after the first difference are not

@@ -9,7 +9,7 @@
 #include "core/reply.h"
 #include "core/resp.h"
 
-static bool begins(const tkl_reply *reply, const char *words)
+static bool error_begins(const tkl_reply *reply, const char *words)
 {
     return tkl_reply_type_of(reply) == TKL_REPLY_ERROR &&
            strncmp(tkl_reply_str(reply), words, strlen(words)) == 0;
@@ -17,7 +17,7 @@ static bool begins(const tkl_reply *reply, const char *words)
 
 bool tkl__is_unknown_function(const tkl_reply *reply)
 {
-    return begins(reply, "ERR Function not found");
+    return error_begins(reply, "ERR Function not found");
 }
 
 bool tkl__is_library_name(const char *name)
@@ -34,7 +34,7 @@ bool tkl__is_library_name(const char *name)
 /* Another client loaded the library first. */
 static bool is_there_already(const tkl_reply *reply)
 {
-    return begins(reply, "ERR Library '") && strstr(tkl_reply_str(reply), "already exists");
+    return error_begins(reply, "ERR Library '") && strstr(tkl_reply_str(reply), "already exists");
 }
 
 /* Adds to the refusal what a user without the permission can do. */
@@ -77,7 +77,7 @@ tkl_reply *tkl__library_refusal(tkl_reply *reply, const tkl__library *library)
 bool tkl__runs_when_full(const tkl__script *script, const tkl_reply *refusal)
 {
     bool no_writes_now =
-        begins(refusal, "READONLY") || begins(refusal, "NOREPLICAS") || begins(refusal, "MISCONF");
+        error_begins(refusal, "READONLY") || error_begins(refusal, "NOREPLICAS") || error_begins(refusal, "MISCONF");
     if (script->no_writes && no_writes_now)
         return true;
     return tkl_reply_code(refusal) == TKL_EOOM && (script->allow_oom || script->no_writes);

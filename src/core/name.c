@@ -27,7 +27,7 @@ void tkl__name_escape(tkl__buf *out, tkl_bytes name)
 }
 
 /* Moves a buffer's content to its own block of memory. */
-static int keep(tkl__buf *buf, char **data, size_t *len)
+static int keep_content(tkl__buf *buf, char **data, size_t *len)
 {
     char *copy = buf->failed ? NULL : malloc(buf->len + 1);
     *len = buf->len;
@@ -72,7 +72,7 @@ int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes na
     tkl__buf_addz(&buf, ":{");
     tkl__name_escape(&buf, name);
     tkl__buf_addz(&buf, "}");
-    return keep(&buf, &base->data, &base->len);
+    return keep_content(&buf, &base->data, &base->len);
 }
 
 void tkl__base_free(tkl__base *base)
@@ -89,7 +89,7 @@ int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key)
     tkl__buf_add(&buf, base->data, base->len);
     tkl__buf_addz(&buf, ":");
     tkl__buf_addz(&buf, part);
-    int rc = keep(&buf, &data, &key->len);
+    int rc = keep_content(&buf, &data, &key->len);
     key->data = data;
     return rc;
 }
@@ -132,7 +132,7 @@ bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes
     char *data = NULL;
     bool good = unescape((tkl_bytes){key.data + skip, (size_t)(end - key.data) - skip}, &buf);
     if (good)
-        good = keep(&buf, &data, &name->len) == TKL_OK;
+        good = keep_content(&buf, &data, &name->len) == TKL_OK;
     else
         tkl__buf_free(&buf);
     name->data = data;

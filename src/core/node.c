@@ -191,7 +191,7 @@ static void wake_all(tkl__node *node)
 
 /* ---- Nodes of a client --------------------------------------------------- */
 
-static tkl__node *find(tkl_client *client, const char *host, int port)
+static tkl__node *find_node(tkl_client *client, const char *host, int port)
 {
     for (tkl__node *node = client->nodes; node; node = node->next)
         if (node->addr.port == port && strcmp(node->addr.host, host) == 0)
@@ -199,7 +199,7 @@ static tkl__node *find(tkl_client *client, const char *host, int port)
     return NULL;
 }
 
-static tkl__node *make(tkl_client *client, const char *host, int port)
+static tkl__node *make_node(tkl_client *client, const char *host, int port)
 {
     tkl__node *node = calloc(1, sizeof *node);
     if (!node)
@@ -219,9 +219,9 @@ static tkl__node *make(tkl_client *client, const char *host, int port)
 
 tkl__node *tkl__node_get_locked(tkl_client *client, const char *host, int port)
 {
-    tkl__node *node = find(client, host, port);
+    tkl__node *node = find_node(client, host, port);
     if (!node)
-        node = make(client, host, port);
+        node = make_node(client, host, port);
     if (node)
         node->refs++;
     return node;
@@ -298,7 +298,7 @@ tkl__node *tkl__node_next(const tkl__node *node)
 /* ---- Lending ------------------------------------------------------------- */
 
 /* Removes a connection from the pool; the caller closes it without the lock. */
-static void forget(tkl__node *node, tkl__conn *conn)
+static void forget_conn(tkl__node *node, tkl__conn *conn)
 {
     all_remove(node, conn);
     node->total--;
@@ -307,7 +307,7 @@ static void forget(tkl__node *node, tkl__conn *conn)
 /* Unlocks while closing. */
 static void discard(tkl__node *node, tkl__conn *conn)
 {
-    forget(node, conn);
+    forget_conn(node, conn);
     tkl__client_unlock(node->client);
     tkl__conn_close(conn);
     tkl__client_lock(node->client);
@@ -368,7 +368,7 @@ static bool may_pass(const tkl__node *node, int rc)
 }
 
 /* Unlocks while dialling. */
-static int dial(tkl__node *node, int64_t deadline, tkl__conn **conn)
+static int dial_node(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {
     tkl_client *client = node->client;
     node->total++;
@@ -441,14 +441,15 @@ static bool in_doubt(tkl__node *node)
     return node->client->route->wary && (let_go || backing_off(node));
 }
 
-static int borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
+static int borrow_conn(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {
     while (!(*conn = take_idle(node))) {
         if (in_doubt(node))
             return node->failures > 0
                        ? no_turn(node)
                        : tkl__fail(TKL_ENOTSENT, "%s let go of a connection", node->addr.host);
-        int rc = may_dial(node) ? dial(node, deadline, conn) : await_turn(node, deadline, conn);
+        int rc =
+            may_dial(node) ? dial_node(node, deadline, conn) : await_turn(node, deadline, conn);
         if (*conn)
             return TKL_OK;
         if (rc != TKL_OK && (!may_pass(node, rc) || tkl__left(deadline) == 0))
@@ -461,7 +462,7 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {
     *conn = NULL;
     tkl__client_lock(node->client);
-    int rc = borrow(node, deadline, conn);
+    int rc = borrow_conn(node, deadline, conn);
     if (rc == TKL_OK) {
         (*conn)->stream.crowded = node->lent++ > 0;
         node->client->counts.calls++;
@@ -481,7 +482,7 @@ static tkl__conn *expired(tkl__node *node, int64_t now)
     if (!conn || (now - conn->idle_since) / 1000 < node->client->target.idle_ms)
         return NULL;
     idle_remove(node, conn);
-    forget(node, conn);
+    forget_conn(node, conn);
     return conn;
 }
 
@@ -530,7 +531,7 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     count_use(node, conn);
     node->lent--;
     if (conn->broken || tkl__conn_buffered(conn)) {
-        forget(node, conn);
+        forget_conn(node, conn);
         old = conn;
         wake_first(node);
     } else {
@@ -555,7 +556,7 @@ int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
     tkl__client_lock(node->client);
     *conn = take_idle(node);
     if (!*conn)
-        rc = backing_off(node) ? no_turn(node) : dial(node, deadline, conn);
+        rc = backing_off(node) ? no_turn(node) : dial_node(node, deadline, conn);
     if (rc == TKL_OK) {
         (*conn)->stream.crowded = true;
         node->client->counts.calls++;

@@ -42,7 +42,7 @@ typedef struct batch {
     size_t failed_at; /* index of the request that failed first */
 } batch;
 
-static void settle(batch *b, size_t index, tkl_reply *reply)
+static void settle_reply(batch *b, size_t index, tkl_reply *reply)
 {
     if (b->doubted[index])
         tkl__doubt(&b->requests[index], reply);
@@ -53,7 +53,7 @@ static void settle_failure(batch *b, size_t index, int rc)
 {
     tkl_reply *reply = tkl__reply_new_error(rc, tkl_errmsg());
     if (reply)
-        settle(b, index, reply);
+        settle_reply(b, index, reply);
     if (b->failure == TKL_OK) {
         b->failure = reply ? tkl_reply_code(reply) : rc;
         b->failed_at = index;
@@ -145,7 +145,7 @@ static void group_answered(batch *b, tkl__node *node, size_t index, tkl_reply *r
             return;
         }
     }
-    settle(b, index, reply);
+    settle_reply(b, index, reply);
 }
 
 static void make_others(batch *b)

@@ -59,7 +59,7 @@ static bool due(const tkl__refresh *refresh, bool have, int64_t since)
     return refresh->stale && tkl__now() - refresh->began >= MIN_INTERVAL;
 }
 
-static void fetch(tkl_client *client, tkl__refresh *refresh, int64_t deadline)
+static void fetch_map(tkl_client *client, tkl__refresh *refresh, int64_t deadline)
 {
     const bool first = refresh->began == 0;
     refresh->running = true;
@@ -93,7 +93,7 @@ int tkl__refresh_ensure(tkl_client *client, tkl__refresh *refresh, int slot, int
             if (!tkl__cond_wait(&refresh->ended, &client->mutex, deadline))
                 return tkl__fail(TKL_ENOTSENT, "which server to ask was not found out in time");
         } else if (due(refresh, have, since)) {
-            fetch(client, refresh, deadline);
+            fetch_map(client, refresh, deadline);
         } else if (have) {
             return TKL_OK;
         } else {

@@ -67,7 +67,7 @@ static size_t aligned(size_t size)
     return (size + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
 }
 
-static void *take(tkl_reply *root, size_t size)
+static void *take_node(tkl_reply *root, size_t size)
 {
     size = aligned(size);
     block *b = root->arena;
@@ -98,7 +98,7 @@ static tkl_reply *root_new(size_t payload)
 
 static bool set_text(tkl_reply *reply, const char *text, size_t len)
 {
-    char *copy = take(reply->root, len + 1);
+    char *copy = take_node(reply->root, len + 1);
     if (!copy)
         return false;
     if (len > 0)
@@ -112,7 +112,7 @@ static bool set_text(tkl_reply *reply, const char *text, size_t len)
 /* Makes room for `count` elements. */
 static bool set_elements(tkl_reply *reply, size_t count)
 {
-    reply->elements = take(reply->root, count * sizeof *reply->elements);
+    reply->elements = take_node(reply->root, count * sizeof *reply->elements);
     if (!reply->elements)
         return false;
     memset(reply->elements, 0, count * sizeof *reply->elements);
@@ -123,7 +123,7 @@ static bool set_elements(tkl_reply *reply, size_t count)
 
 /* Puts `node` into its parent. Arrays announced larger than ELEMENTS_AT_ONCE grow as their elements
  * arrive. */
-static bool attach(tkl_reply *parent, size_t index, size_t announced, tkl_reply *node)
+static bool attach_child(tkl_reply *parent, size_t index, size_t announced, tkl_reply *node)
 {
     if (index >= ELEMENTS_AT_ONCE && (index & (index - 1)) == 0) {
         tkl_reply **old = parent->elements;
@@ -145,17 +145,17 @@ static tkl_reply *node_new(const redisReadTask *task, size_t payload)
     tkl_reply *root = parent ? parent->root : task->privdata;
     if (!root)
         return root_new(payload);
-    tkl_reply *node = take(root, sizeof *node);
+    tkl_reply *node = take_node(root, sizeof *node);
     if (!node)
         return NULL;
     *node = (tkl_reply){.kind = TKL_REPLY_NIL, .data = "", .root = root};
     if (!parent)
         return node;
     size_t announced = (size_t)task->parent->elements;
-    return attach(parent, (size_t)task->idx, announced, node) ? node : NULL;
+    return attach_child(parent, (size_t)task->idx, announced, node) ? node : NULL;
 }
 
-static void *undo(const redisReadTask *task, tkl_reply *node)
+static void *undo_node(const redisReadTask *task, tkl_reply *node)
 {
     if (node && !task->parent)
         tkl_reply_free(node);
@@ -166,7 +166,7 @@ static void *create_string(const redisReadTask *task, char *text, size_t len)
 {
     tkl_reply *node = node_new(task, len + 1);
     if (!node || !set_text(node, text, len))
-        return undo(task, node);
+        return undo_node(task, node);
     node->kind = task->type == REDIS_REPLY_ERROR ? TKL_REPLY_ERROR : TKL_REPLY_STRING;
     if (node->kind == TKL_REPLY_ERROR) {
         node->code = tkl__error_code((tkl_bytes){text, len});
@@ -194,7 +194,7 @@ static void *create_array(const redisReadTask *task, int announced)
     size_t room = (size_t)announced < ELEMENTS_AT_ONCE ? (size_t)announced : ELEMENTS_AT_ONCE;
     tkl_reply *node = node_new(task, room * (sizeof(tkl_reply *) + aligned(sizeof *node)));
     if (!node || !set_elements(node, room))
-        return undo(task, node);
+        return undo_node(task, node);
     node->kind = TKL_REPLY_ARRAY;
     return node;
 }
@@ -340,7 +340,7 @@ bool tkl__reply_is_doubted(const tkl_reply *reply)
     return reply && reply->doubted;
 }
 
-static void adopt(tkl_reply *root, tkl_reply *other)
+static void adopt_reply(tkl_reply *root, tkl_reply *other)
 {
     other->sibling = root->adopted;
     root->adopted = other;
@@ -349,7 +349,7 @@ static void adopt(tkl_reply *root, tkl_reply *other)
 void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element)
 {
     if (element->root != array)
-        adopt(array, element);
+        adopt_reply(array, element);
     array->elements[index] = element;
 }
 
@@ -363,7 +363,7 @@ tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count)
     for (size_t i = 0; all && i < count; i++) {
         memcpy(to, parts[i]->elements, parts[i]->count * sizeof *to);
         to += parts[i]->count;
-        adopt(all, parts[i]);
+        adopt_reply(all, parts[i]);
         parts[i] = NULL;
     }
     return all;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/letters.h"
+
 /* ---- Writing commands ---------------------------------------------------- */
 
 /* Writes `value` in decimal at the end of a 20-byte field; returns where it starts. */
@@ -76,12 +78,6 @@ void tkl__resp_command(tkl__buf *out, int argc, const char *const *argv, const s
 
 /* ---- Reading errors ------------------------------------------------------ */
 
-static bool starts(tkl_bytes text, const char *word)
-{
-    size_t len = strlen(word);
-    return text.len >= len && memcmp(text.data, word, len) == 0;
-}
-
 tkl__verdict tkl__error_verdict(tkl_bytes text)
 {
     static const struct {
@@ -94,7 +90,7 @@ tkl__verdict tkl__error_verdict(tkl_bytes text)
         {"UNBLOCKED", TKL__DEMOTED}, {"NOREPLICAS", TKL__AGAIN},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (starts(text, words[i].word))
+        if (tkl__begins_with(text, tkl_str(words[i].word)))
             return words[i].verdict;
     return TKL__FINAL;
 }
@@ -132,7 +128,7 @@ int tkl__error_code(tkl_bytes text)
         {"NOSCRIPT", TKL_ENOSCRIPT},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (starts(text, words[i].word))
+        if (tkl__begins_with(text, tkl_str(words[i].word)))
             return words[i].code;
     return TKL_EREFUSED;
 }

@@ -135,7 +135,7 @@ typedef struct errand {
 /* Time-out for a thread that redoes the errand of another thread. */
 #define REDO_MS 1000
 
-static void redo(tkl_client *client, tkl__errand *base)
+static void redo_errand(tkl_client *client, tkl__errand *base)
 {
     errand *e = (errand *)(void *)base;
     tkl_reply *reply;
@@ -170,7 +170,7 @@ static tkl__errand *make_errand(const tkl__invocation *call)
                        total_len(call->args, call->nargs));
     if (!e)
         return NULL;
-    e->base.redo = redo;
+    e->base.redo = redo_errand;
     e->call = *call;
     e->call.keys = e->words;
     e->call.args = e->words + call->nkeys;

@@ -139,7 +139,7 @@ static int check_role(tkl__node *node, int64_t deadline)
 
 /* Takes over the reference. Idle connections to the old master lead to the wrong server, so they
  * are closed. */
-static void install(tkl_client *client, tkl__node *master)
+static void install_master(tkl_client *client, tkl__node *master)
 {
     sentinel *s = sentinel_of(client);
 
@@ -168,7 +168,7 @@ static bool is_trusted(tkl_client *client, const tkl__node *node)
 }
 
 /* Trusts the known master again, because no Sentinel answers. False when no master is known. */
-static bool trust(tkl_client *client)
+static bool trust_master(tkl_client *client)
 {
     sentinel *s = sentinel_of(client);
     tkl__client_lock(client);
@@ -191,7 +191,7 @@ static int try_sentinel(tkl_client *client, const tkl__addr *from, int64_t deadl
     else if (rc == TKL_OK && !is_trusted(client, node))
         rc = check_role(node, deadline);
     if (rc == TKL_OK) {
-        install(client, node);
+        install_master(client, node);
         tkl__lookout_post(client, &sentinel_of(client)->lookout, conn);
         return TKL_OK;
     }
@@ -232,7 +232,7 @@ static int find_master(tkl_client *client, int64_t deadline)
 
     if (rc == TKL_OK)
         return TKL_OK;
-    if (!named && (calm || !stranger) && trust(client))
+    if (!named && (calm || !stranger) && trust_master(client))
         return TKL_OK;
     if (stranger && !named)
         return tkl__fail(TKL_EINVAL, "no sentinel knows master \"%s\"", target->master);

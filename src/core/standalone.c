@@ -5,7 +5,7 @@
 #include "core/client.h"
 #include "core/error.h"
 
-static int pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node)
+static int pick_node(tkl_client *client, int slot, int64_t deadline, tkl__node **node)
 {
     (void)slot;
     (void)deadline;
@@ -13,13 +13,13 @@ static int pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node
     return TKL_OK;
 }
 
-static void suspect(tkl_client *client, tkl__node *node)
+static void suspect_node(tkl_client *client, tkl__node *node)
 {
     (void)client;
     (void)node; /* there is no other server to look for */
 }
 
-static bool serves(tkl_client *client, int slot, const tkl__node *node)
+static bool serves_slot(tkl_client *client, int slot, const tkl__node *node)
 {
     (void)slot;
     return node == client->route_state;
@@ -31,9 +31,9 @@ static void close_route(tkl_client *client)
 }
 
 const tkl__route tkl__route_standalone = {
-    .pick = pick,
-    .suspect = suspect,
-    .serves = serves,
+    .pick = pick_node,
+    .suspect = suspect_node,
+    .serves = serves_slot,
     .close = close_route,
 };
 

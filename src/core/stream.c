@@ -206,7 +206,7 @@ void tkl__stream_close(tkl__stream *stream)
 
 /* ---- Reading and writing ------------------------------------------------- */
 
-static int lost(const char *during)
+static int stream_lost(const char *during)
 {
     return tkl__fail_errno(TKL_EUNKNOWN, "connection lost while %s", during);
 }
@@ -261,7 +261,7 @@ static int plain_read_some(tkl__stream *stream, char *data, size_t cap, int64_t 
         if (errno == EAGAIN && deadline == 0)
             return tkl__fail(TKL_ETIMEOUT, "timed out");
         if (errno != EAGAIN && errno != EINTR)
-            return lost("reading");
+            return stream_lost("reading");
     }
 }
 
@@ -295,7 +295,7 @@ static int plain_write(tkl__stream *stream, const char *data, size_t len, int64_
             if (rc != TKL_OK)
                 return rc;
         } else if (errno != EINTR)
-            return lost("writing");
+            return stream_lost("writing");
     }
     return TKL_OK;
 }

@@ -158,7 +158,7 @@ static int handshake_failed(SSL *ssl, const char *host)
 /* Waits for the socket event that OpenSSL needs. When OpenSSL has failed: TKL_ETLS if the peers
  * disagree (with TLS 1.3 a server refuses our certificate only after the handshake), TKL_EUNKNOWN
  * if the connection is lost. */
-static int await(tkl__stream *stream, int result, int64_t deadline)
+static int await_socket(tkl__stream *stream, int result, int64_t deadline)
 {
     switch (SSL_get_error(stream->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -183,7 +183,7 @@ static int handshake(tkl__stream *stream, const char *host, int64_t deadline)
         tkl__nofork_leave();
         if (result == 1)
             return TKL_OK;
-        int rc = await(stream, result, deadline);
+        int rc = await_socket(stream, result, deadline);
         if (rc == TKL_ETIMEOUT)
             return tkl__fail(TKL_ENOTSENT, "no TLS handshake in time");
         if (rc != TKL_OK)
@@ -216,7 +216,7 @@ int tkl__tls_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline,
         int result = SSL_read_ex(stream->ssl, data, cap, n);
         if (result == 1)
             return TKL_OK;
-        int rc = await(stream, result, deadline);
+        int rc = await_socket(stream, result, deadline);
         if (rc != TKL_OK)
             return rc;
     }
@@ -231,7 +231,7 @@ int tkl__tls_write(tkl__stream *stream, const char *data, size_t len, int64_t de
         int result = SSL_write_ex(stream->ssl, data + *written, len - *written, &n);
         *written += n;
         if (result != 1) {
-            int rc = await(stream, result, deadline);
+            int rc = await_socket(stream, result, deadline);
             if (rc != TKL_OK)
                 return rc;
         }

@@ -78,7 +78,7 @@ static int parse_number(const char *what, const char *text, size_t len, int max,
     return TKL_OK;
 }
 
-static int set(char **field, const char *value)
+static int set_text(char **field, const char *value)
 {
     if (!value)
         return TKL_OK;
@@ -152,7 +152,7 @@ static int parse_host(tkl__target *target, const char *text, size_t len, int def
             return tkl__fail(TKL_EINVAL, "the URL's port is 0");
     }
     char *name = NULL;
-    int rc = host == host_end ? set(&name, "localhost")
+    int rc = host == host_end ? set_text(&name, "localhost")
                               : decode("host", host, (size_t)(host_end - host), &name);
     return rc == TKL_OK ? add_addr(target, name, port) : rc;
 }
@@ -255,7 +255,7 @@ static int apply_parameter(tkl__target *target, const char *key, const char *val
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0)
-            return set(texts[i].field, value);
+            return set_text(texts[i].field, value);
     if (strcmp(key, "timeout") == 0)
         return parse_timeout(target, value);
     if (strcmp(key, "verify") == 0)
@@ -264,7 +264,7 @@ static int apply_parameter(tkl__target *target, const char *key, const char *val
         return parse_number("database", value, strlen(value), 1 << 20, &target->db);
     if (strcmp(key, "durability") == 0 && target->scheme == TKL__EMBEDDED) {
         int rc = check_durability(value);
-        return rc == TKL_OK ? set(&target->durability, value) : rc;
+        return rc == TKL_OK ? set_text(&target->durability, value) : rc;
     }
     return tkl__fail(TKL_EINVAL, "unknown parameter '%.64s' in the URL", key);
 }
@@ -386,7 +386,7 @@ static int read_password_file(tkl__target *target, const char *path)
         return tkl__fail(TKL_EIO, "password file %s: %s", path,
                          failed ? "cannot be read" : "empty");
     line[strcspn(line, "\r\n")] = '\0';
-    int rc = set(&target->password, line);
+    int rc = set_text(&target->password, line);
     explicit_bzero(line, sizeof line);
     return rc;
 }
@@ -395,7 +395,7 @@ static int read_password_file(tkl__target *target, const char *path)
 static int find_password(tkl__target *target, const tkl_options *options, const char *url_file)
 {
     if (options->password)
-        return set(&target->password, options->password);
+        return set_text(&target->password, options->password);
     if (options->password_file)
         return read_password_file(target, options->password_file);
     if (target->password)
@@ -403,7 +403,7 @@ static int find_password(tkl__target *target, const tkl_options *options, const 
     if (url_file)
         return read_password_file(target, url_file);
     bool private_server = target->scheme == TKL__EMBEDDED;
-    return private_server ? TKL_OK : set(&target->password, getenv("TACKLE_PASSWORD"));
+    return private_server ? TKL_OK : set_text(&target->password, getenv("TACKLE_PASSWORD"));
 }
 
 static int apply_options(tkl__target *target, const tkl_options *options)
@@ -422,7 +422,7 @@ static int apply_options(tkl__target *target, const tkl_options *options)
         {&target->name, options->name},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        int rc = set(texts[i].field, texts[i].value);
+        int rc = set_text(texts[i].field, texts[i].value);
         if (rc != TKL_OK)
             return rc;
     }
@@ -448,9 +448,9 @@ static int apply_defaults(tkl__target *target)
         target->idle_ms = DEFAULT_IDLE_MS;
     if (target->pool_size == 0)
         target->pool_size = DEFAULT_POOL_SIZE;
-    int rc = target->ns ? TKL_OK : set(&target->ns, "tackle");
+    int rc = target->ns ? TKL_OK : set_text(&target->ns, "tackle");
     if (rc == TKL_OK && !target->name)
-        rc = set(&target->name, "tackle");
+        rc = set_text(&target->name, "tackle");
     return rc;
 }
 
@@ -469,7 +469,7 @@ static int check_options(const tkl_options *options)
     return rc;
 }
 
-static int check(const tkl__target *target)
+static int check_target(const tkl__target *target)
 {
     if (*target->ns == '\0' || strlen(target->ns) > 256 || strpbrk(target->ns, "{}"))
         return tkl__fail(TKL_EINVAL, "the namespace must have 1 to 256 bytes and no braces");
@@ -499,7 +499,7 @@ int tkl__target_parse(const char *url, const tkl_options *options, tkl__target *
     if (rc == TKL_OK)
         rc = apply_defaults(target);
     if (rc == TKL_OK)
-        rc = check(target);
+        rc = check_target(target);
     free(password_file);
     if (rc != TKL_OK)
         tkl__target_free(target);

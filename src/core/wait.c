@@ -15,7 +15,7 @@
 
 /* ---- Listening ----------------------------------------------------------- */
 
-static void attach(tkl__waiter *w, tkl__hub *hub, tkl__topic *t, tkl_bytes id)
+static void attach_waiter(tkl__waiter *w, tkl__hub *hub, tkl__topic *t, tkl_bytes id)
 {
     *w = (tkl__waiter){.hub = hub, .topic = t, .id = id, .bell = -1, .next = t->waiters};
     tkl__cond_init(&w->woken);
@@ -24,7 +24,7 @@ static void attach(tkl__waiter *w, tkl__hub *hub, tkl__topic *t, tkl_bytes id)
     t->waiters = w;
 }
 
-static void detach(tkl__waiter *w)
+static void detach_waiter(tkl__waiter *w)
 {
     if (w->topic->looker == w) { /* it leaves without a next look: another waiter must look */
         w->topic->looker = NULL;
@@ -43,7 +43,7 @@ static int listen_on(tkl__hub *hub, tkl_bytes channel, tkl_bytes id, int64_t dea
     tkl__topic *t = tkl__hub_join(hub, channel);
     int rc = t ? tkl__hub_subscribe(hub, t, deadline) : tkl__nomem();
     if (rc == TKL_OK) {
-        attach(w, hub, t, id);
+        attach_waiter(w, hub, t, id);
         w->cut = !tkl__hub_serves(hub, t); /* the route changed meanwhile */
     } else if (t)
         tkl__hub_leave(hub, t);
@@ -66,8 +66,8 @@ bool tkl__serves(tkl_client *client, const tkl__node *node, tkl_bytes channel)
     return client->route->serves(client, slot_of(client, channel), node);
 }
 
-static int listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t deadline,
-                  tkl__waiter *w)
+static int listen_at(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t deadline,
+                     tkl__waiter *w)
 {
     tkl__node *node;
     int rc = tkl__server_of(client, channel, deadline, &node);
@@ -92,7 +92,7 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
     if (tkl__is_interrupted(client))
         return tkl__interrupted();
     tkl__heed_interrupt(client);
-    int rc = listen(client, channel, id, deadline, w);
+    int rc = listen_at(client, channel, id, deadline, w);
     tkl__heed_interrupt(NULL);
     return rc != TKL_OK && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
 }
@@ -136,7 +136,7 @@ void tkl__unlisten(tkl__waiter *w)
     if (!hub)
         return;
     pthread_mutex_lock(&hub->mutex);
-    detach(w);
+    detach_waiter(w);
     tkl__hub_leave(hub, w->topic);
     pthread_mutex_unlock(&hub->mutex);
     tkl__hub_put(hub);
@@ -256,7 +256,7 @@ typedef struct places {
 
 /* Reads for all waiters of the hub, unless another thread does. In that case this waiter is listed
  * as one that could take over. */
-static void settle(tkl__waiter *w, int bell, struct pollfd *file, int64_t *until)
+static void settle_waiter(tkl__waiter *w, int bell, struct pollfd *file, int64_t *until)
 {
     w->bell = bell;
     w->reads = !w->hub->reading;
@@ -288,7 +288,7 @@ static size_t settle_all(places *p, int64_t *until, tkl__event *event, tkl_bytes
             take_message(w, *event, message);
         } else {
             *until = sleep_end(w->topic, *until);
-            settle(w, bell->fd, &p->files[i], until);
+            settle_waiter(w, bell->fd, &p->files[i], until);
         }
         pthread_mutex_unlock(&w->hub->mutex);
     }

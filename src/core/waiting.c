@@ -155,7 +155,7 @@ static void leave_alone(tkl__wait *w, const tkl__node *node, tkl__ear *ear, int 
 }
 
 /* Begins to listen. Fails only when the wait cannot go on. */
-static int listen(tkl__wait *w, tkl__ear *ear)
+static int listen_with(tkl__wait *w, tkl__ear *ear)
 {
     tkl__node *node = NULL;
     int rc = TKL_OK;
@@ -191,7 +191,7 @@ static int listen_everywhere(tkl__wait *w)
         if (i > 0 && tkl__left(w->deadline) == 0)
             break;
         if (is_to_listen(w->ears[i]))
-            rc = listen(w, w->ears[i]);
+            rc = listen_with(w, w->ears[i]);
     }
     return rc;
 }

@@ -92,7 +92,7 @@ static void write_step(const tkl__walker *w, tkl__buf *wire)
     }
 }
 
-static int ask(tkl__walker *w, tkl_reply **reply)
+static int ask_scan(tkl__walker *w, tkl_reply **reply)
 {
     tkl__buf wire;
     tkl__buf_init(&wire);
@@ -136,7 +136,7 @@ int tkl__walker_next(tkl__walker *w, tkl_reply **reply, const tkl_reply **elemen
         return TKL_EMPTY;
     int rc = w->node ? TKL_OK : begin_server(w);
     if (rc == TKL_OK)
-        rc = ask(w, reply);
+        rc = ask_scan(w, reply);
     if (rc == TKL_OK)
         rc = read_cursor(w, *reply);
     *elements = tkl_reply_at(*reply, 1);

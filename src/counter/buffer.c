@@ -39,7 +39,7 @@ struct tkl_counter_buffer {
 /* ---- Sending ------------------------------------------------------------- */
 
 /* Takes the pending amount, at most as much as one add allows. */
-static int64_t take(tkl_counter_buffer *b)
+static int64_t take_pending(tkl_counter_buffer *b)
 {
     int64_t amount = atomic_exchange(&b->pending, 0), rest = 0;
     if (amount > TKL_COUNTER_MAX)
@@ -52,7 +52,7 @@ static int64_t take(tkl_counter_buffer *b)
     return amount - rest;
 }
 
-static void settle(tkl_counter_buffer *b, int64_t amount, int rc)
+static void settle_amount(tkl_counter_buffer *b, int64_t amount, int rc)
 {
     if (rc == TKL_OK)
         atomic_fetch_add(&b->counted, amount);
@@ -70,7 +70,7 @@ static int send_pending(tkl_counter_buffer *b)
 {
     tkl_client *client = b->counter->client;
     int rc = TKL_OK;
-    for (int64_t amount; rc == TKL_OK && (amount = take(b)) != 0;) {
+    for (int64_t amount; rc == TKL_OK && (amount = take_pending(b)) != 0;) {
         tkl__counter_count count;
         tkl_reply *reply = NULL;
         tkl__invocation call = tkl__counter_call(b->counter, amount, &count);
@@ -78,7 +78,7 @@ static int send_pending(tkl_counter_buffer *b)
         if (rc == TKL_OK)
             rc = tkl__counter_result(reply);
         tkl_reply_free(reply);
-        settle(b, amount, rc);
+        settle_amount(b, amount, rc);
     }
     return rc;
 }
@@ -93,7 +93,7 @@ static tkl_counter_buffer *buffer_of(tkl__kept *kept)
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl_counter_buffer *b = buffer_of(kept);
-    b->sending = take(b);
+    b->sending = take_pending(b);
     if (b->sending == 0)
         return false;
     *call = tkl__counter_call(b->counter, b->sending, &b->count);
@@ -103,7 +103,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     tkl_counter_buffer *b = buffer_of(kept);
-    settle(b, b->sending, rc == TKL_OK ? tkl__counter_result(reply) : rc);
+    settle_amount(b, b->sending, rc == TKL_OK ? tkl__counter_result(reply) : rc);
 }
 
 /* The thread that sets `listed` adds the buffer to the keeper's list. */

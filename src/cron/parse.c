@@ -53,7 +53,7 @@ static int wrong(const item *it, const char *why)
                      (int)(it->end - it->start), it->start, why);
 }
 
-static bool skip(item *it, char wanted)
+static bool skip_char(item *it, char wanted)
 {
     if (it->at == it->end || *it->at != wanted)
         return false;
@@ -63,7 +63,7 @@ static bool skip(item *it, char wanted)
 
 /* Reads digits. A number that is too large becomes 1000 or more, which is out of range for any
  * field. */
-static bool digits(item *it, int *value)
+static bool read_digits(item *it, int *value)
 {
     const char *start = it->at;
     *value = 0;
@@ -73,7 +73,7 @@ static bool digits(item *it, int *value)
     return it->at > start;
 }
 
-static bool name(item *it, int *value)
+static bool read_name(item *it, int *value)
 {
     const char *names = it->field->names;
     if (!names || it->end - it->at < 3)
@@ -87,12 +87,12 @@ static bool name(item *it, int *value)
     return false;
 }
 
-static int value(item *it, int *value)
+static int read_value(item *it, int *value)
 {
     const field *f = it->field;
-    if (name(it, value))
+    if (read_name(it, value))
         return TKL_OK;
-    if (!digits(it, value))
+    if (!read_digits(it, value))
         return wrong(it, f->names ? "neither a number nor a name of three letters"
                                   : "not a number, '*', a range or a step");
     if (*value >= f->min && *value <= f->last)
@@ -101,12 +101,12 @@ static int value(item *it, int *value)
                      (int)(it->end - it->start), it->start, f->min, f->last);
 }
 
-static int step(item *it, int *every)
+static int read_step(item *it, int *every)
 {
     *every = 1;
-    if (!skip(it, '/'))
+    if (!skip_char(it, '/'))
         return TKL_OK;
-    if (!digits(it, every) || *every == 0)
+    if (!read_digits(it, every) || *every == 0)
         return wrong(it, "a step is a number from 1 on");
     return *every <= size_of(it->field) ? TKL_OK : wrong(it, "the step is larger than the field");
 }
@@ -126,15 +126,15 @@ static int parse_item(item *it, uint64_t *bits)
 {
     int from = it->field->min, to = it->field->max, every, rc = TKL_OK;
     bool one = false;
-    if (!skip(it, '*') && !(it->field->question && skip(it, '?'))) {
-        rc = value(it, &from);
-        one = !skip(it, '-');
+    if (!skip_char(it, '*') && !(it->field->question && skip_char(it, '?'))) {
+        rc = read_value(it, &from);
+        one = !skip_char(it, '-');
         if (rc == TKL_OK && !one)
-            rc = value(it, &to);
+            rc = read_value(it, &to);
     }
     bool stepped = it->at < it->end && *it->at == '/';
     if (rc == TKL_OK)
-        rc = step(it, &every);
+        rc = read_step(it, &every);
     if (rc != TKL_OK)
         return rc;
     if (it->at < it->end)

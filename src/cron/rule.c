@@ -16,7 +16,7 @@ typedef struct cursor {
     const char *at, *end;
 } cursor;
 
-static bool skip(cursor *c, char wanted)
+static bool skip_char(cursor *c, char wanted)
 {
     if (c->at == c->end || *c->at != wanted)
         return false;
@@ -24,7 +24,7 @@ static bool skip(cursor *c, char wanted)
     return true;
 }
 
-static bool number(cursor *c, int min, int max, int *value)
+static bool read_number(cursor *c, int min, int max, int *value)
 {
     int digits = 0, n = 0;
     for (; c->at < c->end && isdigit((unsigned char)*c->at) && digits < 3; digits++)
@@ -34,13 +34,13 @@ static bool number(cursor *c, int min, int max, int *value)
 }
 
 /* Skips a name, "EST" or "<-03>", which is not needed. */
-static bool name(cursor *c)
+static bool skip_name(cursor *c)
 {
     const char *start = c->at;
-    if (skip(c, '<')) {
+    if (skip_char(c, '<')) {
         while (c->at < c->end && *c->at != '>')
             c->at++;
-        return skip(c, '>');
+        return skip_char(c, '>');
     }
     while (c->at < c->end && isalpha((unsigned char)*c->at))
         c->at++;
@@ -48,15 +48,16 @@ static bool name(cursor *c)
 }
 
 /* Reads "[+-]h[:m[:s]]". */
-static bool span(cursor *c, int hours_max, int64_t *seconds)
+static bool read_span(cursor *c, int hours_max, int64_t *seconds)
 {
     int hours, minutes = 0, rest = 0;
-    bool negative = skip(c, '-');
+    bool negative = skip_char(c, '-');
     if (!negative)
-        skip(c, '+');
-    if (!number(c, 0, hours_max, &hours))
+        skip_char(c, '+');
+    if (!read_number(c, 0, hours_max, &hours))
         return false;
-    if (skip(c, ':') && (!number(c, 0, 59, &minutes) || (skip(c, ':') && !number(c, 0, 59, &rest))))
+    if (skip_char(c, ':') &&
+        (!read_number(c, 0, 59, &minutes) || (skip_char(c, ':') && !read_number(c, 0, 59, &rest))))
         return false;
     *seconds = hours * 3600 + minutes * 60 + rest;
     if (negative)
@@ -64,39 +65,42 @@ static bool span(cursor *c, int hours_max, int64_t *seconds)
     return true;
 }
 
-static bool turn(cursor *c, tkl__cron_turn *t)
+static bool read_turn(cursor *c, tkl__cron_turn *t)
 {
-    *t = (tkl__cron_turn){.kind = skip(c, 'M') ? 'M' : skip(c, 'J') ? 'J' : 'n', .time = 2 * 3600};
+    *t = (tkl__cron_turn){.kind = skip_char(c, 'M')   ? 'M'
+                                  : skip_char(c, 'J') ? 'J'
+                                                      : 'n',
+                          .time = 2 * 3600};
     bool good;
     if (t->kind == 'M')
-        good = number(c, 1, 12, &t->month) && skip(c, '.') && number(c, 1, 5, &t->week) &&
-               skip(c, '.') && number(c, 0, 6, &t->day);
+        good = read_number(c, 1, 12, &t->month) && skip_char(c, '.') &&
+               read_number(c, 1, 5, &t->week) && skip_char(c, '.') && read_number(c, 0, 6, &t->day);
     else
-        good = number(c, t->kind == 'J', 365, &t->day);
-    return good && (!skip(c, '/') || span(c, 167, &t->time));
+        good = read_number(c, t->kind == 'J', 365, &t->day);
+    return good && (!skip_char(c, '/') || read_span(c, 167, &t->time));
 }
 
 bool tkl__cron_rule_parse(tkl_bytes text, tkl__cron_rule *rule)
 {
     cursor c = {text.data, text.data + text.len};
     *rule = (tkl__cron_rule){0};
-    if (!name(&c) || !span(&c, 24, &rule->standard))
+    if (!skip_name(&c) || !read_span(&c, 24, &rule->standard))
         return false;
     rule->standard = -rule->standard; /* POSIX counts to the west */
     rule->summer = rule->standard;
     if (c.at == c.end)
         return true;
-    if (!name(&c))
+    if (!skip_name(&c))
         return false;
     rule->summer = rule->standard + 3600;
     if (c.at < c.end && *c.at != ',') {
-        if (!span(&c, 24, &rule->summer))
+        if (!read_span(&c, 24, &rule->summer))
             return false;
         rule->summer = -rule->summer;
     }
     rule->turns = true;
-    return skip(&c, ',') && turn(&c, &rule->begin) && skip(&c, ',') && turn(&c, &rule->end) &&
-           c.at == c.end;
+    return skip_char(&c, ',') && read_turn(&c, &rule->begin) && skip_char(&c, ',') &&
+           read_turn(&c, &rule->end) && c.at == c.end;
 }
 
 /* ---- Using --------------------------------------------------------------- */
@@ -130,7 +134,7 @@ static change change_of(int64_t year, const tkl__cron_turn *t, int64_t before, i
 }
 
 /* Inserts a change behind those that are not later. */
-static void insert(change *list, int count, change new)
+static void insert_turn(change *list, int count, change new)
 {
     int i = count;
     for (; i > 0 && list[i - 1].at > new.at; i--)
@@ -151,8 +155,8 @@ int64_t tkl__cron_rule_offset(const tkl__cron_rule *rule, int64_t at, int64_t *u
         return rule->standard;
     int64_t year = tkl__cron_date_of(tkl__cron_floor_div(at, TKL__DAY_S)).year;
     for (int64_t y = year - YEARS; y <= year + YEARS; y++) {
-        insert(list, count++, change_of(y, &rule->end, rule->summer, rule->standard));
-        insert(list, count++, change_of(y, &rule->begin, rule->standard, rule->summer));
+        insert_turn(list, count++, change_of(y, &rule->end, rule->summer, rule->standard));
+        insert_turn(list, count++, change_of(y, &rule->begin, rule->standard, rule->summer));
     }
     while (i < count - 1 && list[i + 1].at <= at)
         i++;

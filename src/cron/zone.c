@@ -87,7 +87,7 @@ static uint64_t body_size(const header *h, uint64_t time_size)
            h->leaps * (time_size + 4) + h->standard_marks + h->utc_marks;
 }
 
-static bool skip(tkl_bytes *rest, uint64_t size)
+static bool skip_bytes(tkl_bytes *rest, uint64_t size)
 {
     if (rest->len < size)
         return false;
@@ -134,7 +134,7 @@ static bool read_rule(tkl_bytes footer, tkl__cron_zone *zone)
     return text.len == 0 || tkl__cron_rule_parse(text, &zone->rule);
 }
 
-static int damaged(void)
+static int zone_damaged(void)
 {
     return tkl__fail(TKL_EINVAL, "the file is not a time zone, or is damaged");
 }
@@ -144,22 +144,22 @@ static int read_body(const header *h, tkl_bytes rest, tkl__cron_zone *zone)
     const char *body = rest.data;
     if (h->leaps)
         return tkl__fail(TKL_EINVAL, "a zone with leap seconds is not Unix time");
-    if (!skip(&rest, body_size(h, 8)))
-        return damaged();
+    if (!skip_bytes(&rest, body_size(h, 8)))
+        return zone_damaged();
     zone->at = calloc(h->changes + 1, sizeof *zone->at);
     zone->offset = calloc(h->changes + 1, sizeof *zone->offset);
     if (!zone->at || !zone->offset)
         return tkl__nomem();
-    return read_changes(h, body, zone) && read_rule(rest, zone) ? TKL_OK : damaged();
+    return read_changes(h, body, zone) && read_rule(rest, zone) ? TKL_OK : zone_damaged();
 }
 
 int tkl__cron_zone_parse(tkl_bytes file, tkl__cron_zone **zone)
 {
     header h;
     *zone = NULL;
-    if (!take_header(&file, &h) || h.version < '2' || !skip(&file, body_size(&h, 4)) ||
+    if (!take_header(&file, &h) || h.version < '2' || !skip_bytes(&file, body_size(&h, 4)) ||
         !take_header(&file, &h))
-        return damaged();
+        return zone_damaged();
     tkl__cron_zone *made = calloc(1, sizeof *made);
     int rc = made ? read_body(&h, file, made) : tkl__nomem();
     if (rc == TKL_OK)
@@ -193,7 +193,7 @@ static int read_file(const char *path, char **data, size_t *len)
     int rc = TKL_OK;
     ssize_t n = 0;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_MAX)
-        rc = damaged();
+        rc = zone_damaged();
     else if (!(*data = malloc((size_t)about.st_size + 1)))
         rc = tkl__nomem();
     else if ((n = read(fd, *data, (size_t)about.st_size)) < 0)

@@ -136,7 +136,7 @@ static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
         r->options.on_file(&outcome, r->options.arg);
 }
 
-static int explain(int rc)
+static int explain_loss(int rc)
 {
     return rc == TKL_NOTOWNER
                ? tkl__fail(TKL_ELOST, "another process receives under this name, or it was dropped")
@@ -144,21 +144,22 @@ static int explain(int rc)
 }
 
 /* Reports to the server that this receiver is done with the file. */
-static int report(tkl__files_incoming *in, const char *reason)
+static int report_failure(tkl__files_incoming *in, const char *reason)
 {
     tkl__files_receiving *r = in->receiving;
     const char *token = in->token.text;
-    return explain(tkl__files_done(r->files, r->as, r->holder.text, reason, in->call, &token, 1));
+    return explain_loss(
+        tkl__files_done(r->files, r->as, r->holder.text, reason, in->call, &token, 1));
 }
 
 /* The file cannot be used because of `rc` and its text: reports that, and goes on. */
-static int fail(tkl__files_incoming *in, int rc, const char *path)
+static int fail_file(tkl__files_incoming *in, int rc, const char *path)
 {
     char reason[200];
     snprintf(reason, sizeof reason, "%s", *tkl_errmsg() ? tkl_errmsg() : tkl_strerror(rc));
     tkl__fail(rc, "%s", reason);
     tell_outcome(in, rc, path);
-    int reported = report(in, reason);
+    int reported = report_failure(in, reason);
     if (reported != TKL_OK)
         return reported;
     tkl__files_partial_close(in);
@@ -192,8 +193,9 @@ int tkl__files_incoming_given_up(tkl__files_incoming *in)
 int tkl__files_incoming_lost(tkl__files_incoming *in)
 {
     if (tkl__files_receiving_find(in->receiving, in->token.text))
-        return report(in, "");
-    return fail(in, tkl__fail(TKL_EDAMAGED, "the server has lost it: it has evicted keys"), "");
+        return report_failure(in, "");
+    return fail_file(in, tkl__fail(TKL_EDAMAGED, "the server has lost it: it has evicted keys"),
+                     "");
 }
 
 /* ---- Delivered files ----------------------------------------------------- */
@@ -206,7 +208,7 @@ static size_t group_of(const char *token)
 
 /* Remembers a delivered file. Without memory it may be delivered twice when the server loses
  * data. */
-static void remember(tkl__files_receiving *r, const char *token, const char *sum)
+static void remember_sum(tkl__files_receiving *r, const char *token, const char *sum)
 {
     size_t group = group_of(token);
     if (!r->memory)
@@ -231,7 +233,7 @@ const tkl__files_delivered *tkl__files_receiving_find(const tkl__files_receiving
 
 /* ---- The end of a file --------------------------------------------------- */
 
-static int verify(const tkl__files_incoming *in, const tkl__files_sum *sum)
+static int verify_sum(const tkl__files_incoming *in, const tkl__files_sum *sum)
 {
     return strcmp(sum->text, in->sum) == 0
                ? TKL_OK
@@ -264,7 +266,7 @@ static int end_lines(tkl__files_incoming *in)
 }
 
 /* Delivers the file. A file that cannot be unpacked is put in place as it was received. */
-static int deliver(tkl__files_incoming *in, char *path, size_t size)
+static int deliver_file(tkl__files_incoming *in, char *path, size_t size)
 {
     const tkl_files_receive_options *options = &in->receiving->options;
     int rc = options->on_line  ? end_lines(in)
@@ -287,24 +289,24 @@ static int verify_before(const tkl__files_incoming *in)
                            "part of it is not on the server any more, nor in this directory");
 }
 
-static int finish(tkl__files_incoming *in)
+static int finish_file(tkl__files_incoming *in)
 {
     char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
     tkl__files_sum sum = tkl__files_hash_sum(in->hash);
-    int rc = in->before == TKL__FILES_NEW ? verify(in, &sum) : verify_before(in);
+    int rc = in->before == TKL__FILES_NEW ? verify_sum(in, &sum) : verify_before(in);
     if (rc == TKL_OK && in->before == TKL__FILES_NEW)
-        rc = deliver(in, path, sizeof path);
+        rc = deliver_file(in, path, sizeof path);
     if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
-        return fail(in, rc, path);
+        return fail_file(in, rc, path);
     if (rc != TKL_OK)
         return set_aside(in, rc);
     if (in->before == TKL__FILES_IN_PLACE)
         tkl__files_partial_path(in, path, sizeof path);
     if (in->before != TKL__FILES_DONE_BEFORE) {
-        remember(in->receiving, in->token.text, in->sum);
+        remember_sum(in->receiving, in->token.text, in->sum);
         tell_outcome(in, TKL_OK, path);
     }
-    rc = report(in, "");
+    rc = report_failure(in, "");
     if (rc != TKL_OK)
         return rc;
     tkl__files_partial_close(in);
@@ -380,7 +382,7 @@ static int take_window(tkl__files_incoming *in, const tkl__batch *batch, size_t 
 }
 
 /* One round trip: gets the next chunks, and acknowledges those written before. */
-static int fetch(tkl__files_incoming *in)
+static int fetch_chunks(tkl__files_incoming *in)
 {
     tkl__batch *batch = &in->receiving->batch;
     tkl__files_ask ask;
@@ -399,7 +401,7 @@ static int fetch(tkl__files_incoming *in)
     else if (rc == TKL_CONFLICT)
         rc = tkl__fail(TKL_EDAMAGED, "part of it is not on the server any more");
     tkl__batch_clear(batch);
-    return explain(rc);
+    return explain_loss(rc);
 }
 
 /* Whether there is something to do. A server restored with older data may not know which chunks
@@ -421,16 +423,16 @@ int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
     if (rc == TKL_EINTR)
         return stopped(in);
     if (rc == TKL_OK)
-        rc = fetch(in);
+        rc = fetch_chunks(in);
     bool all = in->complete && in->position >= in->sent && in->acked >= in->sent;
     if (rc == TKL_OK && all) {
-        rc = finish(in);
+        rc = finish_file(in);
         *finished = !in->blocked;
         return rc;
     }
     if (rc == TKL_NOTFOUND || rc == TKL_EDAMAGED) {
         *finished = true;
-        return rc == TKL_NOTFOUND ? tkl__files_incoming_given_up(in) : fail(in, rc, "");
+        return rc == TKL_NOTFOUND ? tkl__files_incoming_given_up(in) : fail_file(in, rc, "");
     }
     if (in->position >= in->sent)
         tkl__files_partial_close(in);
@@ -470,19 +472,19 @@ int tkl__files_incoming_small(tkl__files_incoming *in)
     tkl__files_receiving *r = in->receiving;
     tkl__files_sum sum = tkl__files_sum_of(in->data);
     const tkl__files_delivered *before = tkl__files_receiving_find(r, in->token.text);
-    int rc = verify(in, &sum);
+    int rc = verify_sum(in, &sum);
     if (rc == TKL_OK && before && strcmp(before->sum, in->sum) == 0)
         return note_done(in);
     if (rc == TKL_OK)
         rc = deliver_small(in, path, sizeof path);
     if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
-        return fail(in, rc, path);
+        return fail_file(in, rc, path);
     if (rc != TKL_OK)
         return set_aside(in, rc);
     in->size = (int64_t)in->data.len;
     tell_progress(in, in->size);
     tell_outcome(in, TKL_OK, path);
-    remember(r, in->token.text, in->sum);
+    remember_sum(r, in->token.text, in->sum);
     return note_done(in);
 }
 
@@ -507,5 +509,5 @@ int tkl__files_receiving_flush(tkl__files_receiving *r)
     if (rc == TKL_OK)
         remove_notes(r);
     r->done_count = 0;
-    return explain(rc);
+    return explain_loss(rc);
 }

@@ -22,7 +22,7 @@ void tkl__files_lines_free(tkl__files_lines *lines)
 }
 
 /* Delivers a line. `len`: its length with the line feed, if it has one. */
-static int deliver(tkl__files_lines *lines, tkl_bytes line, size_t len)
+static int deliver_line(tkl__files_lines *lines, tkl_bytes line, size_t len)
 {
     if (lines->on_line(lines->file, line, lines->arg) != 0)
         return tkl__fail(TKL_EINTR, "the callback for lines ended the call");
@@ -32,7 +32,7 @@ static int deliver(tkl__files_lines *lines, tkl_bytes line, size_t len)
 }
 
 /* Skips the whole lines that an earlier process delivered. */
-static tkl_bytes skip(tkl__files_lines *lines, tkl_bytes bytes)
+static tkl_bytes skip_lines(tkl__files_lines *lines, tkl_bytes bytes)
 {
     size_t len = lines->skip < (int64_t)bytes.len ? (size_t)lines->skip : bytes.len;
     lines->skip -= (int64_t)len;
@@ -46,7 +46,8 @@ static int end_rest(tkl__files_lines *lines, tkl_bytes end)
     tkl__buf_add(&lines->rest, end.data, end.len);
     if (lines->rest.failed)
         return tkl__nomem();
-    int rc = deliver(lines, (tkl_bytes){lines->rest.data, lines->rest.len}, lines->rest.len + 1);
+    int rc =
+        deliver_line(lines, (tkl_bytes){lines->rest.data, lines->rest.len}, lines->rest.len + 1);
     tkl__buf_clear(&lines->rest);
     return rc;
 }
@@ -54,12 +55,12 @@ static int end_rest(tkl__files_lines *lines, tkl_bytes end)
 int tkl__files_lines_add(void *arg, tkl_bytes bytes)
 {
     tkl__files_lines *lines = arg;
-    bytes = skip(lines, bytes);
+    bytes = skip_lines(lines, bytes);
     const char *at = bytes.data, *end = bytes.data + bytes.len, *feed;
     int rc = TKL_OK;
     while (rc == TKL_OK && at < end && (feed = memchr(at, '\n', (size_t)(end - at)))) {
         tkl_bytes line = {at, (size_t)(feed - at)};
-        rc = lines->rest.len > 0 ? end_rest(lines, line) : deliver(lines, line, line.len + 1);
+        rc = lines->rest.len > 0 ? end_rest(lines, line) : deliver_line(lines, line, line.len + 1);
         at = feed + 1;
     }
     if (rc == TKL_OK && at < end)
@@ -72,7 +73,7 @@ int tkl__files_lines_end(tkl__files_lines *lines)
 {
     if (lines->rest.len == 0)
         return TKL_OK;
-    int rc = deliver(lines, (tkl_bytes){lines->rest.data, lines->rest.len}, lines->rest.len);
+    int rc = deliver_line(lines, (tkl_bytes){lines->rest.data, lines->rest.len}, lines->rest.len);
     tkl__buf_clear(&lines->rest);
     return rc;
 }

@@ -103,7 +103,7 @@ static int ask_begin(tkl__files_outgoing *o, tkl_reply **reply)
     return rc;
 }
 
-static int take(tkl__files_outgoing *o, tkl_reply **reply)
+static int take_over(tkl__files_outgoing *o, tkl_reply **reply)
 {
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, o->sending->files);
@@ -128,7 +128,7 @@ static int give_up(tkl__files_outgoing *o, int rc, const char *reason)
 }
 
 /* Explains why a commit was refused. */
-static int explain(tkl__files_outgoing *o, int rc)
+static int explain_refusal(tkl__files_outgoing *o, int rc)
 {
     switch (rc) {
     case TKL_NOTOWNER:
@@ -150,12 +150,12 @@ static int explain(tkl__files_outgoing *o, int rc)
 static int go_on(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
-    int rc = take(o, &reply);
+    int rc = take_over(o, &reply);
     o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
     o->sent = tkl__files_chunks(tkl_reply_at(reply, 2));
     o->granted = tkl__files_chunks(tkl_reply_at(reply, 3));
     if (rc == TKL_NOTOWNER)
-        rc = explain(o, rc);
+        rc = explain_refusal(o, rc);
     if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
         rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
     if (rc == TKL_OK) {
@@ -197,7 +197,7 @@ static int go_on_with(tkl__files_outgoing *o, const tkl_reply *reply)
 }
 
 /* Announces the file, or finds the one that an earlier process began. Waits for room. */
-static int begin(tkl__files_outgoing *o)
+static int begin_file(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
     tkl__rounds rounds = {.idle = 0};
@@ -378,7 +378,7 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
         *next_end_ms = tkl__reply_number(tkl_reply_at(reply, 4));
         rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 3));
     } else {
-        rc = explain(o, rc);
+        rc = explain_refusal(o, rc);
     }
     return rc;
 }
@@ -417,9 +417,9 @@ static int send_all(tkl__files_outgoing *o)
 
 /* Sends from the beginning, or from the chunk where the server is: it may have restarted with less
  * data. */
-static int attempt(tkl__files_outgoing *o)
+static int attempt_file(tkl__files_outgoing *o)
 {
-    int rc = begin(o);
+    int rc = begin_file(o);
     if (rc != TKL_OK)
         return rc;
     if (o->resumed)
@@ -441,7 +441,7 @@ static int send_with_restarts(tkl__files_outgoing *o)
     int rc, restarts = 0;
     do {
         o->forgotten = false;
-        rc = attempt(o);
+        rc = attempt_file(o);
         if (o->sent > furthest) {
             furthest = o->sent;
             restarts = 0;

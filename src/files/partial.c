@@ -76,7 +76,7 @@ static int create_error(tkl__files_incoming *in, const char *name)
 }
 
 /* Creates a file with the permissions of the source, as far as the umask of this process allows. */
-static int create(tkl__files_incoming *in, const char *name, int flags, int *fd)
+static int create_file(tkl__files_incoming *in, const char *name, int flags, int *fd)
 {
     struct stat st;
     *fd = openat(in->receiving->dir, name,
@@ -94,7 +94,7 @@ static int create(tkl__files_incoming *in, const char *name, int flags, int *fd)
 }
 
 /* Sets permissions and time of the source; syncs the file to disk if the options ask for it. */
-static int dress(const tkl__files_incoming *in, int fd)
+static int dress_file(const tkl__files_incoming *in, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -111,7 +111,8 @@ static int dress(const tkl__files_incoming *in, int fd)
 }
 
 /* Renames a file to its safe name. */
-static int put(tkl__files_incoming *in, const char *from, tkl_bytes name, char *path, size_t size)
+static int put_in_place(tkl__files_incoming *in, const char *from, tkl_bytes name, char *path,
+                        size_t size)
 {
     char safe[TKL_FILES_SAFE_SIZE];
     int dir = in->receiving->dir;
@@ -158,7 +159,7 @@ int tkl__files_partial_save_lines(tkl__files_incoming *in)
     int rc = tkl__files_partial_flush_lines(in);
     if (rc != TKL_OK)
         return rc;
-    rc = create(in, name_of(in, "lines").text, 0, &fd);
+    rc = create_file(in, name_of(in, "lines").text, 0, &fd);
     if (rc != TKL_OK)
         return rc;
     int len = snprintf(text, sizeof text, "%020" PRId64 "\n", in->lines.delivered);
@@ -276,7 +277,7 @@ static int find_position(tkl__files_incoming *in)
 
 static int open_file(tkl__files_incoming *in)
 {
-    return in->fd >= 0 ? TKL_OK : create(in, name_of(in, "part").text, 0, &in->fd);
+    return in->fd >= 0 ? TKL_OK : create_file(in, name_of(in, "part").text, 0, &in->fd);
 }
 
 int tkl__files_partial_open(tkl__files_incoming *in)
@@ -332,8 +333,8 @@ int tkl__files_partial_sync(const tkl__files_incoming *in)
 
 int tkl__files_partial_place(tkl__files_incoming *in, char *path, size_t size)
 {
-    int rc = dress(in, in->fd);
-    return rc == TKL_OK ? put(in, name_of(in, "part").text, in->name, path, size) : rc;
+    int rc = dress_file(in, in->fd);
+    return rc == TKL_OK ? put_in_place(in, name_of(in, "part").text, in->name, path, size) : rc;
 }
 
 /* The output file of unpacking. */
@@ -380,17 +381,17 @@ int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size)
 {
     unpacked out = {.in = in, .fd = -1};
     own_name name = name_of(in, "out");
-    int rc = create(in, name.text, O_TRUNC, &out.fd);
+    int rc = create_file(in, name.text, O_TRUNC, &out.fd);
     if (rc != TKL_OK)
         return rc;
     tkl__files_unpacker *unpacker = tkl__files_unpack_new(write_unpacked, &out);
     rc = unpacker ? unpack_file(in, unpacker) : tkl__nomem();
     if (rc == TKL_OK)
-        rc = dress(in, out.fd);
+        rc = dress_file(in, out.fd);
     close(out.fd);
     if (rc == TKL_OK) {
         bool packed = tkl__files_unpack_packed(unpacker);
-        rc = put(in, name.text, packed ? without_gz(in->name) : in->name, path, size);
+        rc = put_in_place(in, name.text, packed ? without_gz(in->name) : in->name, path, size);
     } else {
         int saved = rc;
         unlinkat(in->receiving->dir, name.text, 0);
@@ -410,7 +411,7 @@ void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t s
 /* Writes a small file as a partial file, which then ends like that of a large one. */
 int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t size)
 {
-    int rc = create(in, name_of(in, "part").text, O_TRUNC, &in->fd);
+    int rc = create_file(in, name_of(in, "part").text, O_TRUNC, &in->fd);
     if (rc == TKL_OK)
         rc = write_all(in, in->fd, in->data, 0);
     if (rc != TKL_OK)

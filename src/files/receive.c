@@ -30,7 +30,7 @@ static void join_ask(tkl__files_receiving *r, tkl__files_ask *ask, int64_t lease
     tkl__args_str(&ask->args, renew ? "1" : "0");
 }
 
-static int join(tkl__files_receiving *r, int64_t lease_ms, bool renew)
+static int join_channel(tkl__files_receiving *r, int64_t lease_ms, bool renew)
 {
     tkl__files_ask ask;
     tkl_reply *reply;
@@ -89,7 +89,7 @@ static void stop_renewing(tkl__files_receiving *r)
 
 /* ---- Finding files ------------------------------------------------------- */
 
-static size_t find(const tkl__files_receiving *r, const char *token)
+static size_t find_file(const tkl__files_receiving *r, const char *token)
 {
     size_t i = 0;
     while (i < r->count && strcmp(r->active[i]->token.text, token) != 0)
@@ -97,14 +97,14 @@ static size_t find(const tkl__files_receiving *r, const char *token)
     return i;
 }
 
-static void forget(tkl__files_receiving *r, size_t index)
+static void forget_file(tkl__files_receiving *r, size_t index)
 {
     tkl__files_incoming_free(r->active[index]);
     memmove(&r->active[index], &r->active[index + 1], (r->count - index - 1) * sizeof *r->active);
     r->count--;
 }
 
-static int add(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
+static int add_file(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
 {
     if (r->count == r->cap) {
         size_t cap = r->cap ? 2 * r->cap : TKL__FILES_BATCH;
@@ -122,24 +122,24 @@ static int add(tkl__files_receiving *r, const char *token, const tkl_reply *fiel
 static int note_file(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
 {
     enum { LOST = 1 };
-    size_t index = find(r, token);
+    size_t index = find_file(r, token);
     bool known = index<r->count, there = tkl_reply_count(fields)> 0;
     bool lost = !there && tkl_reply_int(fields) == LOST;
     int rc = TKL_OK;
     if (known && there)
         tkl__files_incoming_update(r->active[index], fields);
     else if (!known && (there || lost))
-        rc = add(r, token, fields);
+        rc = add_file(r, token, fields);
     if (rc == TKL_OK && lost)
         rc = tkl__files_incoming_lost(r->active[index]);
     else if (rc == TKL_OK && known && !there)
         rc = tkl__files_incoming_given_up(r->active[index]);
     if (rc == TKL_OK && !there && index < r->count)
-        forget(r, index);
+        forget_file(r, index);
     return rc;
 }
 
-static int look(tkl__files_receiving *r, const char *const *tokens, size_t count)
+static int look_at_files(tkl__files_receiving *r, const char *const *tokens, size_t count)
 {
     tkl__files_ask ask;
     tkl_reply *reply;
@@ -170,19 +170,19 @@ static int look_again(tkl__files_receiving *r)
             memcpy(tokens[count], r->active[i]->token.text, sizeof tokens[count]);
             texts[count] = tokens[count];
         }
-        rc = look(r, texts, count);
+        rc = look_at_files(r, texts, count);
     }
     return rc;
 }
 
 /* Reads one page of changed files. */
-static int refresh(tkl__files_receiving *r, tkl__files_page *page)
+static int refresh_page(tkl__files_receiving *r, tkl__files_page *page)
 {
     int rc = tkl__files_news(r->files, &r->cursor, page);
     if (rc == TKL_OK)
         rc = look_again(r);
     if (rc == TKL_OK && page->count > 0)
-        rc = look(r, page->texts, page->count);
+        rc = look_at_files(r, page->texts, page->count);
     return rc;
 }
 
@@ -221,7 +221,7 @@ static int work_on(tkl__files_receiving *r, tkl__files_incoming *in, bool *finis
 }
 
 /* Works on all files, in their order. */
-static int work(tkl__files_receiving *r, bool *did)
+static int work_on_files(tkl__files_receiving *r, bool *did)
 {
     int rc = TKL_OK;
     *did = false;
@@ -232,7 +232,7 @@ static int work(tkl__files_receiving *r, bool *did)
             *did = true;
         }
         if (rc == TKL_OK && finished)
-            forget(r, i);
+            forget_file(r, i);
         else
             i++;
     }
@@ -249,7 +249,7 @@ static int work_a_while(tkl__files_receiving *r, bool *any)
     int rc;
     *any = false;
     do {
-        rc = work(r, &did);
+        rc = work_on_files(r, &did);
         *any |= did;
         if (rc == TKL_OK)
             rc = check_lost(r);
@@ -261,12 +261,12 @@ static int work_a_while(tkl__files_receiving *r, bool *any)
 
 /* Handles a message. A message names a file and how many chunks it has, so a known file needs no
  * look. An empty message, or one about a new file, makes the receiver look at all files. */
-static void heed(tkl__files_receiving *r, tkl_bytes message)
+static void heed_message(tkl__files_receiving *r, tkl_bytes message)
 {
     char token[TKL__FILES_TOKEN + 1] = "";
     if (message.len > TKL__FILES_TOKEN)
         memcpy(token, message.data, TKL__FILES_TOKEN);
-    size_t index = find(r, token);
+    size_t index = find_file(r, token);
     if (index == r->count) {
         r->look = true;
         return;
@@ -291,7 +291,7 @@ static void heed_arrived(tkl__files_receiving *r)
 {
     tkl_bytes message;
     while (is_listening(r) && tkl__await(&r->ear.waiter, 0, &message) == TKL__MESSAGE)
-        heed(r, message);
+        heed_message(r, message);
 }
 
 /* Sleeps until there may be news; wakes up in time to notice a lost lease, too. When it begins to
@@ -310,7 +310,7 @@ static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_en
     if (!tkl__wait_goes_on(&r->wait, &rc, &news) && rc != TKL__NOT_YET && !tkl__may_pass(rc))
         return rc;
     if (news.kind == TKL__NEWS_MESSAGE) {
-        heed(r, news.message);
+        heed_message(r, news.message);
         heed_arrived(r);
         return TKL_OK;
     }
@@ -338,7 +338,7 @@ static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end
     *more = false;
     if (!r->look)
         return TKL_OK;
-    int rc = refresh(r, &page);
+    int rc = refresh_page(r, &page);
     if (rc != TKL_OK)
         return rc;
     *next_end_ms = page.next_end_ms;
@@ -349,7 +349,7 @@ static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end
     return tkl__files_partial_sweep(r);
 }
 
-static int loop(tkl__files_receiving *r, int64_t wait_ms)
+static int receive_loop(tkl__files_receiving *r, int64_t wait_ms)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms), next_end_ms = -1;
     int rc = wait_ms == 0 ? TKL_OK : sleep_once(r, deadline, -1); /* begins to listen */
@@ -377,17 +377,17 @@ static int loop(tkl__files_receiving *r, int64_t wait_ms)
 /* Ends the call. Reports the small files that are done, whatever ended the call, so that they are
  * not received again, and tells the server that the receiver leaves. Does neither when that would
  * take long. `rc` and its text stay. */
-static void leave(tkl__files_receiving *r, int rc)
+static void leave_channel(tkl__files_receiving *r, int rc)
 {
     char message[256];
     snprintf(message, sizeof message, "%s", tkl_errmsg());
     r->files->patience_ms = 0;
     if (rc != TKL_ELOST && !tkl__may_pass(rc) && tkl__files_receiving_flush(r) == TKL_OK)
-        (void)!join(r, 0, true);
+        (void)!join_channel(r, 0, true);
     tkl__fail(rc, "%s", message);
 }
 
-static int run(tkl__files_receiving *r, int64_t wait_ms)
+static int receive_files(tkl__files_receiving *r, int64_t wait_ms)
 {
     r->ear = (tkl__ear){.channel = r->files->keys.items[TKL__FILES_STATE]};
     r->ears[0] = &r->ear;
@@ -397,17 +397,17 @@ static int run(tkl__files_receiving *r, int64_t wait_ms)
                           .count = 1};
     int rc = tkl__files_new_holder(r->files, &r->holder);
     if (rc == TKL_OK)
-        rc = join(r, r->files->rules.lease_ms, false);
+        rc = join_channel(r, r->files->rules.lease_ms, false);
     if (rc == TKL_NOTOWNER)
         rc = tkl__fail(TKL_ELOST, "another process receives under this name");
     if (rc != TKL_OK)
         return rc;
     rc = start_renewing(r);
     if (rc == TKL_OK)
-        rc = loop(r, wait_ms);
+        rc = receive_loop(r, wait_ms);
     tkl__wait_end(&r->wait);
     stop_renewing(r);
-    leave(r, rc);
+    leave_channel(r, rc);
     if (rc != TKL_OK)
         return rc;
     if (r->failure != TKL_OK)
@@ -472,7 +472,7 @@ int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_op
     if (rc == TKL_OK)
         rc = open_dir(&r);
     if (rc == TKL_OK)
-        rc = run(&r, wait_ms);
+        rc = receive_files(&r, wait_ms);
     close_all(&r);
     if (totals)
         *totals = r.totals;

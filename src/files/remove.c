@@ -78,7 +78,7 @@ static int recall_step(tkl_files *files, const char *token, int64_t first, int64
 }
 
 /* Takes reserved chunks back. The first step returns which chunks the second step names. */
-static int recall(tkl_files *files, const char *token)
+static int recall_chunks(tkl_files *files, const char *token)
 {
     tkl_reply *reply;
     int rc = recall_step(files, token, 0, 0, &reply);
@@ -103,7 +103,7 @@ int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
     const char *text = tkl_reply_str(overdue);
     if (strncmp(text, lease, sizeof lease - 1) == 0 &&
         tkl__files_is_token(text + sizeof lease - 1)) {
-        int recalled = recall(files, text + sizeof lease - 1);
+        int recalled = recall_chunks(files, text + sizeof lease - 1);
         return recalled > 0 ? TKL_OK : recalled; /* another client was faster */
     }
     if (!tkl__files_read_token(overdue, &token))

@@ -102,7 +102,7 @@ static int drop_gone(tkl__files_sending *s, tkl_files_info *status)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-static void report(tkl__files_sending *s, const tkl_files_info *status)
+static void report_waiting(tkl__files_sending *s, const tkl_files_info *status)
 {
     tkl_bytes names[REPORTED];
     bool gone[REPORTED];
@@ -138,7 +138,7 @@ static int look_at_receivers(tkl__files_sending *s)
         s->bytes_lacking |= status->receivers[i].bytes > 0;
     if (rc == TKL_OK && s->options.on_waiting && tkl__now() >= s->report_next) {
         s->report_next = tkl__now() + REPORT_THEN_US;
-        report(s, status);
+        report_waiting(s, status);
     }
     if (rc == TKL_OK && s->options.drop_after_ms > 0)
         rc = drop_gone(s, status);

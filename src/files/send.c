@@ -158,7 +158,7 @@ static int post_all(tkl__files_sending *s, batch *b)
     return rc;
 }
 
-static int flush(tkl__files_sending *s, batch *b)
+static int flush_batch(tkl__files_sending *s, batch *b)
 {
     int rc = post_all(s, b);
     for (size_t i = 0; i < b->count; i++)
@@ -268,7 +268,7 @@ static int send_large(tkl__files_sending *s, batch *b, const tkl_files_source *s
                       tkl_bytes name, int fd, const struct stat *st)
 {
     tkl_files_outcome outcome = {.name = name};
-    int rc = flush(s, b);
+    int rc = flush_batch(s, b);
     if (rc != TKL_OK)
         return rc;
     s->progress.name = name;
@@ -302,7 +302,7 @@ static int send_source(tkl__files_sending *s, batch *b, const tkl_files_source *
         tell_outcome(s, source, &outcome, rc);
         return concerns_this_source(rc) ? TKL_OK : rc;
     }
-    return b->count >= tkl__files_batch(s->to_count) ? flush(s, b) : TKL_OK;
+    return b->count >= tkl__files_batch(s->to_count) ? flush_batch(s, b) : TKL_OK;
 }
 
 /* Sends the sources from `first` to before `end`. The entry of a file in `awaited` replaces that of
@@ -317,7 +317,7 @@ static int send_sources(tkl__files_sending *s, size_t first, size_t end)
         rc = tkl__is_interrupted(s->files->client) ? tkl__interrupted()
                                                    : send_source(s, b, s->awaited[i].source);
     if (rc == TKL_OK)
-        rc = flush(s, b);
+        rc = flush_batch(s, b);
     for (size_t i = 0; i < b->count; i++)
         free((char *)(uintptr_t)b->files[i].data.data);
     free(b);

@@ -109,8 +109,8 @@ static void ask_sent(const tkl__files_sending *s, tkl__files_ask *ask)
 }
 
 /* Runs a script, without waiting for a server that is down. */
-static int run(tkl__files_sending *s, tkl__files_ask *ask, const tkl__script *script,
-               tkl_reply **reply)
+static int run_once(tkl__files_sending *s, tkl__files_ask *ask, const tkl__script *script,
+                    tkl_reply **reply)
 {
     const tkl__keys keys = {ask->keys.items, ask->keys.count};
     tkl_reply *ignored = NULL;
@@ -172,7 +172,7 @@ void tkl__files_sent_forget(tkl__files_sending *s, int rc)
     tkl__files_ask_init(&ask, s->files);
     ask_sent(s, &ask);
     tkl__args_int(&ask.args, OVER_MS);
-    (void)!run(s, &ask, &tkl__lua_files_over, NULL);
+    (void)!run_once(s, &ask, &tkl__lua_files_over, NULL);
     tkl__files_ask_free(&ask);
     if (rc != TKL_OK)
         (void)!tkl__fail(rc, "%s", message);
@@ -201,7 +201,7 @@ int tkl__files_sent_left(tkl__files_sending *s, const tkl__files_awaited *file)
     tkl__args_str(&ask.args, file->field);
     tkl__args_str(&ask.args, file->token.text);
     tkl__args_int(&ask.args, s->call_until);
-    int rc = run(s, &ask, &tkl__lua_files_left, &reply);
+    int rc = run_once(s, &ask, &tkl__lua_files_left, &reply);
     tkl__files_ask_free(&ask);
     if (rc != TKL_OK)
         return rc;

@@ -214,7 +214,7 @@ static int read_page(tkl_files *files, const char *const *tokens, size_t count, 
 
 /* ---- The whole ----------------------------------------------------------- */
 
-static int fill(tkl_files *files, view *v)
+static int fill_view(tkl_files *files, view *v)
 {
     int64_t now_ms = 0;
     int rc = ask_channel(files, &v->channel);
@@ -248,7 +248,7 @@ int tkl_files_status(tkl_files *files, tkl_files_info **status)
     view *v = calloc(1, sizeof *v);
     if (!v)
         return tkl__nomem();
-    int rc = fill(files, v);
+    int rc = fill_view(files, v);
     set_public(v);
     bool nothing = v->public.receiver_count == 0 && v->public.trouble_count == 0 &&
                    tkl_reply_is_nil(tkl_reply_at(tkl_reply_at(v->channel, ASK_STATE), 0));

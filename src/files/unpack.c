@@ -55,7 +55,7 @@ bool tkl__files_unpack_packed(const tkl__files_unpacker *u)
     return u->phase > PLAIN;
 }
 
-static int damaged(const tkl__files_unpacker *u)
+static int gzip_damaged(const tkl__files_unpacker *u)
 {
     return tkl__fail(TKL_EDAMAGED, "the gzip data are corrupt: %s",
                      u->stream.msg ? u->stream.msg : "no gzip member where one should begin");
@@ -80,7 +80,7 @@ static int inflate_some(tkl__files_unpacker *u)
     if (z == Z_MEM_ERROR)
         return tkl__nomem();
     if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
-        return damaged(u);
+        return gzip_damaged(u);
     size_t len = OUT_BYTES - u->stream.avail_out;
     if (z == Z_STREAM_END)
         u->phase = BETWEEN;
@@ -96,12 +96,12 @@ static int go_on(tkl__files_unpacker *u)
     for (; u->stream.avail_in > 0; u->stream.avail_in--)
         if (*u->stream.next_in++ != 0) {
             u->stream.msg = NULL;
-            return damaged(u);
+            return gzip_damaged(u);
         }
     return TKL_OK;
 }
 
-static int unpack(tkl__files_unpacker *u, tkl_bytes bytes)
+static int unpack_bytes(tkl__files_unpacker *u, tkl_bytes bytes)
 {
     int rc = TKL_OK;
     u->stream.next_in = (unsigned char *)(uintptr_t)bytes.data;
@@ -114,7 +114,7 @@ static int unpack(tkl__files_unpacker *u, tkl_bytes bytes)
 }
 
 /* Looks for the two bytes that gzip data begin with. */
-static int decide(tkl__files_unpacker *u, tkl_bytes *bytes)
+static int decide_format(tkl__files_unpacker *u, tkl_bytes *bytes)
 {
     static const char magic[] = "\x1f\x8b";
     if (bytes->len == 0)
@@ -134,17 +134,18 @@ static int decide(tkl__files_unpacker *u, tkl_bytes *bytes)
     else
         u->phase = PLAIN;
     if (rc == TKL_OK && u->has_first)
-        rc = packed ? unpack(u, (tkl_bytes){start, 1}) : u->sink(u->arg, (tkl_bytes){start, 1});
+        rc = packed ? unpack_bytes(u, (tkl_bytes){start, 1})
+                    : u->sink(u->arg, (tkl_bytes){start, 1});
     return rc;
 }
 
 /* zlib counts in `unsigned`: no piece is larger than a chunk. */
 int tkl__files_unpack_add(tkl__files_unpacker *u, tkl_bytes bytes)
 {
-    int rc = u->phase == UNDECIDED ? decide(u, &bytes) : TKL_OK;
+    int rc = u->phase == UNDECIDED ? decide_format(u, &bytes) : TKL_OK;
     if (rc != TKL_OK || bytes.len == 0)
         return rc;
-    return u->phase == PLAIN ? u->sink(u->arg, bytes) : unpack(u, bytes);
+    return u->phase == PLAIN ? u->sink(u->arg, bytes) : unpack_bytes(u, bytes);
 }
 
 int tkl__files_unpack_end(tkl__files_unpacker *u)

@@ -116,7 +116,7 @@ static bool is_current(const char *name)
 }
 
 /* The value of a name in a flat list of names and values. */
-static const tkl_reply *field(const tkl_reply *fields, const char *name)
+static const tkl_reply *field_of(const tkl_reply *fields, const char *name)
 {
     for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
         if (strcmp(tkl_reply_str(tkl_reply_at(fields, i)), name) == 0)
@@ -170,8 +170,8 @@ static tkl_function_library *find_item(tkl_function_libraries *list, const char 
 
 static int add_library(tkl_function_libraries *list, const tkl_reply *fields)
 {
-    const char *name = tkl_reply_str(field(fields, "library_name"));
-    const tkl_reply *code = field(fields, "library_code");
+    const char *name = tkl_reply_str(field_of(fields, "library_name"));
+    const tkl_reply *code = field_of(fields, "library_code");
     tkl_function_library *known = find_item(list, name);
     if (!tkl__is_library_name(name))
         return TKL_OK;
@@ -189,7 +189,7 @@ static int add_library(tkl_function_libraries *list, const tkl_reply *fields)
         .component = component_of(name),
         .version = version_of(tkl_reply_str(code)),
         .bytes = (int64_t)tkl_reply_bytes(code).len,
-        .functions = (int64_t)tkl_reply_count(field(fields, "functions")),
+        .functions = (int64_t)tkl_reply_count(field_of(fields, "functions")),
         .servers = 1,
         .is_current = is_current(name),
     };

@@ -56,7 +56,7 @@ int tkl_geo_names(tkl_client *client, tkl_names **names)
     return tkl__instances(client, COMPONENT, "", "zset", names);
 }
 
-static void begin(tkl__query *query, tkl_geo *geo, const char *command)
+static void begin_query(tkl__query *query, tkl_geo *geo, const char *command)
 {
     tkl__query_begin(query, &geo->key, command);
     tkl__query_key(query, &geo->key);
@@ -137,7 +137,7 @@ int tkl_geo_add(tkl_geo *geo, const tkl_geo_place *places, size_t count, int64_t
     }
     if (count == 0)
         return TKL_OK;
-    begin(&query, geo, "GEOADD");
+    begin_query(&query, geo, "GEOADD");
     for (size_t i = 0; i < count; i++) {
         tkl__query_double(&query, longitude_of(places[i].longitude));
         tkl__query_double(&query, latitude_of(places[i].latitude));
@@ -159,7 +159,7 @@ int tkl_geo_remove(tkl_geo *geo, const tkl_bytes *names, size_t count, int64_t *
         *removed = 0;
     if (count == 0)
         return TKL_OK;
-    begin(&query, geo, "ZREM");
+    begin_query(&query, geo, "ZREM");
     put_names(&query, names, count);
     return end_with_count(&query, count, removed);
 }
@@ -174,7 +174,7 @@ int tkl_geo_distance(tkl_geo *geo, tkl_bytes a, tkl_bytes b, tkl_geo_unit unit, 
     int rc = check_unit(unit);
     if (rc != TKL_OK)
         return rc;
-    begin(&query, geo, "GEODIST");
+    begin_query(&query, geo, "GEODIST");
     tkl__query_bytes(&query, a);
     tkl__query_bytes(&query, b);
     tkl__query_word(&query, tkl_geo_unit_name(unit));
@@ -208,7 +208,7 @@ int tkl_geo_positions(tkl_geo *geo, const tkl_bytes *names, size_t count,
         positions[i] = (tkl_geo_position){.found = false};
     if (count == 0)
         return TKL_OK;
-    begin(&query, geo, "GEOPOS");
+    begin_query(&query, geo, "GEOPOS");
     put_names(&query, names, count);
     int rc = tkl__query_end(&query, true, &reply);
     if (rc == TKL_OK)
@@ -237,7 +237,7 @@ int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_t
         hashes[i][0] = '\0';
     if (count == 0)
         return TKL_OK;
-    begin(&query, geo, "GEOHASH");
+    begin_query(&query, geo, "GEOHASH");
     put_names(&query, names, count);
     int rc = tkl__query_end(&query, true, &reply);
     if (rc == TKL_OK)
@@ -257,14 +257,14 @@ typedef struct words {
     size_t count, numbers;
 } words;
 
-static void put(words *w, const char *word)
+static void put_word(words *w, const char *word)
 {
     w->items[w->count++] = tkl_str(word);
 }
 
 static void put_number(words *w, double number)
 {
-    put(w, tkl__double_text(number, w->text[w->numbers++]));
+    put_word(w, tkl__double_text(number, w->text[w->numbers++]));
 }
 
 static int check_query(const tkl_geo_query *query)
@@ -286,24 +286,24 @@ static int check_query(const tkl_geo_query *query)
 static void put_query(words *w, const tkl_geo_query *query)
 {
     if (query->member.len > 0) {
-        put(w, "FROMMEMBER");
+        put_word(w, "FROMMEMBER");
         w->items[w->count++] = query->member;
     } else {
-        put(w, "FROMLONLAT");
+        put_word(w, "FROMLONLAT");
         put_number(w, longitude_of(query->longitude));
         put_number(w, latitude_of(query->latitude));
     }
-    put(w, query->radius > 0 ? "BYRADIUS" : "BYBOX");
+    put_word(w, query->radius > 0 ? "BYRADIUS" : "BYBOX");
     put_number(w, query->radius > 0 ? query->radius : query->width);
     if (!(query->radius > 0))
         put_number(w, query->height);
-    put(w, tkl_geo_unit_name(query->unit));
-    put(w, query->farthest ? "DESC" : "ASC");
+    put_word(w, tkl_geo_unit_name(query->unit));
+    put_word(w, query->farthest ? "DESC" : "ASC");
     if (query->max > 0) {
         char *text = w->text[w->numbers++];
         snprintf(text, sizeof w->text[0], "%lld", (long long)query->max);
-        put(w, "COUNT");
-        put(w, text);
+        put_word(w, "COUNT");
+        put_word(w, text);
     }
 }
 
@@ -370,7 +370,7 @@ int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **plac
     if (rc != TKL_OK)
         return rc;
     put_query(&w, query);
-    begin(&command, geo, "GEOSEARCH");
+    begin_query(&command, geo, "GEOSEARCH");
     put_names(&command, w.items, w.count);
     tkl__query_word(&command, "WITHDIST");
     tkl__query_word(&command, "WITHHASH");

@@ -109,7 +109,7 @@ static int check_lease(int64_t lease_ms)
 }
 
 /* Takes the turn: the owner's operations run one at a time. */
-static int begin(tkl__hold *h)
+static int begin_call(tkl__hold *h)
 {
     int rc = tkl__hold_check_ours(h);
     if (rc == TKL_OK)
@@ -117,7 +117,7 @@ static int begin(tkl__hold *h)
     return rc;
 }
 
-static int end(tkl__hold *h, int rc)
+static int end_call(tkl__hold *h, int rc)
 {
     pthread_mutex_unlock(&h->turn);
     return rc > 0 ? tkl__no(rc) : rc;
@@ -283,14 +283,14 @@ static int renew_held(tkl__hold *h, int64_t lease_ms, bool downgrade)
 
 int tkl__hold_renew(tkl__hold *h, int64_t lease_ms)
 {
-    int rc = begin(h);
-    return rc == TKL_OK ? end(h, renew_held(h, lease_ms, false)) : rc;
+    int rc = begin_call(h);
+    return rc == TKL_OK ? end_call(h, renew_held(h, lease_ms, false)) : rc;
 }
 
 int tkl__hold_downgrade(tkl__hold *h)
 {
-    int rc = begin(h);
-    return rc == TKL_OK ? end(h, renew_held(h, 0, true)) : rc;
+    int rc = begin_call(h);
+    return rc == TKL_OK ? end_call(h, renew_held(h, 0, true)) : rc;
 }
 
 /* ---- Acquiring ----------------------------------------------------------- */
@@ -362,16 +362,16 @@ static int first_acquire(tkl__hold *h, bool unsure, int64_t wait_ms)
 
 int tkl__hold_acquire(tkl__hold *h, int64_t wait_ms)
 {
-    int rc = begin(h);
+    int rc = begin_call(h);
     if (rc != TKL_OK)
         return rc;
     tkl__hold_phase phase = phase_at_start(h);
     if (phase == TKL__HOLD_NOTHING || phase == TKL__HOLD_UNSURE)
-        return end(h, first_acquire(h, phase == TKL__HOLD_UNSURE, wait_ms));
-    return end(h, acquire_again(h));
+        return end_call(h, first_acquire(h, phase == TKL__HOLD_UNSURE, wait_ms));
+    return end_call(h, acquire_again(h));
 }
 
-static int adopt(tkl__hold *h, const char *token, int64_t lease_ms)
+static int adopt_token(tkl__hold *h, const char *token, int64_t lease_ms)
 {
     tkl__hold_grant g;
     if (phase_at_start(h) != TKL__HOLD_NOTHING)
@@ -397,8 +397,8 @@ static int adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 
 int tkl__hold_adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 {
-    int rc = begin(h);
-    return rc == TKL_OK ? end(h, adopt(h, token, lease_ms)) : rc;
+    int rc = begin_call(h);
+    return rc == TKL_OK ? end_call(h, adopt_token(h, token, lease_ms)) : rc;
 }
 
 /* ---- Letting go ---------------------------------------------------------- */
@@ -438,7 +438,7 @@ static int release_held(tkl__hold *h, bool wait_for_reply)
     return rc;
 }
 
-static int release(tkl__hold *h, bool wait_for_reply)
+static int release_hold(tkl__hold *h, bool wait_for_reply)
 {
     tkl__hold_phase phase = tkl__hold_phase_now(h);
     if (phase == TKL__HOLD_NOTHING)
@@ -454,13 +454,13 @@ static int release(tkl__hold *h, bool wait_for_reply)
 
 int tkl__hold_release(tkl__hold *h, bool wait_for_reply)
 {
-    int rc = begin(h);
-    return rc == TKL_OK ? end(h, release(h, wait_for_reply)) : rc;
+    int rc = begin_call(h);
+    return rc == TKL_OK ? end_call(h, release_hold(h, wait_for_reply)) : rc;
 }
 
 /* Renews a hand-over that is not confirmed yet: otherwise the token would hold for less than its
  * lease. */
-static int detach(tkl__hold *h)
+static int detach_hold(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
     bool sure = h->confirmed && h->phase == TKL__HOLD_HELD && tkl__lease_now() < h->expires;
@@ -473,8 +473,8 @@ static int detach(tkl__hold *h)
 
 int tkl__hold_detach(tkl__hold *h)
 {
-    int rc = begin(h);
-    return rc == TKL_OK ? end(h, detach(h)) : rc;
+    int rc = begin_call(h);
+    return rc == TKL_OK ? end_call(h, detach_hold(h)) : rc;
 }
 
 /* ---- Asking the handle --------------------------------------------------- */

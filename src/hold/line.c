@@ -76,7 +76,7 @@ static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looke
 
 /* Asks for the lock, with a place in the line. A waiter without a place hears nothing and asks again
  * soon. */
-static int ask(stander *s, tkl__wait *wait, tkl__waiter *own)
+static int ask_in_line(stander *s, tkl__wait *wait, tkl__waiter *own)
 {
     s->in_line = true;
     int rc = tkl__hold_ask(s->hold, true, tkl__wait_deadline(wait), s->grant, &s->busy);
@@ -95,7 +95,7 @@ static int ask(stander *s, tkl__wait *wait, tkl__waiter *own)
  * this waiter look again soon; it goes on listening. */
 static int ask_again(stander *s, tkl__wait *wait, tkl__waiter *own)
 {
-    int rc = ask(s, wait, own);
+    int rc = ask_in_line(s, wait, own);
     if (!tkl__may_pass(rc) || tkl__is_interrupted(s->hold->client))
         return rc;
     tkl__look_at(own, tkl__now() + REPEAT_US);
@@ -119,7 +119,7 @@ static int accept_grant(stander *s, tkl__wait *wait, tkl__ear *ear)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static int heed(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
+static int heed_message(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
 {
     char buffer[96];
     int64_t us;
@@ -133,7 +133,7 @@ static int heed(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
     return TKL__NOT_YET;
 }
 
-static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+static int look_in_line(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     stander *s = arg;
     tkl__ear *ear = wait->ears[0];
@@ -145,9 +145,9 @@ static int look(void *arg, tkl__wait *wait, const tkl__news *news)
         return rc == TKL_BUSY ? TKL__NOT_YET : rc;
     }
     case TKL__NEWS_BEGUN:
-        return ask(s, wait, &ear->waiter);
+        return ask_in_line(s, wait, &ear->waiter);
     case TKL__NEWS_MESSAGE:
-        return heed(s, wait, ear, news->message);
+        return heed_message(s, wait, ear, news->message);
     case TKL__NEWS_LOOK:
         break;
     }
@@ -179,7 +179,7 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
                       .ears = TKL__EARS(&ear),
                       .count = 1,
                       .looks_first = true};
-    int rc = tkl__wait_until(&wait, look, &s);
+    int rc = tkl__wait_until(&wait, look_in_line, &s);
     if (rc == TKL__NOT_YET || rc == TKL_EINTR || (s.in_line && tkl__may_pass(rc)))
         rc = give_up_place(&s, rc);
     else if (s.in_line && s.doubted)

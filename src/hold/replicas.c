@@ -80,7 +80,7 @@ static int load_and_send(tkl__conn *conn, const tkl__buf *wire, int64_t deadline
     return rc;
 }
 
-static int converse(tkl__node *node, const tkl__buf *wire, int64_t deadline, pair *p)
+static int ask_replicas(tkl__node *node, const tkl__buf *wire, int64_t deadline, pair *p)
 {
     tkl__conn *conn;
     int rc = tkl__node_borrow(node, deadline, &conn);
@@ -107,7 +107,7 @@ static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
     int slot = h->client->route->cluster ? tkl__slot_of(h->keys[0]) : TKL__NO_SLOT;
     int rc = wire.failed ? tkl__nomem() : h->client->route->pick(h->client, slot, deadline, &node);
     if (rc == TKL_OK)
-        rc = converse(node, &wire, deadline, p);
+        rc = ask_replicas(node, &wire, deadline, p);
     tkl__buf_free(&wire);
     const tkl_reply *bad = tkl_reply_type_of(p->renewal) == TKL_REPLY_ERROR ? p->renewal : p->wait;
     tkl__outcome outcome = tkl__judge(h->client, node, rc, bad, true);

@@ -35,7 +35,7 @@ static int nibble(char c)
 }
 
 /* Appends an unescaped word at *to, and moves *to behind it. */
-static tkl_bytes unescape(const char *from, size_t len, char **to)
+static tkl_bytes unescape_field(const char *from, size_t len, char **to)
 {
     char *start = *to;
     for (size_t i = 0; i < len; i++) {
@@ -53,10 +53,10 @@ static void read_who(const char *who, char **words, tkl_bytes *host, int64_t *pi
 {
     char *end;
     size_t len = strcspn(who, "/");
-    *host = unescape(who, len, words);
+    *host = unescape_field(who, len, words);
     *pid = strtoll(who + len + (who[len] == '/'), &end, 10);
     const char *text = *end == '/' ? end + 1 : end;
-    *label = unescape(text, strlen(text), words);
+    *label = unescape_field(text, strlen(text), words);
 }
 
 /* ---- The answer ---------------------------------------------------------- */

@@ -64,7 +64,7 @@ void tkl__ip_cache_free(tkl__ip_cache *cache)
 
 /* In a forked child the parent's threads may have left the mutex locked and a slot half written:
  * the child abandons all slots without freeing them. */
-static void lock(tkl__ip_cache *cache)
+static void lock_cache(tkl__ip_cache *cache)
 {
     if (cache->process != tkl__fork_generation()) {
         pthread_mutex_init(&cache->mutex, NULL);
@@ -78,7 +78,7 @@ void tkl__ip_cache_clear(tkl__ip_cache *cache)
 {
     if (!cache)
         return;
-    lock(cache);
+    lock_cache(cache);
     cache->epoch++;
     pthread_mutex_unlock(&cache->mutex);
 }
@@ -93,7 +93,7 @@ bool tkl__ip_cache_get(tkl__ip_cache *cache, const unsigned char address[TKL__IP
 {
     if (!cache)
         return false;
-    lock(cache);
+    lock_cache(cache);
     const slot *s = slot_of(cache, address);
     bool found = s->until > tkl__now() && s->epoch == cache->epoch &&
                  memcmp(s->address, address, TKL__IP_SIZE) == 0;
@@ -114,7 +114,7 @@ void tkl__ip_cache_put(tkl__ip_cache *cache, const unsigned char address[TKL__IP
         return;
     if (hit->fields.len > 0)
         memcpy(fields, hit->fields.data, hit->fields.len);
-    lock(cache);
+    lock_cache(cache);
     slot *s = slot_of(cache, address);
     empty(s);
     s->until = tkl__now() + cache->keep_us;

@@ -333,7 +333,7 @@ static int check_bad(const tkl_ip_import *import)
                      *first->file ? ": " : "", (unsigned long long)first->line, first->text);
 }
 
-static int commit(tkl_ip_import *import)
+static int commit_import(tkl_ip_import *import)
 {
     if (import->committed)
         return tkl__fail(TKL_EINVAL, "the import is committed already");
@@ -354,7 +354,7 @@ static int commit(tkl_ip_import *import)
 
 int tkl_ip_import_commit(tkl_ip_import *import, tkl_ip_import_stats *stats)
 {
-    int rc = commit(import);
+    int rc = commit_import(import);
     import->stats.ranges = import->count;
     if (stats)
         *stats = import->stats;

@@ -6,6 +6,8 @@
 
 #include <xxhash.h>
 
+#include "core/letters.h"
+
 #define COUNT_MAX (UINT32_C(1) << 31)
 
 tkl_bytes tkl__ip_intern_at(const tkl__ip_intern *intern, uint32_t number)
@@ -14,17 +16,13 @@ tkl_bytes tkl__ip_intern_at(const tkl__ip_intern *intern, uint32_t number)
     return (tkl_bytes){intern->text + start, intern->ends[number] - start};
 }
 
-static bool equal(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 /* The slot of a string, or the free slot for it. */
 static uint32_t *slot_of(const tkl__ip_intern *intern, tkl_bytes string)
 {
     size_t mask = intern->nslots - 1;
     size_t at = XXH3_64bits(string.len > 0 ? string.data : "", string.len) & mask;
-    while (intern->slots[at] && !equal(tkl__ip_intern_at(intern, intern->slots[at] - 1), string))
+    while (intern->slots[at] &&
+           !tkl__same_bytes(tkl__ip_intern_at(intern, intern->slots[at] - 1), string))
         at = (at + 1) & mask;
     return &intern->slots[at];
 }

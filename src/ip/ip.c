@@ -55,7 +55,7 @@ static int check_options(const tkl_ip_options *options)
     return rc;
 }
 
-static int fill(tkl_ip *ip, tkl_bytes name, const tkl_ip_options *options)
+static int fill_ip(tkl_ip *ip, tkl_bytes name, const tkl_ip_options *options)
 {
     tkl__keys keys;
     int rc = tkl__keys_make(ip->client, "ip", name, NULL, 0, &keys); /* checks the name */
@@ -86,7 +86,7 @@ int tkl_ip_open(tkl_client *client, tkl_bytes name, const tkl_ip_options *option
     if (!made)
         return tkl__nomem();
     made->client = client;
-    rc = fill(made, name, options);
+    rc = fill_ip(made, name, options);
     if (rc == TKL_OK)
         *ip = made;
     else

@@ -45,7 +45,7 @@ static int read_address(lookup *l, size_t i)
                      l->texts[i].data ? l->texts[i].data : "");
 }
 
-static int begin(lookup *l)
+static int begin_lookup(lookup *l)
 {
     l->questions = calloc(l->count + 1, sizeof *l->questions);
     l->open = malloc((l->count + 1) * sizeof *l->open);
@@ -64,7 +64,7 @@ static int begin(lookup *l)
     return l->cached.failed ? tkl__nomem() : TKL_OK;
 }
 
-static void end(lookup *l)
+static void end_lookup(lookup *l)
 {
     free(l->questions);
     free(l->open);
@@ -87,7 +87,7 @@ static void add_question(tkl__batch *batch, tkl_bytes ranges, const question *q)
 
 /* Asks for the addresses, and behind them for the generation, which is then valid for all
  * replies. */
-static int run(lookup *l, const tkl__keys *keys)
+static int run_lookup(lookup *l, const tkl__keys *keys)
 {
     tkl_bytes table = keys->items[0], ranges = keys->items[1];
     tkl__batch batch;
@@ -99,7 +99,7 @@ static int run(lookup *l, const tkl__keys *keys)
     return tkl__batch_end(&batch, l->deadline, &l->reply);
 }
 
-static int damaged(const char *what)
+static int chunk_damaged(const char *what)
 {
     return tkl__fail(TKL_EDAMAGED, "%s: import the table again", what);
 }
@@ -111,7 +111,7 @@ static int check_generation(lookup *l, const char *generation)
     if (!tkl_reply_is_nil(current) && strcmp(tkl_reply_str(current), generation) == 0)
         return tkl_reply_int(tkl_reply_at(l->reply, l->nopen + 1)) == 1
                    ? TKL_OK
-                   : damaged("the ranges are gone");
+                   : chunk_damaged("the ranges are gone");
     int rc = tkl__ip_learn(l->ip, tkl_reply_bytes(current));
     if (rc != TKL_OK)
         return rc;
@@ -127,7 +127,7 @@ static int read_answers(lookup *l)
         q->hit = (tkl__ip_hit){.known = false};
         if (tkl_reply_count(found) > 0 &&
             !tkl__ip_chunk_find(tkl_reply_bytes(tkl_reply_at(found, 0)), q->address, &q->hit))
-            return damaged("a chunk is damaged");
+            return chunk_damaged("a chunk is damaged");
         tkl__ip_cache_put(l->ip->cache, q->address, &q->hit);
     }
     return TKL_OK;
@@ -144,7 +144,7 @@ static int ask_once(lookup *l)
         return rc;
     tkl_reply_free(l->reply);
     l->reply = NULL;
-    rc = run(l, &keys);
+    rc = run_lookup(l, &keys);
     if (rc == TKL_OK)
         rc = check_generation(l, generation);
     if (rc == TKL_OK)
@@ -164,7 +164,7 @@ static void forget_cached(lookup *l)
     }
 }
 
-static int ask(lookup *l)
+static int ask_addresses(lookup *l)
 {
     tkl__rounds rounds = {.idle = 0};
     int rc = l->nopen > 0 ? ask_once(l) : TKL_OK;
@@ -193,7 +193,7 @@ static int append_answer(const lookup *l, size_t i, tkl_ip_answer *answer, tkl__
     if (q->cached)
         fields.data = l->cached.data + q->cached_at;
     if (!tkl__ip_unpack(fields, &answer->place))
-        return damaged("a place is damaged");
+        return chunk_damaged("a place is damaged");
     tkl__ip_format(&q->hit.span, network);
     answer->network.len = strlen(network);
     tkl__buf_addz(text, network);
@@ -255,12 +255,12 @@ int tkl_ip_lookup(tkl_ip *ip, const tkl_bytes *addresses, size_t count, tkl_ip_a
                 .deadline = tkl__deadline(ip->client, ip->timeout_ms)};
     *answers = NULL;
     tkl__buf_init(&l.cached);
-    int rc = begin(&l);
+    int rc = begin_lookup(&l);
     if (rc == TKL_OK)
-        rc = ask(&l);
+        rc = ask_addresses(&l);
     if (rc == TKL_OK)
         rc = make_answers(&l, answers);
-    end(&l);
+    end_lookup(&l);
     return rc;
 }
 

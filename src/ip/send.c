@@ -69,7 +69,7 @@ static size_t write_chunk(tkl_ip_import *import, size_t index, tkl__buf *out)
 /* ---- Round trips --------------------------------------------------------- */
 
 /* Sends the batch. */
-static int flush(sending *s)
+static int flush_batch(sending *s)
 {
     if (s->bytes == 0)
         return TKL_OK;
@@ -92,7 +92,7 @@ static int add_command(sending *s, const tkl__buf *text, const size_t *ends, siz
     }
     s->bytes += text->len;
     tkl__batch_words(&s->batch, words, 2 + 2 * count, true);
-    return s->bytes >= TRIP_BYTES ? flush(s) : TKL_OK;
+    return s->bytes >= TRIP_BYTES ? flush_batch(s) : TKL_OK;
 }
 
 static int send_chunks(sending *s)
@@ -216,7 +216,7 @@ static int send_all(sending *s)
     if (rc == TKL_OK)
         rc = send_chunks(s);
     if (rc == TKL_OK)
-        rc = flush(s);
+        rc = flush_batch(s);
     return rc == TKL_OK ? switch_over(s) : rc;
 }
 

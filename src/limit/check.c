@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/resp.h"
 #include "core/token.h"
@@ -17,8 +18,8 @@
 /* ---- Questions ----------------------------------------------------------- */
 
 /* Fills in a question. Its key goes into the buffer `keys`, which may move: see key_of(). */
-static int ask(tkl__limit_question *q, const tkl_limit *limit, tkl_bytes subject, int64_t quantity,
-               int64_t ahead_us, tkl__buf *keys)
+static int fill_question(tkl__limit_question *q, const tkl_limit *limit, tkl_bytes subject,
+                         int64_t quantity, int64_t ahead_us, tkl__buf *keys)
 {
     *q = (tkl__limit_question){.limit = limit, .start = keys->len, .ahead_us = ahead_us};
     q->never = quantity > limit->rule.capacity;
@@ -83,7 +84,7 @@ int tkl__limit_check(const tkl_limit *limit, tkl_bytes subject, int64_t quantity
     tkl__buf keys;
     tkl_reply *reply = NULL;
     tkl__buf_init(&keys);
-    int rc = ask(&q, limit, subject, quantity, ahead_us, &keys);
+    int rc = fill_question(&q, limit, subject, quantity, ahead_us, &keys);
     if (rc == TKL_OK)
         rc = send_question(&q, key_of(&q, &keys), &reply);
     if (rc == TKL_OK)
@@ -137,14 +138,15 @@ static int bundle_make(bundle *b, const tkl_limit_item *items, size_t count)
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         rc = check_item(&items[i], &items[0]);
         if (rc == TKL_OK)
-            rc = ask(&b->questions[i], items[i].limit, items[i].key, items[i].quantity, 0, &b->buf);
+            rc = fill_question(&b->questions[i], items[i].limit, items[i].key, items[i].quantity, 0,
+                               &b->buf);
     }
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
         b->keys[i] = key_of(&b->questions[i], &b->buf);
     return rc;
 }
 
-static void clear(tkl_limit_answer *answers, size_t count)
+static void clear_answers(tkl_limit_answer *answers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         answers[i] = (tkl_limit_answer){.allowed = false};
@@ -189,7 +191,7 @@ int tkl_limit_check_each(const tkl_limit_item *items, size_t count, tkl_limit_an
     bundle b;
     if (count == 0)
         return TKL_OK;
-    clear(answers, count);
+    clear_answers(answers, count);
     int rc = bundle_make(&b, items, count);
     if (rc == TKL_OK)
         rc = run_each(&b, answers);
@@ -199,17 +201,12 @@ int tkl_limit_check_each(const tkl_limit_item *items, size_t count, tkl_limit_an
 
 /* ---- All of them as one -------------------------------------------------- */
 
-static bool same(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 static int check_together(const bundle *b)
 {
     const tkl_client *client = b->questions[0].limit->client;
     for (size_t i = 0; i < b->count; i++)
         for (size_t j = 0; j < i; j++)
-            if (same(b->keys[i], b->keys[j]))
+            if (tkl__same_bytes(b->keys[i], b->keys[j]))
                 return tkl__fail(TKL_EINVAL, "the same limit of the same key twice");
     for (size_t i = 1; client->route->cluster && i < b->count; i++)
         if (tkl__slot_of(b->keys[i]) != tkl__slot_of(b->keys[0]))
@@ -257,7 +254,7 @@ int tkl_limit_check_all(const tkl_limit_item *items, size_t count, tkl_limit_ans
     tkl_reply *reply = NULL;
     if (count < 1 || count > MAX_TOGETHER)
         return tkl__fail(TKL_EINVAL, "1 to %d limits can be checked as one", MAX_TOGETHER);
-    clear(answers, count);
+    clear_answers(answers, count);
     int rc = bundle_make(&b, items, count);
     if (rc == TKL_OK)
         rc = check_together(&b);

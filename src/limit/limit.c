@@ -40,7 +40,7 @@
 
 #define MAX_AT_ONCE 1000 /* entries of a window written in one go */
 
-static int keep(tkl__buf *buf, tkl_bytes *out)
+static int keep_bytes(tkl__buf *buf, tkl_bytes *out)
 {
     char *copy = buf->failed ? NULL : malloc(buf->len);
     if (copy)
@@ -55,13 +55,13 @@ static int make_parts(tkl_limit *limit, tkl_bytes name)
     tkl__buf buf;
     tkl__buf_init(&buf);
     tkl__buf_addf(&buf, "%s:limit:{", limit->client->target.ns);
-    int rc = keep(&buf, &limit->before);
+    int rc = keep_bytes(&buf, &limit->before);
     if (rc != TKL_OK)
         return rc;
     tkl__buf_init(&buf);
     tkl__buf_addz(&buf, "}:");
     tkl__name_escape(&buf, name);
-    return keep(&buf, &limit->after);
+    return keep_bytes(&buf, &limit->after);
 }
 
 static int check_name(tkl_bytes name, const char *what)

@@ -79,7 +79,7 @@ static int64_t coarse_now(void)
 
 /* ---- Spending ------------------------------------------------------------ */
 
-static bool spend(tkl_limit_slice *l, int64_t quantity, int64_t *left)
+static bool spend_slice(tkl_limit_slice *l, int64_t quantity, int64_t *left)
 {
     if (coarse_now() >= atomic_load_explicit(&l->ends, memory_order_acquire))
         return false;
@@ -93,7 +93,8 @@ static bool spend(tkl_limit_slice *l, int64_t quantity, int64_t *left)
     return true;
 }
 
-static void tell(tkl_limit_slice *l, int64_t left, int64_t retry_us, tkl_limit_answer *answer)
+static void tell_answer(tkl_limit_slice *l, int64_t left, int64_t retry_us,
+                        tkl_limit_answer *answer)
 {
     if (!answer)
         return;
@@ -105,18 +106,18 @@ static void tell(tkl_limit_slice *l, int64_t left, int64_t retry_us, tkl_limit_a
     answer->ticket[0] = '\0';
 }
 
-static int allow(tkl_limit_slice *l, int64_t left, tkl_limit_answer *answer)
+static int allow_request(tkl_limit_slice *l, int64_t left, tkl_limit_answer *answer)
 {
-    tell(l, left, -1, answer);
+    tell_answer(l, left, -1, answer);
     if (answer)
         answer->allowed = true;
     return TKL_OK;
 }
 
-static int deny(tkl_limit_slice *l, int64_t retry_us, tkl_limit_answer *answer)
+static int deny_request(tkl_limit_slice *l, int64_t retry_us, tkl_limit_answer *answer)
 {
     int64_t left = atomic_load_explicit(&l->left, memory_order_relaxed);
-    tell(l, left, retry_us, answer);
+    tell_answer(l, left, retry_us, answer);
     if (answer)
         answer->allowed = false;
     return tkl__no(TKL_LIMITED);
@@ -126,7 +127,7 @@ static int deny(tkl_limit_slice *l, int64_t retry_us, tkl_limit_answer *answer)
 
 /* Adapts the size of the next slice: one that was spent quickly was too small, one that was hardly
  * used too large. */
-static void adapt(tkl_limit_slice *l, int64_t spent)
+static void adapt_size(tkl_limit_slice *l, int64_t spent)
 {
     int64_t most = l->limit->rule.capacity;
     if (spent < l->loan.size / 2)
@@ -143,7 +144,7 @@ static void make_order(tkl_limit_slice *l, int64_t quantity, tkl__args *args)
     int64_t size = l->loan.size;
     int64_t spent = size - atomic_exchange(&l->left, 0);
     if (size > 0)
-        adapt(l, spent);
+        adapt_size(l, spent);
     l->loan.size = 0;
     atomic_store(&l->due, TKL__FOREVER);
     tkl__args_init(args);
@@ -184,8 +185,8 @@ static int read_offer(const tkl_reply *reply, int64_t least, offer *o)
 }
 
 /* Takes over the slice, minus the quantity that is needed at once. */
-static int accept(tkl_limit_slice *l, const offer *o, int64_t started, int64_t quantity,
-                  tkl_limit_answer *answer)
+static int accept_slice(tkl_limit_slice *l, const offer *o, int64_t started, int64_t quantity,
+                        tkl_limit_answer *answer)
 {
     int64_t ends = started + o->lasts - o->lasts / 100 - MARGIN_US;
     l->loan = (loan){.size = o->size, .epoch = o->epoch, .taken = started};
@@ -195,19 +196,20 @@ static int accept(tkl_limit_slice *l, const offer *o, int64_t started, int64_t q
     atomic_store_explicit(&l->ends, ends, memory_order_release);
     atomic_store_explicit(&l->left, o->size - quantity, memory_order_release);
     tkl__keep(l->limit->client, &l->kept, ends - SETTLE_US);
-    return allow(l, o->size - quantity, answer);
+    return allow_request(l, o->size - quantity, answer);
 }
 
-static int refuse(tkl_limit_slice *l, int64_t quantity, int64_t retry_us, tkl_limit_answer *answer)
+static int refuse_request(tkl_limit_slice *l, int64_t quantity, int64_t retry_us,
+                          tkl_limit_answer *answer)
 {
     int64_t now = tkl__now();
     l->denied_quantity = quantity;
     l->denied_until = now + (retry_us < DENIED_US ? retry_us : DENIED_US);
     l->retry_at = now + retry_us;
-    return deny(l, retry_us, answer);
+    return deny_request(l, retry_us, answer);
 }
 
-static int refill(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *answer)
+static int refill_slice(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *answer)
 {
     tkl__args args;
     tkl_reply *reply;
@@ -219,8 +221,8 @@ static int refill(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *answer
         rc = read_offer(reply, quantity, &o);
     if (rc == TKL_OK) {
         atomic_store_explicit(&l->resets, tkl__now() + o.reset, memory_order_relaxed);
-        rc = o.size > 0 ? accept(l, &o, started, quantity, answer)
-                        : refuse(l, quantity, o.retry, answer);
+        rc = o.size > 0 ? accept_slice(l, &o, started, quantity, answer)
+                        : refuse_request(l, quantity, o.retry, answer);
     }
     tkl_reply_free(reply);
     tkl__args_free(&args);
@@ -233,15 +235,15 @@ static int check_slowly(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *
     if (quantity < 1)
         return tkl__fail(TKL_EINVAL, "a slice takes 1 or more, not %" PRId64, quantity);
     if (quantity > l->limit->rule.capacity)
-        return deny(l, -1, answer);
+        return deny_request(l, -1, answer);
     pthread_mutex_lock(&l->mutex);
     int rc;
-    if (spend(l, quantity, &left)) /* another thread has refilled it */
-        rc = allow(l, left, answer);
+    if (spend_slice(l, quantity, &left)) /* another thread has refilled it */
+        rc = allow_request(l, left, answer);
     else if (quantity >= l->denied_quantity && (now = tkl__now()) < l->denied_until)
-        rc = deny(l, l->retry_at - now, answer);
+        rc = deny_request(l, l->retry_at - now, answer);
     else
-        rc = refill(l, quantity, answer);
+        rc = refill_slice(l, quantity, answer);
     pthread_mutex_unlock(&l->mutex);
     return rc;
 }
@@ -251,8 +253,8 @@ int tkl_limit_slice_check(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer
     int64_t left;
     if (l->generation != tkl__fork_generation())
         return tkl__fail(TKL_EINVAL, "this slice is the parent's: a child opens its own");
-    if (quantity > 0 && spend(l, quantity, &left))
-        return allow(l, left, answer);
+    if (quantity > 0 && spend_slice(l, quantity, &left))
+        return allow_request(l, left, answer);
     if (answer)
         memset(answer, 0, sizeof *answer);
     return check_slowly(l, quantity, answer);

@@ -39,7 +39,7 @@ static int wait_in_order(const request *r, int64_t wait_ms)
 
 /* Checks, and says when to check again. Does not wait for what never fits, or fits too late; slots
  * may be given back before the reported time. */
-static int check(void *arg, tkl__wait *wait, const tkl__news *news)
+static int check_again(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     const request *r = arg;
     tkl__limit_times times;
@@ -70,7 +70,7 @@ static int wait_until_allowed(request *r, int64_t wait_ms)
                       .looks_first = true,
                       .fails_at_once = true};
     if (rc == TKL_OK)
-        rc = tkl__wait_until(&wait, check, r);
+        rc = tkl__wait_until(&wait, check_again, r);
     tkl__wait_end(&wait);
     tkl__buf_free(&key);
     return rc == TKL__NOT_YET ? TKL_LIMITED : rc;

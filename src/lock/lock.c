@@ -16,7 +16,7 @@ struct tkl_lock {
     void *arg;
 };
 
-static void lost(void *owner)
+static void tell_lost(void *owner)
 {
     tkl_lock *lock = owner;
     lock->on_lost(lock, lock->arg);
@@ -46,7 +46,7 @@ int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *op
         .auto_renew = o->auto_renew,
         .watch = o->watch,
         .reentrant = o->reentrant,
-        .on_lost = o->on_lost ? lost : NULL,
+        .on_lost = o->on_lost ? tell_lost : NULL,
         .owner = lock,
     };
     rc = tkl__hold_open(client, name, &rules, &lock->hold);

@@ -262,16 +262,17 @@ static int check_messages(const tkl_log_message *messages, size_t count)
 #define STEPS_MAX 100
 
 /* Batches that are being sent. */
-typedef struct trip {
+typedef struct sending {
     tkl__buf key; /* of these batches: "...:batch:<random>" */
     tkl__log_step steps[STEPS_MAX];
     tkl__log_batch batches[STEPS_MAX];
     tkl__invocation calls[STEPS_MAX];
     size_t count;
-} trip;
+} sending;
 
 /* Fills as many batches as one round trip takes. Returns how many messages they contain. */
-static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages, size_t count)
+static size_t load_batches(sending *t, const tkl_log *log, const tkl_log_message *messages,
+                           size_t count)
 {
     tkl_bytes prefix = log->keys.items[TKL__LOG_BATCH];
     uint64_t random;
@@ -299,14 +300,14 @@ static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages,
     return taken;
 }
 
-static void unload(trip *t)
+static void unload_batches(sending *t)
 {
     for (size_t i = 0; i < t->count; i++)
         tkl__log_batch_free(&t->batches[i]);
     tkl__buf_free(&t->key);
 }
 
-static bool is_loaded(const trip *t)
+static bool is_loaded(const sending *t)
 {
     bool failed = t->key.failed;
     for (size_t i = 0; i < t->count; i++)
@@ -314,7 +315,7 @@ static bool is_loaded(const trip *t)
     return !failed;
 }
 
-static int send_trip(trip *t, const tkl_log *log)
+static int send_batches(sending *t, const tkl_log *log)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, log->client);
@@ -334,13 +335,13 @@ int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     int rc = check_messages(messages, count);
     if (rc != TKL_OK || count == 0)
         return rc;
-    trip *t = malloc(sizeof *t);
+    sending *t = malloc(sizeof *t);
     if (!t)
         return tkl__nomem();
     for (size_t done = 0; rc == TKL_OK && done < count;) {
-        done += load(t, log, messages + done, count - done);
-        rc = send_trip(t, log);
-        unload(t);
+        done += load_batches(t, log, messages + done, count - done);
+        rc = send_batches(t, log);
+        unload_batches(t);
     }
     free(t);
     return rc;

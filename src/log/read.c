@@ -149,7 +149,7 @@ static bool is_done(const reading *r)
 }
 
 /* Runs XREVRANGE for each severity with messages left. *replies: an array of the replies. */
-static int fetch(const reading *r, tkl_reply **replies)
+static int fetch_messages(const reading *r, tkl_reply **replies)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, r->log->client);
@@ -210,7 +210,7 @@ int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__lo
     int rc = found ? TKL_OK : tkl__nomem();
     while (rc == TKL_OK && !is_done(&r)) {
         tkl_reply *replies = NULL;
-        rc = fetch(&r, &replies);
+        rc = fetch_messages(&r, &replies);
         if (rc == TKL_OK)
             rc = add_pages(&r, replies, found);
         else
@@ -269,13 +269,13 @@ typedef struct table {
 } table;
 
 /* The tables that a call reads, and how much of each is read. */
-typedef struct inquiry {
+typedef struct common_query {
     const tkl_log *log;
     bool both;  /* both hours; the tables of a severity are adjacent, this hour's first */
     size_t max; /* most messages of each table */
     table tables[2 * TKL__LOG_SEVERITIES];
     size_t count;
-} inquiry;
+} common_query;
 
 /* A count, and the table that it comes from. */
 typedef struct entry {
@@ -364,7 +364,7 @@ static bool is_sensible(const tkl_reply *reply)
 }
 
 /* Adds the reply for a table. False: the table is of another hour than before. */
-static bool add_counts(const inquiry *q, counted *c, table *t, const tkl_reply *reply)
+static bool add_counts(const common_query *q, counted *c, table *t, const tkl_reply *reply)
 {
     int64_t hour = number_of(tkl_reply_at(reply, HOUR), START_MAX);
     if (t->known > 0 && t->hour != hour)
@@ -388,7 +388,7 @@ static bool add_counts(const inquiry *q, counted *c, table *t, const tkl_reply *
 }
 
 /* One round trip: log/common for each table that has more messages. */
-static int ask_tables(const inquiry *q, tkl_reply **replies)
+static int ask_tables(const common_query *q, tkl_reply **replies)
 {
     tkl_client *client = q->log->client;
     tkl__batch batch;
@@ -409,7 +409,7 @@ static int ask_tables(const inquiry *q, tkl_reply **replies)
     return tkl__batch_end(&batch, tkl__deadline(client, q->log->timeout_ms), replies);
 }
 
-static bool has_more(const inquiry *q)
+static bool has_more(const common_query *q)
 {
     for (size_t i = 0; i < q->count; i++)
         if (q->tables[i].more)
@@ -419,7 +419,7 @@ static bool has_more(const inquiry *q)
 
 /* Whether the two tables of each severity are of different hours: the hour may have changed after
  * the first was read. */
-static bool hours_differ(const inquiry *q)
+static bool hours_differ(const common_query *q)
 {
     for (size_t i = 0; q->both && i + 1 < q->count; i += 2)
         if (q->tables[i].hour == q->tables[i + 1].hour)
@@ -429,7 +429,7 @@ static bool hours_differ(const inquiry *q)
 
 /* Reads the tables, half a megabyte of each at a time. *fits: no hour has changed in the
  * meantime. */
-static int read_tables(inquiry *q, counted *c, bool *fits)
+static int read_tables(common_query *q, counted *c, bool *fits)
 {
     int rc = TKL_OK;
     *fits = true;
@@ -454,14 +454,14 @@ static int read_tables(inquiry *q, counted *c, bool *fits)
 }
 
 /* The other table of a severity, when both hours are read. */
-static const table *other_table(const inquiry *q, const table *t)
+static const table *other_table(const common_query *q, const table *t)
 {
     return &q->tables[(size_t)(t - q->tables) ^ 1];
 }
 
 /* Joins the counts of each message. With both hours: a table that lacks a message may have counted
  * it up to the table's bound. */
-static void join_counts(const inquiry *q, counted *c)
+static void join_counts(const common_query *q, counted *c)
 {
     if (q->both && c->entry_count > 0)
         qsort(c->entries, c->entry_count, sizeof *c->entries, by_message);
@@ -481,7 +481,7 @@ static void join_counts(const inquiry *q, counted *c)
 }
 
 /* Makes the result from all tables. */
-static int finish_counts(const inquiry *q, counted *c, size_t max)
+static int finish_counts(const common_query *q, counted *c, size_t max)
 {
     c->items = calloc(c->entry_count + 1, sizeof *c->items);
     if (!c->items)
@@ -503,10 +503,10 @@ static int finish_counts(const inquiry *q, counted *c, size_t max)
 }
 
 /* The tables of one severity, or of all. */
-static inquiry make_inquiry(const tkl_log *log, tkl_log_severity severity, tkl_hour hour,
-                            size_t max)
+static common_query make_common_query(const tkl_log *log, tkl_log_severity severity, tkl_hour hour,
+                                      size_t max)
 {
-    inquiry q = {.log = log, .both = hour == TKL_HOUR_BOTH || hour == TKL_HOUR_SLIDING};
+    common_query q = {.log = log, .both = hour == TKL_HOUR_BOTH || hour == TKL_HOUR_SLIDING};
     const char *before = hour == TKL_HOUR_SLIDING ? "late" : "last";
     q.max = q.both || max > TKL_LOG_DISTINCT_MAX ? TKL_LOG_DISTINCT_MAX : max;
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
@@ -524,7 +524,7 @@ static inquiry make_inquiry(const tkl_log *log, tkl_log_severity severity, tkl_h
 static int count_common(const tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_t max,
                         bool *fits, tkl_log_counts **counts)
 {
-    inquiry q = make_inquiry(log, severity, hour, max);
+    common_query q = make_common_query(log, severity, hour, max);
     counted *c = calloc(1, sizeof *c);
     if (!c)
         return tkl__nomem();

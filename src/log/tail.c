@@ -112,7 +112,7 @@ static bool is_before(position a, position b)
 enum { ADDED, KEPT, FIRST, NEWEST, MORE, ENTRIES, ANSWERS };
 
 /* Runs log/after for each followed severity, behind these positions. */
-static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **replies)
+static int ask_after(const tkl_log_tail *tail, const position *behind, tkl_reply **replies)
 {
     tkl_client *client = tail->log.client;
     tkl__batch batch;
@@ -144,14 +144,14 @@ static const tkl_reply *answer_for(const tkl_log_tail *tail, const tkl_reply *re
 /* ---- Where to begin ------------------------------------------------------ */
 
 /* Sets the positions behind all existing messages. */
-static int place(tkl_log_tail *tail)
+static int place_tail(tkl_log_tail *tail)
 {
     static const position end = {UINT64_MAX, 0};
     position behind[TKL__LOG_SEVERITIES];
     tkl_reply *replies = NULL;
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
         behind[i] = end;
-    int rc = ask(tail, behind, &replies);
+    int rc = ask_after(tail, behind, &replies);
     for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++) {
         const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
         tail->seen[i] = answer ? position_of(tkl_reply_at(answer, NEWEST)) : (position){0};
@@ -162,10 +162,10 @@ static int place(tkl_log_tail *tail)
 }
 
 /* The first read: the recent messages, if the caller wants some. TKL_EMPTY: nothing to show yet. */
-static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
+static int begin_tail(tkl_log_tail *tail, tkl_log_entries **entries)
 {
     tkl__log_id upto[TKL__LOG_SEVERITIES];
-    int rc = place(tail);
+    int rc = place_tail(tail);
     if (rc == TKL_OK && tail->recent > 0) {
         for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
             write_position(tail->seen[i], upto[i]);
@@ -222,8 +222,8 @@ static void go_ahead(tkl_log_tail *tail, int severity, const tkl_reply *answer, 
 }
 
 /* Takes over the messages of a severity, up to the horizon. */
-static void take(tkl_log_tail *tail, int severity, const tkl_reply *answer, position horizon,
-                 tkl__log_found *found)
+static void take_messages(tkl_log_tail *tail, int severity, const tkl_reply *answer,
+                          position horizon, tkl__log_found *found)
 {
     const tkl_reply *list = tkl_reply_at(answer, ENTRIES);
     position last = {0};
@@ -254,7 +254,7 @@ static bool begins_anew(tkl_log_tail *tail, const tkl_reply *replies)
 }
 
 /* Makes entries of the replies of log/after. Takes over the replies. TKL_EMPTY: none. */
-static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entries)
+static int accept_replies(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entries)
 {
     position horizon = horizon_of(tail, replies);
     size_t cap = 0;
@@ -266,7 +266,7 @@ static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entr
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
         const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
         if (answer)
-            take(tail, i, answer, horizon, found);
+            take_messages(tail, i, answer, horizon, found);
         else
             tail->numbers[i] = 0; /* the new stream counts from 0 */
     }
@@ -284,19 +284,19 @@ static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entr
 }
 
 /* Reads the messages that are there. TKL_EMPTY: none. */
-static int look(tkl_log_tail *tail, tkl_log_entries **entries)
+static int look_for_messages(tkl_log_tail *tail, tkl_log_entries **entries)
 {
     tkl_reply *replies = NULL;
     if (!tail->placed)
-        return begin(tail, entries);
-    int rc = ask(tail, tail->seen, &replies);
+        return begin_tail(tail, entries);
+    int rc = ask_after(tail, tail->seen, &replies);
     if (rc == TKL_OK && begins_anew(tail, replies)) {
         tkl_reply_free(replies);
         replies = NULL;
-        rc = ask(tail, tail->seen, &replies);
+        rc = ask_after(tail, tail->seen, &replies);
     }
     if (rc == TKL_OK)
-        return accept(tail, replies, entries);
+        return accept_replies(tail, replies, entries);
     tkl_reply_free(replies);
     return rc;
 }
@@ -353,7 +353,7 @@ static int wait_after(tkl_log_tail *tail, int rc, int64_t end)
 static int look_in_wait(tkl_log_tail *tail, tkl_log_entries **entries)
 {
     tkl__begin_request(tail->log.client);
-    return tkl__end_request(tail->log.client, look(tail, entries));
+    return tkl__end_request(tail->log.client, look_for_messages(tail, entries));
 }
 
 static bool may_go_on(int rc)
@@ -368,7 +368,7 @@ int tkl_log_tail_next(tkl_log_tail *tail, int64_t wait_ms, tkl_log_entries **ent
     *entries = NULL;
     int rc = TKL_EMPTY;
     if (wait_ms == 0)
-        rc = look(tail, entries);
+        rc = look_for_messages(tail, entries);
     else if (!tail->drained)
         rc = look_in_wait(tail, entries);
     while (may_go_on(rc) && tkl__now() < end) {

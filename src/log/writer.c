@@ -43,14 +43,14 @@ struct tkl_log_writer {
     tkl_log_writer_stats stats;
 
     tkl__kept kept;
-    tkl__log_batch turn; /* the batch that the keeper sends */
-    int64_t turn_count;
+    tkl__log_batch keeper_batch; /* the batch that the keeper sends */
+    int64_t keeper_count;
 };
 
 /* ---- Sending ------------------------------------------------------------- */
 
 /* Caller holds the lock. Makes a batch of the first messages. */
-static int64_t gather(tkl_log_writer *w, tkl__log_batch *batch)
+static int64_t gather_batch(tkl_log_writer *w, tkl__log_batch *batch)
 {
     int64_t count = 0;
     tkl__log_batch_init(batch, w->log, NULL);
@@ -82,7 +82,7 @@ static void remove_first(tkl_log_writer *w, int64_t count)
 
 /* Caller holds the lock. Handles the result of sending the first messages. Messages that the server
  * rejects for good are removed, too: it would reject them again. */
-static void settle(tkl_log_writer *w, int64_t count, int rc)
+static void settle_batch(tkl_log_writer *w, int64_t count, int rc)
 {
     w->stats.code = rc;
     if (rc == TKL_OK) {
@@ -106,7 +106,7 @@ static int send_batch(tkl_log_writer *w)
     tkl_reply *reply = NULL;
     tkl_client *client = w->log->client;
     w->sending = true;
-    int64_t count = gather(w, &batch);
+    int64_t count = gather_batch(w, &batch);
     pthread_mutex_unlock(&w->mutex);
     tkl__invocation call = tkl__log_batch_call(&batch);
     int rc = batch.args.failed
@@ -115,7 +115,7 @@ static int send_batch(tkl_log_writer *w)
     tkl_reply_free(reply);
     pthread_mutex_lock(&w->mutex);
     tkl__log_batch_free(&batch);
-    settle(w, count, rc);
+    settle_batch(w, count, rc);
     return rc;
 }
 
@@ -145,13 +145,13 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     pthread_mutex_lock(&w->mutex);
     bool sends = !w->sending && w->count > 0;
     if (sends) {
-        w->turn_count = gather(w, &w->turn);
-        if (w->turn.args.failed) {
-            tkl__log_batch_free(&w->turn);
+        w->keeper_count = gather_batch(w, &w->keeper_batch);
+        if (w->keeper_batch.args.failed) {
+            tkl__log_batch_free(&w->keeper_batch);
             sends = false;
         } else {
             w->sending = true;
-            *call = tkl__log_batch_call(&w->turn);
+            *call = tkl__log_batch_call(&w->keeper_batch);
         }
     }
     pthread_mutex_unlock(&w->mutex);
@@ -163,8 +163,8 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
     tkl_log_writer *w = writer_of(kept);
     (void)reply;
     pthread_mutex_lock(&w->mutex);
-    tkl__log_batch_free(&w->turn);
-    settle(w, w->turn_count, rc);
+    tkl__log_batch_free(&w->keeper_batch);
+    settle_batch(w, w->keeper_count, rc);
     pthread_mutex_unlock(&w->mutex);
 }
 
@@ -240,7 +240,7 @@ static pending *copy_message(tkl_log_severity severity, tkl_bytes text)
 
 /* Caller holds the lock. Appends the message; *keep: the writer must be added to the keeper's
  * list. */
-static int append(tkl_log_writer *w, pending *p, bool *keep)
+static int append_message(tkl_log_writer *w, pending *p, bool *keep)
 {
     *keep = false;
     if (w->count >= w->most) {
@@ -269,7 +269,7 @@ int tkl_log_writer_write(tkl_log_writer *w, tkl_log_severity severity, tkl_bytes
     if (!p)
         return tkl__nomem();
     pthread_mutex_lock(&w->mutex);
-    rc = append(w, p, &keep);
+    rc = append_message(w, p, &keep);
     /* While the server is down, only the keeper tries, once per interval. */
     if (rc == TKL_OK && is_full(w) && !w->sending && w->stats.code == TKL_OK)
         send_batch(w);

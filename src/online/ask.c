@@ -105,7 +105,7 @@ typedef struct folded {
 } folded;
 
 /* Folds the oldest days until one script can do the rest. */
-static int fold(const question *q, const tkl__online_today *today, folded *f)
+static int fold_days(const question *q, const tkl__online_today *today, folded *f)
 {
     int64_t at_once = days_at_once(today->shape.kind);
     bool is_first = true;
@@ -143,7 +143,7 @@ static void put_behind(tkl__keys *keys)
 }
 
 /* Removes the folded keys early; they would expire anyway. */
-static void unfold(const question *q, const tkl__keys *keys, size_t count)
+static void remove_folded(const question *q, const tkl__keys *keys, size_t count)
 {
     const char *words[1 + TKL__ONLINE_CHUNKS] = {"UNLINK"};
     size_t lens[1 + TKL__ONLINE_CHUNKS] = {6};
@@ -159,7 +159,7 @@ static void unfold(const question *q, const tkl__keys *keys, size_t count)
 static int ask_today(const question *q, const tkl__online_today *today, const folded *f,
                      int64_t numbers[NUMBERS_MAX])
 {
-    tkl__keys keys[TKL__ONLINE_CHUNKS]; /* unfold() needs them after the run */
+    tkl__keys keys[TKL__ONLINE_CHUNKS]; /* remove_folded() needs them after the run */
     size_t made = 0, chunks = q->whole_days ? 1 : (size_t)tkl__online_chunks(today->shape.kind);
     tkl__batch batch;
     tkl__args args;
@@ -182,7 +182,7 @@ static int ask_today(const question *q, const tkl__online_today *today, const fo
     if (rc == TKL_OK)
         rc = read_answers(q->online, &batch, numbers);
     if (*f->token && made == chunks)
-        unfold(q, keys, chunks);
+        remove_folded(q, keys, chunks);
     tkl__batch_free(&batch);
     tkl__args_free(&args);
     for (size_t i = 0; i < made; i++)
@@ -199,12 +199,12 @@ static int ask_once(const question *q, int64_t numbers[NUMBERS_MAX])
     if (rc == TKL_OK)
         rc = q->check(q, &today);
     if (rc == TKL_OK)
-        rc = fold(q, &today, &f);
+        rc = fold_days(q, &today, &f);
     return rc == TKL_OK ? ask_today(q, &today, &f, numbers) : rc;
 }
 
 /* Asks, and asks again until the server agrees which day it is. */
-static int ask(const question *q, int64_t numbers[NUMBERS_MAX])
+static int ask_count(const question *q, int64_t numbers[NUMBERS_MAX])
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
     for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++)
@@ -247,7 +247,7 @@ int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over over, int
     *count = 0;
     int rc = tkl__check_number("over", (int64_t)over, 0, TKL_ONLINE_EVERY_DAY);
     if (rc == TKL_OK)
-        rc = ask(&q, numbers);
+        rc = ask_count(&q, numbers);
     if (rc == TKL_OK)
         *count = numbers[0];
     return rc;
@@ -291,7 +291,7 @@ int tkl_online_check(tkl_online *online, tkl_bytes user, int64_t days_ago, bool 
     *present = false;
     int rc = tkl__check_number("days_ago", days_ago, 0, TKL_ONLINE_KEEP_MAX);
     if (rc == TKL_OK)
-        rc = ask(&q, numbers);
+        rc = ask_count(&q, numbers);
     *present = rc == TKL_OK && numbers[0] == 1;
     return rc;
 }
@@ -321,7 +321,7 @@ int tkl_online_returning(tkl_online *online, int64_t days, int64_t *returning, i
                                            */
     int rc = tkl__check_number("days", days, 1, TKL_ONLINE_KEEP_MAX);
     if (rc == TKL_OK)
-        rc = ask(&q, numbers);
+        rc = ask_count(&q, numbers);
     if (returning)
         *returning = rc == TKL_OK ? numbers[1] : 0;
     if (fresh)

@@ -187,7 +187,7 @@ static int mark_day(const marking *m, const tkl_bytes *users, size_t count, int6
 }
 
 /* Finds the day, and checks the users. TKL_EINVAL: the day or a user is wrong. */
-static int prepare(marking *m, const tkl_bytes *users, size_t count)
+static int prepare_marks(marking *m, const tkl_bytes *users, size_t count)
 {
     int rc = tkl__online_find_today(m->online, &m->today);
     if (rc == TKL_OK && m->unmark && m->today.shape.kind == TKL_ONLINE_HLL)
@@ -206,7 +206,7 @@ static int mark_some(marking *m, const tkl_bytes *users, size_t count, int64_t *
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
     for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++) {
-        rc = prepare(m, users, count);
+        rc = prepare_marks(m, users, count);
         if (rc == TKL_EINVAL && try == 0 && (!m->online->given || m->day)) {
             rc = m->online->given ? TKL_OK : tkl__online_changed(m->online);
             if (rc == TKL_OK && m->day)
@@ -234,7 +234,7 @@ static int mark_all(marking *m, const tkl_bytes *users, size_t count, int64_t *c
     if (changed)
         *changed = 0;
     if (count > TRIP_MAX) /* check all users first: none is marked when one is invalid */
-        rc = prepare(m, users, count);
+        rc = prepare_marks(m, users, count);
     for (size_t from = 0; rc == TKL_OK && from < count; from += TRIP_MAX) {
         int64_t some = 0;
         rc = mark_some(m, users + from, count - from < TRIP_MAX ? count - from : TRIP_MAX, &some);

@@ -38,7 +38,7 @@ static bool is_bitmap(tkl_online_kind kind)
     return kind == TKL_ONLINE_BITMAP || kind == TKL_ONLINE_ASSIGNED;
 }
 
-static int add(tkl_pipeline *pipeline, const char *command, const char *word, tkl_bytes key)
+static int add_key(tkl_pipeline *pipeline, const char *command, const char *word, tkl_bytes key)
 {
     const char *words[] = {command, word ? word : key.data, key.data};
     const size_t lens[] = {strlen(command), word ? strlen(word) : key.len, key.len};
@@ -59,15 +59,15 @@ static int ask_days(tkl_online *online, const tkl__online_today *today, const tk
     int rc = tkl_pipeline_open(online->client, NULL, &pipeline);
     if (rc != TKL_OK)
         return rc;
-    rc = add(pipeline, "HLEN", NULL, keys->items[0]);
+    rc = add_key(pipeline, "HLEN", NULL, keys->items[0]);
     if (rc == TKL_OK)
-        rc = add(pipeline, "MEMORY", "USAGE", keys->items[0]);
+        rc = add_key(pipeline, "MEMORY", "USAGE", keys->items[0]);
     for (size_t i = 1; rc == TKL_OK && i < keys->count; i++) {
-        rc = add(pipeline, count, NULL, keys->items[i]);
+        rc = add_key(pipeline, count, NULL, keys->items[i]);
         if (rc == TKL_OK)
-            rc = add(pipeline, "MEMORY", "USAGE", keys->items[i]);
+            rc = add_key(pipeline, "MEMORY", "USAGE", keys->items[i]);
         if (rc == TKL_OK)
-            rc = add(pipeline, length, NULL, keys->items[i]);
+            rc = add_key(pipeline, length, NULL, keys->items[i]);
     }
     if (rc == TKL_OK)
         rc = tkl_pipeline_run(pipeline, &how, replies);
@@ -104,7 +104,7 @@ static int64_t theory(tkl_online_kind kind, int64_t users, int64_t length)
 
 /* Reads users or bytes of a key. No key has a trillion of them, so sums over all keys do not
  * overflow. */
-static int64_t number(const tkl_reply *replies, size_t index)
+static int64_t number_at(const tkl_reply *replies, size_t index)
 {
     int64_t said = tkl_reply_int(tkl_reply_at(replies, index));
     return said > 0 && said < INT64_C(1) << 40 ? said : 0;
@@ -117,9 +117,9 @@ static void fill_day(tkl_online_day *day, tkl_online_kind kind, const tkl_reply 
     size_t chunks = (size_t)tkl__online_chunks(kind);
     *day = (tkl_online_day){0};
     for (size_t i = day_index * chunks; i < (day_index + 1) * chunks; i++) {
-        int64_t users = number(replies, OF_IDS + OF_A_KEY * i);
-        int64_t bytes = number(replies, OF_IDS + OF_A_KEY * i + 1);
-        int64_t length = number(replies, OF_IDS + OF_A_KEY * i + 2);
+        int64_t users = number_at(replies, OF_IDS + OF_A_KEY * i);
+        int64_t bytes = number_at(replies, OF_IDS + OF_A_KEY * i + 1);
+        int64_t length = number_at(replies, OF_IDS + OF_A_KEY * i + 2);
         if (bytes == 0) /* no such key */
             continue;
         day->users += users;
@@ -150,8 +150,8 @@ static void fill_report(full_report *full, const tkl__online_today *today, const
                                        .zone = full->zone,
                                        .keep_days = today->shape.keep_days,
                                        .window_ms = today->shape.window_ms,
-                                       .assigned = number(replies, 0),
-                                       .assigned_bytes = number(replies, 1)};
+                                       .assigned = number_at(replies, 0),
+                                       .assigned_bytes = number_at(replies, 1)};
 }
 
 /* The number of days that are kept; 1 for a heartbeat. */

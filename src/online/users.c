@@ -165,7 +165,7 @@ static int begin_bits(tkl_online_users *u)
 }
 
 /* Finds the server's day, and opens the scan or the bitmap. */
-static int begin(tkl_online_users *u)
+static int begin_users(tkl_online_users *u)
 {
     static const char *const no_parts[] = {""};
     tkl__online_today today;
@@ -260,7 +260,7 @@ int tkl_online_users_next(tkl_online_users *users, tkl_bytes *user)
     if (rc < 0)
         return tkl__fail(rc, "the walk ended with an error: %s", tkl_strerror(rc));
     if (rc == TKL_OK && !users->begun)
-        rc = begin(users);
+        rc = begin_users(users);
     if (rc == TKL_OK)
         rc = users->scan ? next_scanned(users, user) : next_number(users, user);
     users->over = rc;

@@ -51,7 +51,7 @@ static int fetch_once(fetch *f, int64_t deadline)
 }
 
 /* Takes the message out of the notification, or fetches. */
-static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+static int look_for_messages(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     fetch *f = arg;
     int rc = TKL_EMPTY;
@@ -79,7 +79,7 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
         return rc;
     if (wait_ms == 0)
         return fetch_once(&f, tkl__post_deadline(post));
-    rc = tkl__wait_until(&wait, look, &f);
+    rc = tkl__wait_until(&wait, look_for_messages, &f);
     tkl__wait_end(&wait);
     return rc == TKL__NOT_YET ? tkl__post_explain(post, TKL_EMPTY) : rc;
 }

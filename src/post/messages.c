@@ -25,7 +25,7 @@ static size_t headers_of(const tkl_reply *entry)
 }
 
 /* Allocates the messages, and behind them room for all their headers. */
-static fetched *allocate(const tkl_reply *entries)
+static fetched *allocate_messages(const tkl_reply *entries)
 {
     size_t count = tkl_reply_count(entries), headers = 0;
     for (size_t i = 0; i < count; i++)
@@ -51,7 +51,7 @@ int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **message
 {
     const tkl_reply *marks = tkl_reply_at(reply, 3), *entries = tkl_reply_at(reply, 4);
     size_t count = tkl_reply_count(entries);
-    fetched *f = allocate(entries);
+    fetched *f = allocate_messages(entries);
     if (!f)
         return tkl__nomem();
     tkl_header *headers = (tkl_header *)(f->items + count);

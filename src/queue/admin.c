@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/onekey.h"
 #include "core/options.h"
@@ -167,14 +168,9 @@ static int check_limits(tkl_queue_limits *limits)
 /* Number of jobs per step; the last step may have fewer. */
 #define STEP_JOBS 200
 
-static bool same_bytes(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 /* The first step sets all limits. The next steps bring back jobs that were parked under the old
  * limits, each step behind the last, and remove surplus dead letters. */
-static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
+static int set_limits(tkl__queue_partition *partition, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
     tkl_reply *last = NULL;
     tkl__rounds rounds = {.idle = 0};
@@ -183,9 +179,9 @@ static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], 
     args[0] = tkl_str("");
     while (rc == TKL_OK && more) {
         tkl_reply *reply;
-        rc = tkl__queue_run_on(shard, &tkl__lua_queue_limit, args, n, true, &reply);
+        rc = tkl__queue_run_on(partition, &tkl__lua_queue_limit, args, n, true, &reply);
         tkl_bytes from = tkl_reply_bytes(tkl_reply_at(reply, 0));
-        bool further = from.len > 0 && !same_bytes(from, args[0]);
+        bool further = from.len > 0 && !tkl__same_bytes(from, args[0]);
         bool trimmed = tkl_reply_int(tkl_reply_at(reply, 1)) == 1;
         if (rc == TKL_OK && (tkl__expect_array(reply, 2) != TKL_OK || (from.len > 0 && !further)))
             rc = tkl__fail(TKL_EPROTO, "not an answer of queue/limit");
@@ -195,7 +191,7 @@ static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], 
         n = 1;
         more = further || trimmed;
         if (rc == TKL_OK && more)
-            rc = tkl__queue_next_step(shard, &rounds, STEP_JOBS);
+            rc = tkl__queue_next_step(partition, &rounds, STEP_JOBS);
     }
     tkl_reply_free(last);
     return rc;
@@ -216,8 +212,8 @@ int tkl_queue_limits_set(tkl_queue *queue, const tkl_queue_limits *limits)
         args[n++] = tkl_str(limit_names[i]);
         args[n++] = tkl_str(numbers[i]);
     }
-    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
-        rc = set_limits(&queue->shards[i], args, n);
+    for (int i = 0; rc == TKL_OK && i < queue->npartitions; i++)
+        rc = set_limits(&queue->partitions[i], args, n);
     return rc;
 }
 
@@ -228,8 +224,8 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
     *limits = (tkl_queue_limits){0};
     for (int i = 0; i < NLIMITS; i++)
         args[i] = tkl_str(limit_names[i]);
-    int rc =
-        tkl__queue_run_on(&queue->shards[0], &tkl__lua_queue_limits, args, NLIMITS, true, &reply);
+    int rc = tkl__queue_run_on(&queue->partitions[0], &tkl__lua_queue_limits, args, NLIMITS, true,
+                               &reply);
     for (int i = 0; rc == TKL_OK && i < NLIMITS; i++) {
         int64_t value = tkl_reply_int(tkl_reply_at(reply, (size_t)i));
         *limit_at(limits, i) = value > 0 ? value : TKL_NONE;
@@ -249,10 +245,11 @@ int tkl_queue_drop(tkl_queue *queue)
 {
     int64_t keys = 0;
     int rc = TKL_OK;
-    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++) {
-        const tkl__queue_shard *shard = &queue->shards[i];
+    for (int i = 0; rc == TKL_OK && i < queue->npartitions; i++) {
+        const tkl__queue_partition *partition = &queue->partitions[i];
         tkl_reply *reply;
-        rc = tkl__queue_run_on(shard, &tkl__lua_queue_drop, &shard->results, 1, true, &reply);
+        rc = tkl__queue_run_on(partition, &tkl__lua_queue_drop, &partition->results, 1, true,
+                               &reply);
         tkl__add(&keys, tkl_reply_int(reply));
         tkl_reply_free(reply);
     }

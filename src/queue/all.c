@@ -6,18 +6,18 @@
 
 #include "core/error.h"
 
-int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
+int tkl__queue_run_on(const tkl__queue_partition *partition, const tkl__script *script,
                       const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply)
 {
-    tkl__invocation call = tkl__queue_call(shard, script, args, nargs);
+    tkl__invocation call = tkl__queue_call(partition, script, args, nargs);
     call.retry_safe = retry_safe;
-    return tkl__run(shard->queue->client, &call, tkl__queue_deadline(shard->queue), reply);
+    return tkl__run(partition->queue->client, &call, tkl__queue_deadline(partition->queue), reply);
 }
 
 /* A step handles hundreds of jobs, or a few if they are very large. */
-int tkl__queue_next_step(const tkl__queue_shard *shard, tkl__rounds *rounds, int64_t jobs)
+int tkl__queue_next_step(const tkl__queue_partition *partition, tkl__rounds *rounds, int64_t jobs)
 {
-    return tkl__next_round(rounds, shard->queue->client, 0, jobs > 1);
+    return tkl__next_round(rounds, partition->queue->client, 0, jobs > 1);
 }
 
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
@@ -25,30 +25,30 @@ int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, con
 {
     tkl__batch batch;
     tkl__batch_init(&batch, queue->client);
-    for (int i = 0; i < queue->partitions; i++) {
-        tkl__invocation call = tkl__queue_call(&queue->shards[i], script, args, nargs);
+    for (int i = 0; i < queue->npartitions; i++) {
+        tkl__invocation call = tkl__queue_call(&queue->partitions[i], script, args, nargs);
         call.retry_safe = true;
         tkl__batch_add(&batch, &call);
     }
     return tkl__batch_end(&batch, tkl__queue_deadline(queue), replies);
 }
 
-int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key)
+int tkl__queue_result_key(const tkl__queue_partition *partition, const char *digits, tkl_bytes *key)
 {
-    size_t len = shard->results.len;
+    size_t len = partition->results.len;
     char *text = malloc(len + TKL__QUEUE_ID_LEN);
     if (!text)
         return tkl__nomem();
-    memcpy(text, shard->results.data, len);
+    memcpy(text, partition->results.data, len);
     memcpy(text + len, digits, TKL__QUEUE_ID_LEN);
     *key = (tkl_bytes){text, len + TKL__QUEUE_ID_LEN};
     return TKL_OK;
 }
 
-int tkl__queue_result_keys(const tkl__queue_shard *shard, const char *digits,
+int tkl__queue_result_keys(const tkl__queue_partition *partition, const char *digits,
                            tkl_bytes keys[TKL__QUEUE_KEYS + 1])
 {
-    memcpy(keys, shard->keys, sizeof shard->keys);
+    memcpy(keys, partition->keys, sizeof partition->keys);
     keys[TKL__QUEUE_KEYS] = (tkl_bytes){NULL, 0};
-    return tkl__queue_result_key(shard, digits, &keys[TKL__QUEUE_KEYS]);
+    return tkl__queue_result_key(partition, digits, &keys[TKL__QUEUE_KEYS]);
 }

@@ -6,14 +6,14 @@
 #define TKL_QUEUE_ALL_H
 
 #include "core/rounds.h"
-#include "queue/shard.h"
+#include "queue/partition.h"
 
 /* Runs a script on a partition. */
-int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
+int tkl__queue_run_on(const tkl__queue_partition *partition, const tkl__script *script,
                       const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply);
 /* Call it before another step of an operation; `jobs` is how many the last step handled. Fails when
  * steps keep handling none, so that no server can keep a caller for ever. */
-int tkl__queue_next_step(const tkl__queue_shard *shard, tkl__rounds *rounds, int64_t jobs);
+int tkl__queue_next_step(const tkl__queue_partition *partition, tkl__rounds *rounds, int64_t jobs);
 /* Runs a script on every partition, with the same arguments: *replies is an array with the answer
  * of each. The script must be safe to repeat. On an error, the first one counts and *replies is
  * NULL. */
@@ -21,10 +21,11 @@ int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, con
                           size_t nargs, tkl_reply **replies);
 
 /* The key of a job's result: also the channel on which its end is published. free() its bytes. */
-int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key);
+int tkl__queue_result_key(const tkl__queue_partition *partition, const char *digits,
+                          tkl_bytes *key);
 /* Makes the keys of a call that also needs the key of a job's result, which comes last. free() the
  * bytes of that key. */
-int tkl__queue_result_keys(const tkl__queue_shard *shard, const char *digits,
+int tkl__queue_result_keys(const tkl__queue_partition *partition, const char *digits,
                            tkl_bytes keys[TKL__QUEUE_KEYS + 1]);
 
 #endif

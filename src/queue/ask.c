@@ -48,11 +48,11 @@ static double jitter(void)
     return 0.5 + random / (2.0 * UINT32_MAX);
 }
 
-void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard, const char *id,
-                            const char *token, tkl_outcome outcome, tkl_bytes text,
+void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *partition,
+                            const char *id, const char *token, tkl_outcome outcome, tkl_bytes text,
                             int64_t delay_ms)
 {
-    f->shard = shard;
+    f->partition = partition;
     snprintf(f->id, sizeof f->id, "%s", id);
     snprintf(f->token, sizeof f->token, "%s", token);
     f->delay[0] = f->jitter[0] = '\0';
@@ -68,13 +68,13 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard,
     f->args[3] = text;
     f->args[4] = tkl_str(f->delay);
     f->args[5] = tkl_str(f->jitter);
-    f->args[6] = shard->results;
+    f->args[6] = partition->results;
 }
 
 /* The call of a finish; `keys` are made before. */
 static tkl__invocation finish_call(const tkl__queue_finish *f)
 {
-    tkl__invocation call = tkl__queue_call(f->shard, &tkl__lua_queue_finish, f->args, 7);
+    tkl__invocation call = tkl__queue_call(f->partition, &tkl__lua_queue_finish, f->args, 7);
     call.keys = f->keys;
     call.nkeys = TKL__QUEUE_KEYS + 1;
     return call;
@@ -111,9 +111,9 @@ static int make_args(tkl__queue_ask *ask)
     ask->args[0] = tkl_str(ask->max > 0 ? source->token : "");
     ask->args[1] = tkl_str(source->consumer->lease);
     ask->args[2] = tkl_str(ask->max_text);
-    ask->args[3] = ask->wait ? source->shard->channel : tkl_str("");
+    ask->args[3] = ask->wait ? source->partition->channel : tkl_str("");
     ask->args[4] = tkl_str(ask->again ? "1" : "");
-    ask->args[5] = source->shard->results;
+    ask->args[5] = source->partition->results;
     ask->args[6] = tkl_str(ask->bytes_text);
     ask->args[7] = tkl_str(ask->rich_text);
     return TKL_OK;
@@ -122,7 +122,7 @@ static int make_args(tkl__queue_ask *ask)
 static tkl__invocation ask_call(tkl__queue_ask *ask)
 {
     tkl__invocation call =
-        tkl__queue_call(ask->source->shard, &tkl__lua_queue_claim, ask->args, ask->nargs);
+        tkl__queue_call(ask->source->partition, &tkl__lua_queue_claim, ask->args, ask->nargs);
     call.retry_safe = ask->again && ask->ndone == 0;
     return call;
 }
@@ -156,11 +156,11 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
         ask->look_ms = 0; /* records are damaged; other jobs may be behind them */
 }
 
-/* ---- A trip -------------------------------------------------------------- */
+/* ---- A batch ------------------------------------------------------------- */
 
 /* Repeats a request that had no answer, marked so that the server can recognise the repeat. */
-static void repeat(tkl_client *client, tkl__queue_trip *t, size_t index, int64_t deadline,
-                   tkl_reply *replies)
+static void repeat_request(tkl_client *client, tkl__queue_batch *t, size_t index, int64_t deadline,
+                           tkl_reply *replies)
 {
     tkl__invocation call;
     tkl_reply *reply;
@@ -209,20 +209,20 @@ static void settle_ask(tkl__queue_ask *ask, const tkl_reply *reply, int rc, int6
         read_answer(ask, reply, deadline, haul);
 }
 
-static void note_why(tkl__queue_trip *t, size_t index, int code)
+static void note_why(tkl__queue_batch *t, size_t index, int code)
 {
     if (t->whys && code != TKL_OK)
         t->whys[index] = strdup(tkl_errmsg());
 }
 
 /* *replies is NULL when nothing was sent. */
-static int run_calls(tkl_client *client, tkl__queue_trip *t, int64_t deadline, tkl_reply **replies)
+static int run_calls(tkl_client *client, tkl__queue_batch *t, int64_t deadline, tkl_reply **replies)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, client);
     for (size_t i = 0; i < t->nfinishes; i++) {
         tkl__queue_finish *f = &t->finishes[i];
-        tkl__batch_fail(&batch, tkl__queue_result_keys(f->shard, f->id, f->keys));
+        tkl__batch_fail(&batch, tkl__queue_result_keys(f->partition, f->id, f->keys));
         tkl__invocation call = finish_call(f);
         tkl__batch_add(&batch, &call);
     }
@@ -239,12 +239,12 @@ static int run_calls(tkl_client *client, tkl__queue_trip *t, int64_t deadline, t
     tkl__batch_free(&batch);
     for (size_t i = 0; i < tkl_reply_count(*replies); i++)
         if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_EUNKNOWN)
-            repeat(client, t, i, deadline, *replies);
+            repeat_request(client, t, i, deadline, *replies);
     return rc;
 }
 
-void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *t, int64_t deadline,
-                         tkl__queue_haul *haul)
+void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *t, int64_t deadline,
+                          tkl__queue_haul *haul)
 {
     tkl_reply *replies;
     int rc = run_calls(client, t, deadline, &replies);
@@ -288,8 +288,9 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
     tkl__batch_init(&batch, sources[0]->consumer->client);
     for (size_t i = 0; i < count; i++) {
         tkl_bytes args[] = {tkl_str(sources[i]->token), tkl_str(sources[i]->consumer->lease),
-                            sources[i]->shard->channel};
-        tkl__invocation call = tkl__queue_call(sources[i]->shard, &tkl__lua_queue_leave, args, 3);
+                            sources[i]->partition->channel};
+        tkl__invocation call =
+            tkl__queue_call(sources[i]->partition, &tkl__lua_queue_leave, args, 3);
         call.retry_safe = true;
         tkl__batch_add(&batch, &call);
     }

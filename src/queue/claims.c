@@ -24,13 +24,13 @@ static size_t hash(const char *member)
     return h;
 }
 
-static tkl__queue_claim **bucket(const tkl_consumer *c, const char *member)
+static tkl__queue_claim **bucket_of(const tkl_consumer *c, const char *member)
 {
     return &c->buckets[hash(member) & (c->nbuckets - 1)];
 }
 
 /* Doubles the buckets. Without memory the chains just become longer. */
-static bool grow(tkl_consumer *c)
+static bool grow_table(tkl_consumer *c)
 {
     size_t n = c->nbuckets ? 2 * c->nbuckets : BUCKETS_MIN, old = c->nbuckets;
     tkl__queue_claim **was = c->buckets, **now = calloc(n, sizeof *now);
@@ -41,7 +41,7 @@ static bool grow(tkl_consumer *c)
     for (size_t i = 0; i < old; i++)
         for (tkl__queue_claim *claim = was[i], *next; claim; claim = next) {
             next = claim->chain;
-            tkl__queue_claim **at = bucket(c, claim->member);
+            tkl__queue_claim **at = bucket_of(c, claim->member);
             claim->chain = *at;
             *at = claim;
         }
@@ -49,10 +49,10 @@ static bool grow(tkl_consumer *c)
     return true;
 }
 
-static void insert(tkl_consumer *c, tkl__queue_claim *claim)
+static void insert_claim(tkl_consumer *c, tkl__queue_claim *claim)
 {
     tkl__queue_source *source = claim->source;
-    tkl__queue_claim **at = bucket(c, claim->member);
+    tkl__queue_claim **at = bucket_of(c, claim->member);
     claim->chain = *at;
     *at = claim;
     claim->prev = source->last;
@@ -61,13 +61,13 @@ static void insert(tkl_consumer *c, tkl__queue_claim *claim)
     c->nclaims++;
 }
 
-tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *c, const tkl__queue_shard *shard,
+tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *c, const tkl__queue_partition *partition,
                                         const char *member)
 {
     if (c->nbuckets == 0)
         return NULL;
-    tkl__queue_claim *claim = *bucket(c, member);
-    while (claim && (claim->source->shard != shard || strcmp(claim->member, member) != 0))
+    tkl__queue_claim *claim = *bucket_of(c, member);
+    while (claim && (claim->source->partition != partition || strcmp(claim->member, member) != 0))
         claim = claim->chain;
     return claim;
 }
@@ -75,7 +75,7 @@ tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *c, const tkl__queue_shard 
 void tkl__queue_claim_forget(tkl_consumer *c, tkl__queue_claim *claim)
 {
     tkl__queue_source *source = claim->source;
-    tkl__queue_claim **at = bucket(c, claim->member);
+    tkl__queue_claim **at = bucket_of(c, claim->member);
     while (*at != claim)
         at = &(*at)->chain;
     *at = claim->chain;
@@ -103,9 +103,9 @@ int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
     claim->started = started;
     claim->lease_us = lease_us;
     pthread_mutex_lock(&c->mutex);
-    bool first = !source->first, room = c->nclaims < c->nbuckets || grow(c);
+    bool first = !source->first, room = c->nclaims < c->nbuckets || grow_table(c);
     if (room)
-        insert(c, claim);
+        insert_claim(c, claim);
     pthread_mutex_unlock(&c->mutex);
     if (!room) {
         free(claim);
@@ -122,15 +122,16 @@ void tkl__queue_claim_renewed(tkl__queue_claim *claim, int64_t started)
     claim->lease_us = claim->source->consumer->lease_us;
 }
 
-tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1])
+tkl__queue_partition *tkl__queue_claim_of(const tkl_job *job,
+                                          char member[TKL__QUEUE_MEMBER_LEN + 1])
 {
     const char *digits;
-    tkl__queue_shard *shard = tkl__queue_find_id(job->queue, job->id, &digits);
-    if (shard) {
+    tkl__queue_partition *partition = tkl__queue_find_id(job->queue, job->id, &digits);
+    if (partition) {
         snprintf(member, TKL__QUEUE_MEMBER_LEN + 1, "%s:%.*s", digits, TKL_TOKEN_SIZE - 1,
                  job->token);
     }
-    return shard;
+    return partition;
 }
 
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim)
@@ -141,11 +142,11 @@ bool tkl__queue_claim_lasts(const tkl__queue_claim *claim)
 int64_t tkl_consumer_left_ms(tkl_consumer *c, const tkl_job *job)
 {
     char member[TKL__QUEUE_MEMBER_LEN + 1];
-    const tkl__queue_shard *shard = tkl__queue_claim_of(job, member);
-    if (!shard)
+    const tkl__queue_partition *partition = tkl__queue_claim_of(job, member);
+    if (!partition)
         return 0;
     pthread_mutex_lock(&c->mutex);
-    const tkl__queue_claim *claim = tkl__queue_claim_find(c, shard, member);
+    const tkl__queue_claim *claim = tkl__queue_claim_find(c, partition, member);
     bool held = claim && !claim->told;
     int64_t left_us = held ? claim->started + claim->lease_us - tkl__lease_now() : 0;
     pthread_mutex_unlock(&c->mutex);

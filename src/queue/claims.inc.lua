@@ -18,7 +18,7 @@ local NO_ANSWER = 'a waiting worker did not answer'
 
 -- The ids that a token got by an earlier request or by a hand-over, without the caller knowing.
 -- Their leases begin again: the caller counts from now.
-function claims.given_to(token, lease)
+function claims.jobs_given_to(token, lease)
   local ids = {}
   local newest = redis.call('ZRANGE', ACTIVE, decimal.whole(now + lease),
                             '(' .. decimal.whole(now), 'BYSCORE', 'REV', 'LIMIT', 0, GIVEN_MAX)
@@ -35,7 +35,7 @@ end
 -- ---- The clock ----
 
 -- Handles a member of DELAYED whose time has come. Returns the bytes of its record.
-function claims.promote_member(member, due, schedules, budget)
+function claims.promote_due(member, due, schedules, budget)
   local kind, name = jobs.read_delayed(member)
   if kind == 'schedule' then
     schedules[#schedules + 1] = name
@@ -57,12 +57,12 @@ end
 
 -- Makes delayed jobs that are due ready, before jobs that were not delayed. Returns the schedules
 -- that are due: the caller fires them.
-function claims.promote(budget)
+function claims.promote_delayed(budget)
   local schedules, bytes = {}, 0
   local due = ranked.up_to(DELAYED, now, AT_ONCE, 'WITHSCORES')
   for i = 1, #due, 2 do
     if bytes < BYTES_AT_ONCE then
-      bytes = bytes + claims.promote_member(due[i], due[i + 1], schedules, budget)
+      bytes = bytes + claims.promote_due(due[i], due[i + 1], schedules, budget)
     end
   end
   return schedules
@@ -90,7 +90,7 @@ function claims.take_back(id, record, unconfirmed, meta, results, budget)
 end
 
 -- Takes back the jobs whose leases ended.
-function claims.reclaim(meta, results, budget)
+function claims.take_back_expired(meta, results, budget)
   local failed, removed, bytes = 0, 0, 0
   local ended = ranked.up_to(ACTIVE, now, AT_ONCE, 'WITHSCORES')
   for i = 1, #ended, 2 do
@@ -219,7 +219,7 @@ end
 -- Takes the first ready jobs that may start: returns their ids, records and histories. Jobs whose
 -- groups are full step aside, and the jobs behind them get their chance. The last result is true
 -- when the claim gives up because so many stepped aside; there may be more ready jobs.
-function claims.take(max, gate, meta)
+function claims.take_ready(max, gate, meta)
   local aside = 0
   while max > 0 and aside < LOOKED_AT do
     local ids = claims.first_ready(max, gate)

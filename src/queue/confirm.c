@@ -20,23 +20,23 @@ typedef struct batch {
     size_t count;
 } batch;
 
-static void collect(batch *b, const tkl_jobs *jobs)
+static void collect_claims(batch *b, const tkl_jobs *jobs)
 {
     b->count = 0;
     b->args[0] = tkl_str(b->source->consumer->lease);
     b->args[1] = tkl_str("");
     for (size_t i = 0; i < jobs->count; i++) {
         char *member = b->members[b->count];
-        if (tkl__queue_claim_of(&jobs->items[i], member) == b->source->shard)
+        if (tkl__queue_claim_of(&jobs->items[i], member) == b->source->partition)
             b->args[2 + b->count++] = (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
     }
 }
 
-static void note(const batch *b, const char *member, bool lost, int64_t started)
+static void note_renewal(const batch *b, const char *member, bool lost, int64_t started)
 {
     tkl_consumer *c = b->source->consumer;
     pthread_mutex_lock(&c->mutex);
-    tkl__queue_claim *claim = tkl__queue_claim_find(c, b->source->shard, member);
+    tkl__queue_claim *claim = tkl__queue_claim_find(c, b->source->partition, member);
     if (claim && lost) {
         tkl__queue_claim_forget(c, claim);
     } else if (claim) {
@@ -48,12 +48,12 @@ static void note(const batch *b, const char *member, bool lost, int64_t started)
 
 /* When the server cannot be reached, the claims stay as they are: perhaps no other worker has them
  * yet. */
-static void renew(batch *b, tkl__queue_haul *haul)
+static void renew_claims(batch *b, tkl__queue_haul *haul)
 {
     tkl_reply *gone;
     tkl_client *client = b->source->consumer->client;
     tkl__invocation call =
-        tkl__queue_call(b->source->shard, &tkl__lua_queue_renew, b->args, b->count + 2);
+        tkl__queue_call(b->source->partition, &tkl__lua_queue_renew, b->args, b->count + 2);
     call.retry_safe = true;
     int64_t started = tkl__lease_now();
     if (tkl__run(client, &call, tkl__queue_ask_deadline(b->source->consumer), &gone) != TKL_OK)
@@ -63,9 +63,9 @@ static void renew(batch *b, tkl__queue_haul *haul)
         bool lost =
             next < tkl_reply_count(gone) && tkl_reply_int(tkl_reply_at(gone, next)) == (int64_t)i;
         next += lost;
-        note(b, b->members[i], lost, started);
+        note_renewal(b, b->members[i], lost, started);
         if (lost)
-            tkl__queue_haul_drop(haul, b->source->shard, b->members[i]);
+            tkl__queue_haul_drop(haul, b->source->partition, b->members[i]);
     }
     tkl_reply_free(gone);
     tkl__queue_source_keep(b->source);
@@ -79,14 +79,14 @@ void tkl__queue_confirm(tkl_consumer *c, tkl__queue_haul *haul)
     bool late = tkl__lease_now() - tkl__queue_haul_oldest(haul) >= c->lease_us / 2;
     if (!late && !(c->no_renewal && tkl__queue_haul_was_handed(haul)))
         return;
-    /* One more: collect() writes a member before it knows its source. */
+    /* One more: collect_claims() writes a member before it knows its source. */
     batch b = {.members = malloc((jobs->count + 1) * sizeof *b.members),
                .args = malloc((jobs->count + 2) * sizeof *b.args)};
     for (size_t i = 0; b.members && b.args && i < c->nsources; i++) {
         b.source = &c->sources[i];
-        collect(&b, jobs);
+        collect_claims(&b, jobs);
         if (b.count > 0)
-            renew(&b, haul);
+            renew_claims(&b, haul);
     }
     free(b.members);
     free(b.args);

@@ -64,7 +64,7 @@ static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
 {
     size_t total = 0;
     for (size_t i = 0; i < count; i++)
-        total += (size_t)queues[i]->partitions;
+        total += (size_t)queues[i]->npartitions;
     c->sources = calloc(total, sizeof *c->sources);
     c->queues = calloc(count, sizeof *c->queues);
     c->wait = (tkl__wait){.client = c->client,
@@ -75,14 +75,15 @@ static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
         return tkl__nomem();
     c->nqueues = count;
     for (size_t i = 0; i < count; i++) {
-        c->queues[i] = (tkl__queue_span){c->nsources, (size_t)queues[i]->partitions};
-        for (int p = 0; p < queues[i]->partitions; p++) {
+        c->queues[i] = (tkl__queue_span){c->nsources, (size_t)queues[i]->npartitions};
+        for (int p = 0; p < queues[i]->npartitions; p++) {
             tkl__queue_source *source = &c->sources[c->nsources++];
-            *source = (tkl__queue_source){
-                .consumer = c, .shard = &queues[i]->shards[p], .kept = tkl__queue_source_kept};
+            *source = (tkl__queue_source){.consumer = c,
+                                          .partition = &queues[i]->partitions[p],
+                                          .kept = tkl__queue_source_kept};
             tkl__random(&source->jitter, sizeof source->jitter);
-            source->ear = (tkl__ear){.channel = source->shard->channel,
-                                     .also = source->shard->keys[TKL__QUEUE_LINE]};
+            source->ear = (tkl__ear){.channel = source->partition->channel,
+                                     .also = source->partition->keys[TKL__QUEUE_LINE]};
             c->wait.ears[c->nsources - 1] = &source->ear;
         }
     }
@@ -180,7 +181,7 @@ void tkl_consumer_close(tkl_consumer *c)
 
 /* A round trip to the server: reports, claims or both. Reports of done jobs go along with a claim
  * at almost no cost; other outcomes, and results that a caller wants, need one script each. */
-typedef struct turn {
+typedef struct exchange {
     tkl_consumer *consumer;
     tkl_report *reports;
     size_t count;
@@ -190,11 +191,11 @@ typedef struct turn {
     size_t ndone;
     tkl__queue_ask *asks; /* for done jobs, and room for a claim from each source */
     size_t nasks;
-} turn;
+} exchange;
 
-static int turn_init(turn *r, tkl_consumer *c, tkl_report *reports, size_t count)
+static int exchange_init(exchange *r, tkl_consumer *c, tkl_report *reports, size_t count)
 {
-    *r = (turn){.consumer = c, .reports = reports, .count = count};
+    *r = (exchange){.consumer = c, .reports = reports, .count = count};
     for (size_t i = 0; i < count; i++)
         if (TKL__CHECK_RESERVED(&reports[i]) != TKL_OK)
             return TKL_EINVAL;
@@ -204,7 +205,7 @@ static int turn_init(turn *r, tkl_consumer *c, tkl_report *reports, size_t count
     return r->finishes && r->done && r->asks ? TKL_OK : tkl__nomem();
 }
 
-static void turn_free(turn *r)
+static void exchange_free(exchange *r)
 {
     free(r->finishes);
     free(r->done);
@@ -214,9 +215,9 @@ static void turn_free(turn *r)
 /* Marks the claim as being reported. True: it is done, and the report has nothing else. */
 static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_done *done)
 {
-    tkl__queue_shard *shard = tkl__queue_claim_of(report->job, done->member);
+    tkl__queue_partition *partition = tkl__queue_claim_of(report->job, done->member);
     pthread_mutex_lock(&c->mutex);
-    tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, done->member) : NULL;
+    tkl__queue_claim *claim = partition ? tkl__queue_claim_find(c, partition, done->member) : NULL;
     bool simple =
         claim && !claim->reporting && !claim->answers && report->outcome == TKL_OUTCOME_DONE;
     if (claim)
@@ -247,16 +248,17 @@ static int check_report(const tkl_report *report)
     return rc;
 }
 
-static void add_finish(turn *r, size_t index)
+static void add_finish(exchange *r, size_t index)
 {
     tkl_report *report = &r->reports[index];
     const char *digits;
     report->code = check_report(report);
     if (report->code != TKL_OK)
         return;
-    tkl__queue_shard *shard = tkl__queue_find_id(report->job->queue, report->job->id, &digits);
+    tkl__queue_partition *partition =
+        tkl__queue_find_id(report->job->queue, report->job->id, &digits);
     tkl__queue_finish *f = &r->finishes[r->nfinishes++];
-    tkl__queue_finish_make(f, shard, digits, report->job->token, report->outcome, report->text,
+    tkl__queue_finish_make(f, partition, digits, report->job->token, report->outcome, report->text,
                            report->delay_ms);
     f->report = index;
 }
@@ -272,7 +274,7 @@ static int by_claim(const void *a, const void *b)
     return strcmp(x->member, y->member);
 }
 
-static bool is_sorted(const turn *r)
+static bool is_sorted(const exchange *r)
 {
     for (size_t i = 1; i < r->ndone; i++)
         if (by_claim(&r->done[i - 1], &r->done[i]) > 0)
@@ -281,7 +283,7 @@ static bool is_sorted(const turn *r)
 }
 
 /* Makes an ask for each source, or several when it has many done jobs. */
-static void ask_for_done(turn *r)
+static void ask_for_done(exchange *r)
 {
     if (!is_sorted(r))
         qsort(r->done, r->ndone, sizeof *r->done, by_claim);
@@ -297,7 +299,7 @@ static void ask_for_done(turn *r)
     }
 }
 
-static void sort_reports(turn *r)
+static void sort_reports(exchange *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         r->reports[i].code = TKL_OK;
@@ -315,9 +317,9 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
 {
     char member[TKL__QUEUE_MEMBER_LEN + 1];
     tkl__queue_source *still = NULL;
-    tkl__queue_shard *shard = tkl__queue_claim_of(report->job, member);
+    tkl__queue_partition *partition = tkl__queue_claim_of(report->job, member);
     pthread_mutex_lock(&c->mutex);
-    tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, member) : NULL;
+    tkl__queue_claim *claim = partition ? tkl__queue_claim_find(c, partition, member) : NULL;
     bool ours = claim ? (repeated || claim->unsure) && tkl__queue_claim_lasts(claim) : repeated;
     if (code == TKL_NOTOWNER && ours)
         code = TKL_OK;
@@ -335,7 +337,7 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
 }
 
 /* Ends each report with its outcome. */
-static void end_reports(turn *r)
+static void end_reports(exchange *r)
 {
     for (size_t i = 0; i < r->nfinishes; i++) {
         tkl__queue_finish *f = &r->finishes[i];
@@ -350,7 +352,7 @@ static void end_reports(turn *r)
 }
 
 /* Index of the run that sent a report; the number of runs: it was not sent. */
-static size_t run_of(const turn *r, size_t report)
+static size_t run_of(const exchange *r, size_t report)
 {
     for (size_t i = 0; i < r->nfinishes; i++)
         if (r->finishes[i].report == report)
@@ -363,7 +365,7 @@ static size_t run_of(const turn *r, size_t report)
 }
 
 /* The first report that did not count, with its own error text. */
-static int first_failure(const turn *r, char *const *whys)
+static int first_failure(const exchange *r, char *const *whys)
 {
     size_t i = 0;
     while (i < r->count && r->reports[i].code == TKL_OK)
@@ -378,23 +380,23 @@ static int first_failure(const turn *r, char *const *whys)
 }
 
 /* Sends all reports and claims in one round trip. */
-static void send_all(turn *r, int64_t deadline, tkl__queue_haul *haul, char **whys)
+static void send_all(exchange *r, int64_t deadline, tkl__queue_haul *haul, char **whys)
 {
-    tkl__queue_trip trip = {.finishes = r->finishes,
-                            .nfinishes = r->nfinishes,
-                            .asks = r->asks,
-                            .nasks = r->nasks,
-                            .whys = whys};
+    tkl__queue_batch batch = {.finishes = r->finishes,
+                              .nfinishes = r->nfinishes,
+                              .asks = r->asks,
+                              .nasks = r->nasks,
+                              .whys = whys};
     if (r->nfinishes + r->nasks > 0)
-        tkl__queue_trip_run(r->consumer->client, &trip, deadline, haul);
+        tkl__queue_batch_run(r->consumer->client, &batch, deadline, haul);
 }
 
 int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
 {
-    turn r;
+    exchange r;
     if (is_inherited(c))
         return refuse_inherited();
-    int rc = turn_init(&r, c, reports, count);
+    int rc = exchange_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
         size_t runs = r.nfinishes + r.nasks;
@@ -406,16 +408,16 @@ int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
             free(whys[i]);
         free(whys);
     }
-    turn_free(&r);
+    exchange_free(&r);
     return rc;
 }
 
 static void tell_damaged(const tkl_consumer *c, const tkl__queue_damaged *damaged)
 {
     char id[TKL_JOB_ID_SIZE];
-    tkl__queue_show_id(damaged->shard, damaged->id, id);
+    tkl__queue_show_id(damaged->partition, damaged->id, id);
     if (c->on_damaged)
-        c->on_damaged(damaged->shard->queue, id, c->arg);
+        c->on_damaged(damaged->partition->queue, id, c->arg);
 }
 
 /* If the reports fail, the leases of the damaged jobs simply end. */
@@ -425,11 +427,12 @@ void tkl__queue_bury_damaged(tkl_consumer *c, tkl__queue_haul *haul)
     size_t count = tkl__queue_haul_damaged(haul, &damaged);
     tkl__queue_finish *finishes = count > 0 ? calloc(count, sizeof *finishes) : NULL;
     for (size_t i = 0; finishes && i < count; i++)
-        tkl__queue_finish_make(&finishes[i], damaged[i].shard, damaged[i].id, damaged[i].token,
+        tkl__queue_finish_make(&finishes[i], damaged[i].partition, damaged[i].id, damaged[i].token,
                                TKL_OUTCOME_DEAD, tkl_str("the record is damaged"), 0);
     if (finishes)
-        tkl__queue_trip_run(c->client, &(tkl__queue_trip){.finishes = finishes, .nfinishes = count},
-                            tkl__queue_ask_deadline(c), NULL);
+        tkl__queue_batch_run(c->client,
+                             &(tkl__queue_batch){.finishes = finishes, .nfinishes = count},
+                             tkl__queue_ask_deadline(c), NULL);
     for (size_t i = 0; finishes && i < count; i++)
         if (finishes[i].code == TKL_OK)
             tell_damaged(c, &damaged[i]);
@@ -452,7 +455,7 @@ void tkl__queue_hand_back(tkl_consumer *c, tkl__queue_haul *haul, size_t most)
 /* ---- Claiming ------------------------------------------------------------ */
 
 /* Adds a claim to the ask that reports to the same source, or makes one. */
-static void ask_for_jobs(turn *r, tkl__queue_source *source, size_t max)
+static void ask_for_jobs(exchange *r, tkl__queue_source *source, size_t max)
 {
     tkl__queue_ask *ask = NULL;
     for (size_t i = 0; i < r->nasks; i++)
@@ -468,7 +471,8 @@ static void ask_for_jobs(turn *r, tkl__queue_source *source, size_t max)
 
 /* Asks partitions of a queue, beginning with number `from` of their rotation: as many as `max` can
  * be shared among. Returns how many. Skips partitions that are away and then sets `missed`. */
-static size_t ask_partitions(turn *r, tkl__queue_span span, size_t from, size_t max, int *missed)
+static size_t ask_partitions(exchange *r, tkl__queue_span span, size_t from, size_t max,
+                             int *missed)
 {
     size_t left = span.count - from, n = left < max ? left : max;
     for (size_t i = 0; i < n; i++) {
@@ -485,7 +489,7 @@ static size_t ask_partitions(turn *r, tkl__queue_span span, size_t from, size_t 
 
 /* Notes the outcome of the claims. Returns the first permanent error; a transient one goes to
  * `missed`, because other partitions can still be asked. */
-static int note_claims(const turn *r, int64_t began, int *missed)
+static int note_claims(const exchange *r, int64_t began, int *missed)
 {
     for (size_t i = 0; i < r->nasks; i++) {
         const tkl__queue_ask *ask = &r->asks[i];
@@ -502,7 +506,7 @@ static int note_claims(const turn *r, int64_t began, int *missed)
 
 /* Whether another claim may find jobs now: a schedule has fired, a script skipped so many jobs with
  * full groups that it left the rest for later, or no job that it gave can be read. */
-static bool has_more(const turn *r)
+static bool has_more(const exchange *r)
 {
     for (size_t i = 0; i < r->nasks; i++)
         if (r->asks[i].max > 0 && r->asks[i].code == TKL_OK &&
@@ -525,7 +529,7 @@ void tkl__queue_unheed(void)
 
 /* Cancelling ends only claims without reports: a report that is cut off would have to be
  * repeated. */
-static void send_claims(turn *r, tkl__queue_haul *haul)
+static void send_claims(exchange *r, tkl__queue_haul *haul)
 {
     if (r->count == 0)
         tkl__queue_heed(r->consumer);
@@ -535,7 +539,7 @@ static void send_claims(turn *r, tkl__queue_haul *haul)
 
 /* Claims from one queue after the other until there are jobs. The reports go with the first round
  * trip. */
-static int claim_now(turn *r, size_t max, tkl__queue_haul *haul)
+static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
     int rc = TKL_OK, missed = TKL_OK;
@@ -585,15 +589,16 @@ static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
 
 /* Joining the line also claims: one round trip less when there is one source and its channel is
  * already listened to. */
-static bool waits_at_once(const turn *r, int64_t wait_ms)
+static bool waits_at_once(const exchange *r, int64_t wait_ms)
 {
     tkl_consumer *c = r->consumer;
     return wait_ms != 0 && !atomic_load(&c->ends_at) && r->count == 0 && c->nsources == 1 &&
-           tkl__hears(c->client, c->sources[0].shard->channel);
+           tkl__hears(c->client, c->sources[0].partition->channel);
 }
 
 /* Claims ready jobs, or waits for jobs until the deadline. */
-static int fetch(turn *r, size_t max, int64_t wait_ms, int64_t deadline, tkl__queue_haul *haul)
+static int claim_or_wait(exchange *r, size_t max, int64_t wait_ms, int64_t deadline,
+                         tkl__queue_haul *haul)
 {
     int rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
     if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
@@ -601,7 +606,7 @@ static int fetch(turn *r, size_t max, int64_t wait_ms, int64_t deadline, tkl__qu
     return rc;
 }
 
-static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
+static int claim_next(exchange *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
@@ -613,7 +618,7 @@ static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
         if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
             rc = tkl__queue_line_wait(c, max, deadline, haul);
     } else {
-        rc = fetch(r, max, wait_ms, deadline, haul);
+        rc = claim_or_wait(r, max, wait_ms, deadline, haul);
     }
     c->rotation++;
     for (int again = 0; tkl__queue_haul_count(haul) > 0; again++) {
@@ -622,7 +627,7 @@ static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
             tkl__queue_hand_back(c, haul, max);
             return TKL_OK;
         }
-        rc = again < LATE_MAX ? fetch(r, max, wait_ms, deadline, haul) : TKL_EMPTY;
+        rc = again < LATE_MAX ? claim_or_wait(r, max, wait_ms, deadline, haul) : TKL_EMPTY;
     }
     return rc;
 }
@@ -630,7 +635,7 @@ static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
 int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
                       int64_t wait_ms, tkl_jobs **jobs)
 {
-    turn r;
+    exchange r;
     *jobs = NULL;
     if (is_inherited(c))
         return refuse_inherited();
@@ -642,12 +647,12 @@ int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t
     pthread_mutex_lock(&c->turn);
     c->heeds_cancel = wait_ms != 0 && !atomic_load(&c->ends_at);
     c->heeds_interrupt = wait_ms != 0 && !tkl__is_interrupted(c->client);
-    int rc = turn_init(&r, c, reports, count);
+    int rc = exchange_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
-        rc = claim(&r, max < TKL__QUEUE_CLAIM_MAX ? max : TKL__QUEUE_CLAIM_MAX, wait_ms, haul);
+        rc = claim_next(&r, max < TKL__QUEUE_CLAIM_MAX ? max : TKL__QUEUE_CLAIM_MAX, wait_ms, haul);
     }
-    turn_free(&r);
+    exchange_free(&r);
     pthread_mutex_unlock(&c->turn);
     if (rc == TKL_OK)
         *jobs = tkl__queue_haul_jobs(haul);
@@ -667,16 +672,16 @@ int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_ou
                      tkl_bytes text, int64_t delay_ms)
 {
     tkl__queue_finish f = {0};
-    tkl__queue_trip trip = {.finishes = &f, .nfinishes = 1};
+    tkl__queue_batch batch = {.finishes = &f, .nfinishes = 1};
     const char *digits;
-    tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
+    tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
     int rc = check_outcome(outcome, delay_ms);
     if (rc != TKL_OK)
         return rc;
-    if (!shard || strlen(token) != TKL_TOKEN_SIZE - 1)
+    if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
         return tkl__no(TKL_NOTOWNER);
-    tkl__queue_finish_make(&f, shard, digits, token, outcome, text, delay_ms);
-    tkl__queue_trip_run(queue->client, &trip, tkl__queue_deadline(queue), NULL);
+    tkl__queue_finish_make(&f, partition, digits, token, outcome, text, delay_ms);
+    tkl__queue_batch_run(queue->client, &batch, tkl__queue_deadline(queue), NULL);
     return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
 }
 
@@ -686,16 +691,16 @@ int tkl_queue_renew(tkl_queue *queue, const char *id, const char *token, int64_t
     char lease[24], member[TKL__QUEUE_MEMBER_LEN + 1];
     const char *digits;
     tkl_reply *reply;
-    tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
+    tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
     if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS || progress.len > PROGRESS_MAX)
         return tkl__fail(TKL_EINVAL, "a lease of %d ms to 10 years, progress of at most %d bytes",
                          LEASE_MIN_MS, PROGRESS_MAX);
-    if (!shard || strlen(token) != TKL_TOKEN_SIZE - 1)
+    if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
         return tkl__no(TKL_NOTOWNER);
     snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
     snprintf(member, sizeof member, "%s:%s", digits, token);
     tkl_bytes args[] = {tkl_str(lease), progress, {member, TKL__QUEUE_MEMBER_LEN}};
-    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_renew, args, 3);
+    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_renew, args, 3);
     call.retry_safe = true;
     int rc = tkl__run(queue->client, &call, tkl__queue_deadline(queue), &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) > 0)

@@ -11,8 +11,8 @@
 #include "core/keeper.h"
 #include "core/number.h"
 #include "core/waiting.h"
+#include "queue/partition.h"
 #include "queue/record.h"
-#include "queue/shard.h"
 
 #define TKL__QUEUE_CLAIM_MAX 1000 /* jobs claimed, done or renewed in one run of a script */
 #define TKL__QUEUE_RICH_MAX  250  /* rich ones among the done jobs */
@@ -43,7 +43,7 @@ typedef struct tkl__queue_claim {
 /* A partition to claim from. */
 typedef struct tkl__queue_source {
     tkl_consumer *consumer;
-    tkl__queue_shard *shard;
+    tkl__queue_partition *partition;
     char token[TKL_TOKEN_SIZE]; /* of the last claim */
     bool unsure;                /* it had no answer, or may still be in line */
     tkl__ear ear;               /* hears hand-overs, and what all waiters are told */
@@ -102,7 +102,7 @@ typedef struct tkl__queue_haul tkl__queue_haul;
 
 /* A claim whose record cannot be read. */
 typedef struct tkl__queue_damaged {
-    const tkl__queue_shard *shard;
+    const tkl__queue_partition *partition;
     char id[TKL__QUEUE_ID_LEN + 1];
     char token[TKL_TOKEN_SIZE];
 } tkl__queue_damaged;
@@ -126,7 +126,8 @@ size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged *
 /* Local time before the oldest job was claimed; the haul must not be empty. */
 int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul);
 /* Removes the job of this claim. */
-void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_shard *shard, const char *member);
+void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_partition *partition,
+                          const char *member);
 /* Removes all jobs but the first `most`. */
 void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
@@ -138,10 +139,11 @@ int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
 /* With the mutex: notes a renewal by a request that began at `started`. */
 void tkl__queue_claim_renewed(tkl__queue_claim *claim, int64_t started);
 /* The claim of a job: its partition and "id:token". NULL: no id of its queue. */
-tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1]);
+tkl__queue_partition *tkl__queue_claim_of(const tkl_job *job,
+                                          char member[TKL__QUEUE_MEMBER_LEN + 1]);
 /* With the mutex. NULL: not claimed here, or reported. */
-tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *consumer, const tkl__queue_shard *shard,
-                                        const char *member);
+tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *consumer,
+                                        const tkl__queue_partition *partition, const char *member);
 void tkl__queue_claim_forget(tkl_consumer *consumer, tkl__queue_claim *claim);
 /* Whether its lease still runs, as far as this program knows. */
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim);
@@ -195,7 +197,7 @@ typedef struct tkl__queue_ask {
 
 /* A run of finish.lua. */
 typedef struct tkl__queue_finish {
-    const tkl__queue_shard *shard;
+    const tkl__queue_partition *partition;
     char id[TKL__QUEUE_ID_LEN + 1];
     char token[TKL_TOKEN_SIZE];
     size_t report;
@@ -207,7 +209,7 @@ typedef struct tkl__queue_finish {
 } tkl__queue_finish;
 
 /* Requests of one round trip. */
-typedef struct tkl__queue_trip {
+typedef struct tkl__queue_batch {
     tkl__queue_finish *finishes; /* sent first */
     size_t nfinishes;
     char *
@@ -215,16 +217,16 @@ typedef struct tkl__queue_trip {
                     not wanted */
     tkl__queue_ask *asks;
     size_t nasks;
-} tkl__queue_trip;
+} tkl__queue_batch;
 
 /* Fills in all fields but the outputs. */
-void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard, const char *id,
-                            const char *token, tkl_outcome outcome, tkl_bytes text,
+void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *partition,
+                            const char *id, const char *token, tkl_outcome outcome, tkl_bytes text,
                             int64_t delay_ms);
-/* Runs the trip. The codes are in the asks and finishes; the claimed jobs are in the haul (which
+/* Runs the batch. The codes are in the asks and finishes; the claimed jobs are in the haul (which
  * may be NULL when nothing is claimed). */
-void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *trip, int64_t deadline,
-                         tkl__queue_haul *haul);
+void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *batch, int64_t deadline,
+                          tkl__queue_haul *haul);
 /* Gives up these places in line; jobs that the tokens got meanwhile go into the haul. Returns the
  * first error: sources that stay `unsure` were not reached. */
 int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_t deadline,

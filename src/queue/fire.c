@@ -19,19 +19,19 @@
 /* The most schedules that a claim reports. */
 #define AT_ONCE 100
 
-static int ask(const tkl__queue_shard *shard, const tkl_bytes *ids, size_t count, int64_t deadline,
-               tkl_reply **reply)
+static int ask_due(const tkl__queue_partition *partition, const tkl_bytes *ids, size_t count,
+                   int64_t deadline, tkl_reply **reply)
 {
-    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_due, ids, count);
+    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_due, ids, count);
     call.retry_safe = true;
-    return tkl__run(shard->queue->client, &call, deadline, reply);
+    return tkl__run(partition->queue->client, &call, deadline, reply);
 }
 
 /* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it. An error: this
  * consumer cannot fire it, so it stays due; another one may know its time zone. Repeating is safe:
  * the second time the schedule has changed. */
-static int add_shot(tkl__batch *shots, const tkl__queue_shard *shard, tkl_bytes id, tkl_bytes value,
-                    int64_t now_ms)
+static int add_shot(tkl__batch *shots, const tkl__queue_partition *partition, tkl_bytes id,
+                    tkl_bytes value, int64_t now_ms)
 {
     tkl__queue_planned planned;
     char next[24];
@@ -44,14 +44,14 @@ static int add_shot(tkl__batch *shots, const tkl__queue_shard *shard, tkl_bytes 
         return tkl__fail_in(rc, "schedule %.*s cannot fire here", (int)id.len, id.data);
     snprintf(next, sizeof next, "%" PRId64, next_ms);
     tkl_bytes args[] = {id, planned.beginning, tkl_str(next), tkl_str(fires ? "1" : "")};
-    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_fire, args, 4);
+    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_fire, args, 4);
     call.retry_safe = true;
     tkl__batch_add(shots, &call);
     return TKL_OK;
 }
 
 /* Reports schedules that cannot fire here to on_error. */
-static void tell(const tkl_consumer *c, int rc)
+static void tell_failures(const tkl_consumer *c, int rc)
 {
     if (rc < 0 && c->on_error)
         c->on_error(rc, tkl_errmsg(), c->arg);
@@ -60,7 +60,7 @@ static void tell(const tkl_consumer *c, int rc)
 bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply *due,
                                int64_t deadline, bool *unfit)
 {
-    const tkl__queue_shard *shard = source->shard;
+    const tkl__queue_partition *partition = source->partition;
     tkl_bytes ids[AT_ONCE];
     tkl__batch shots;
     size_t count = 0;
@@ -68,15 +68,15 @@ bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply 
     *unfit = false;
     for (; count < tkl_reply_count(due) && count < AT_ONCE; count++)
         ids[count] = tkl_reply_bytes(tkl_reply_at(due, count));
-    if (count == 0 || ask(shard, ids, count, deadline, &reply) != TKL_OK)
+    if (count == 0 || ask_due(partition, ids, count, deadline, &reply) != TKL_OK)
         return false;
     int64_t now_ms = tkl__reply_number(tkl_reply_at(reply, 0));
-    tkl__batch_init(&shots, shard->queue->client);
+    tkl__batch_init(&shots, partition->queue->client);
     for (size_t i = 0; i < count; i++) {
         tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
-        int rc = add_shot(&shots, shard, ids[i], value, now_ms);
+        int rc = add_shot(&shots, partition, ids[i], value, now_ms);
         *unfit = *unfit || rc < 0;
-        tell(source->consumer, rc);
+        tell_failures(source->consumer, rc);
     }
     bool any = shots.count > 0;
     (void)tkl__batch_run(&shots, deadline); /* schedules that did not fire stay due */

@@ -61,7 +61,7 @@ void tkl_jobs_free(tkl_jobs *jobs)
     free(haul);
 }
 
-static bool reserve(tkl__queue_haul *haul, size_t more)
+static bool reserve_jobs(tkl__queue_haul *haul, size_t more)
 {
     size_t need = haul->jobs.count + more;
     if (need <= haul->cap)
@@ -74,7 +74,7 @@ static bool reserve(tkl__queue_haul *haul, size_t more)
     return true;
 }
 
-static bool own(tkl__queue_haul *haul, owned what)
+static bool own_memory(tkl__queue_haul *haul, owned what)
 {
     owned *more = realloc(haul->owned, (haul->nowned + 1) * sizeof *more);
     if (!more)
@@ -92,7 +92,7 @@ static void add_damaged(tkl__queue_haul *haul, const tkl__queue_source *source, 
         return;
     haul->damaged = more;
     tkl__queue_damaged *one = &haul->damaged[haul->ndamaged++];
-    one->shard = source->shard;
+    one->partition = source->partition;
     snprintf(one->id, sizeof one->id, "%.*s", TKL__QUEUE_ID_LEN, id);
     memcpy(one->token, source->token, sizeof one->token);
 }
@@ -119,7 +119,7 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
     if (haul->jobs.count == 0 || started < haul->oldest)
         haul->oldest = started;
     tkl_job *job = &haul->items[haul->jobs.count++];
-    *job = (tkl_job){.queue = source->shard->queue,
+    *job = (tkl_job){.queue = source->partition->queue,
                      .payload = r.payload,
                      .meta = r.meta,
                      .group = r.group,
@@ -128,7 +128,7 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
                      .retries = r.retries,
                      .time_limit_ms = r.time_limit_ms,
                      .pushed_ms = tkl__queue_id_time(id)};
-    tkl__queue_show_id(source->shard, id, job->id);
+    tkl__queue_show_id(source->partition, id, job->id);
     memcpy(job->token, source->token, sizeof job->token);
     tkl__queue_history past = tkl__queue_history_read(history);
     job->attempt = past.failures + 1;
@@ -138,7 +138,7 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
 
 int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply)
 {
-    if (own(haul, (owned){.reply = reply}))
+    if (own_memory(haul, (owned){.reply = reply}))
         return TKL_OK;
     tkl_reply_free(reply);
     return tkl__nomem();
@@ -150,7 +150,7 @@ int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const 
     const tkl_reply *ids = tkl_reply_at(reply, at), *records = tkl_reply_at(reply, at + 1),
                     *histories = tkl_reply_at(reply, at + 2);
     size_t count = tkl_reply_count(ids);
-    int rc = reserve(haul, count) ? TKL_OK : tkl__nomem();
+    int rc = reserve_jobs(haul, count) ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         tkl_bytes id = tkl_reply_bytes(tkl_reply_at(ids, i));
         if (tkl__queue_is_id(id))
@@ -165,7 +165,7 @@ int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, co
                             tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us)
 {
     char *text = malloc(record.len + history.len + 1);
-    bool room = text && reserve(haul, 1) && own(haul, (owned){.text = text});
+    bool room = text && reserve_jobs(haul, 1) && own_memory(haul, (owned){.text = text});
     if (!room) {
         free(text);
         return tkl__nomem();
@@ -188,13 +188,14 @@ int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul)
     return haul->oldest;
 }
 
-void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_shard *shard, const char *member)
+void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_partition *partition,
+                          const char *member)
 {
     char other[TKL__QUEUE_MEMBER_LEN + 1];
     size_t kept = 0;
     for (size_t i = 0; i < haul->jobs.count; i++) {
         bool same =
-            tkl__queue_claim_of(&haul->items[i], other) == shard && strcmp(other, member) == 0;
+            tkl__queue_claim_of(&haul->items[i], other) == partition && strcmp(other, member) == 0;
         if (!same)
             haul->items[kept++] = haul->items[i];
     }

@@ -96,7 +96,7 @@ static void tell_lost(tkl__queue_source *source, const char *member)
     tkl_consumer *c = source->consumer;
     if (!c->on_lost)
         return;
-    tkl__queue_show_id(source->shard, member, id);
+    tkl__queue_show_id(source->partition, member, id);
     c->on_lost(id, member + TKL__QUEUE_ID_LEN + 1, c->arg);
 }
 
@@ -106,7 +106,7 @@ static bool become_lost(tkl__queue_source *source, const char *member)
 {
     tkl_consumer *c = source->consumer;
     pthread_mutex_lock(&c->mutex);
-    tkl__queue_claim *claim = tkl__queue_claim_find(c, source->shard, member);
+    tkl__queue_claim *claim = tkl__queue_claim_find(c, source->partition, member);
     bool first = claim && !claim->told && !claim->reporting;
     bool tell = first && !claim->unsure;
     if (first)
@@ -127,7 +127,7 @@ static bool room_for_renewal(tkl__queue_source *source)
 }
 
 /* With the mutex: collects the claims that are due soon, or (`ended`) whose leases have ended. */
-static size_t collect(tkl__queue_source *source, bool ended)
+static size_t collect_due(tkl__queue_source *source, bool ended)
 {
     const tkl_consumer *c = source->consumer;
     size_t n = 0;
@@ -147,7 +147,7 @@ static size_t collect(tkl__queue_source *source, bool ended)
 static void drop_ended(tkl__queue_source *source)
 {
     pthread_mutex_lock(&source->consumer->mutex);
-    size_t n = collect(source, true);
+    size_t n = collect_due(source, true);
     pthread_mutex_unlock(&source->consumer->mutex);
     for (size_t i = 0; i < n; i++)
         if (become_lost(source, source->renewal.members[i]))
@@ -162,7 +162,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
         return false;
     drop_ended(source);
     pthread_mutex_lock(&c->mutex);
-    size_t n = source->renewal.count = collect(source, false);
+    size_t n = source->renewal.count = collect_due(source, false);
     pthread_mutex_unlock(&c->mutex);
     source->renewal.started = tkl__lease_now();
     source->renewal.args[0] = tkl_str(c->lease);
@@ -170,7 +170,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     for (size_t i = 0; i < n; i++)
         source->renewal.args[i + 2] =
             (tkl_bytes){source->renewal.members[i], TKL__QUEUE_MEMBER_LEN};
-    *call = tkl__queue_call(source->shard, &tkl__lua_queue_renew, source->renewal.args, n + 2);
+    *call = tkl__queue_call(source->partition, &tkl__lua_queue_renew, source->renewal.args, n + 2);
     call->retry_safe = true;
     return n > 0;
 }
@@ -179,7 +179,7 @@ static void note_renewed(tkl__queue_source *source, const char *member)
 {
     tkl_consumer *c = source->consumer;
     pthread_mutex_lock(&c->mutex);
-    tkl__queue_claim *claim = tkl__queue_claim_find(c, source->shard, member);
+    tkl__queue_claim *claim = tkl__queue_claim_find(c, source->partition, member);
     if (claim)
         tkl__queue_claim_renewed(claim, source->renewal.started);
     pthread_mutex_unlock(&c->mutex);

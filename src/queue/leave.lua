@@ -14,7 +14,7 @@ local token, lease, channel = unpack(ARGV)
 local waiting, meta = line.read_waiting(), totals.read()
 local ids, records, histories = {}, {}, {}
 if not line.leave(waiting, line.place(token, lease, channel)) then
-  ids = claims.given_to(token, lease)
+  ids = claims.jobs_given_to(token, lease)
   records, histories = claims.records_of(ids)
 end
 if not ids[1] then -- it may have been recalled, or asked to look

@@ -45,7 +45,7 @@ typedef struct line {
 
 /* ---- When to stop -------------------------------------------------------- */
 
-static void ring(tkl_consumer *c)
+static void ring_bell(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
     if (c->bell >= 0)
@@ -56,13 +56,13 @@ static void ring(tkl_consumer *c)
 void tkl_consumer_cancel(tkl_consumer *c)
 {
     atomic_store(&c->ends_at, tkl__now() + TKL__QUEUE_PARTING_US);
-    ring(c);
+    ring_bell(c);
 }
 
 void tkl_consumer_wake(tkl_consumer *c)
 {
     atomic_store(&c->woken, true);
-    ring(c);
+    ring_bell(c);
 }
 
 static int open_bell(tkl_consumer *c)
@@ -117,24 +117,24 @@ static void note_answer(stander *s, const tkl__queue_ask *ask, int64_t began)
 }
 
 /* Asks with places in the lines, all in one round trip. */
-static void ask(line *l, stander *const *some, size_t count)
+static void ask_in_lines(line *l, stander *const *some, size_t count)
 {
-    tkl__queue_trip trip = {.asks = l->asks, .nasks = count};
+    tkl__queue_batch trip = {.asks = l->asks, .nasks = count};
     int64_t began = tkl__now();
     for (size_t i = 0; i < count; i++) {
         l->asks[i] = (tkl__queue_ask){
             .source = some[i]->source, .max = l->max, .wait = true, .again = some[i]->in_line};
         some[i]->in_line = true;
     }
-    tkl__queue_trip_run(l->consumer->client, &trip, tkl__wait_deadline(&l->consumer->wait),
-                        l->haul);
+    tkl__queue_batch_run(l->consumer->client, &trip, tkl__wait_deadline(&l->consumer->wait),
+                         l->haul);
     for (size_t i = 0; i < count; i++)
         note_answer(some[i], &l->asks[i], began);
     tkl__queue_bury_damaged(l->consumer, l->haul);
 }
 
 /* Reports retried failures to on_error. */
-static void tell(const line *l, const stander *s)
+static void tell_failure(const line *l, const stander *s)
 {
     const tkl_consumer *c = l->consumer;
     if (tkl_is_transient(s->code) && c->on_error && !is_cancelled(l))
@@ -157,20 +157,20 @@ static void on_silence(void *arg, tkl__ear *ear)
     const line *l = arg;
     stander *s = stander_of(l, ear);
     s->code = ear->code;
-    tell(l, s);
+    tell_failure(l, s);
 }
 
 /* Asks at every source at which it has begun to listen. */
-static void enter(line *l)
+static void enter_lines(line *l)
 {
     size_t count = 0;
     for (size_t i = 0; i < l->count; i++)
         if (l->all[i].source->ear.fresh)
             l->some[count++] = &l->all[i];
-    ask(l, l->some, count);
+    ask_in_lines(l, l->some, count);
     for (size_t i = 0; i < count; i++)
         if (l->some[i]->code != TKL_EMPTY) {
-            tell(l, l->some[i]);
+            tell_failure(l, l->some[i]);
             tkl__ear_close(&l->some[i]->source->ear);
         }
 }
@@ -239,10 +239,10 @@ static int accept_job(const line *l, stander *s, tkl_bytes message)
 }
 
 /* Asks again; after a transient failure, once more in a moment. */
-static void look(line *l, stander *s)
+static void look_at_source(line *l, stander *s)
 {
-    ask(l, &s, 1);
-    tell(l, s);
+    ask_in_lines(l, &s, 1);
+    tell_failure(l, s);
     if (tkl_is_transient(s->code))
         tkl__look_at(&s->source->ear.waiter, s->source->ear.rests_until);
 }
@@ -257,11 +257,11 @@ static void on_message(line *l, stander *s, tkl_bytes message)
         if (s->code == TKL_EUNKNOWN)
             tkl__ear_cut(&l->consumer->wait, &s->source->ear);
         else if (s->code == TKL_OK && tkl__queue_haul_count(l->haul) == 0)
-            look(l, s); /* unreadable record: the waiter has lost its place */
+            look_at_source(l, s); /* unreadable record: the waiter has lost its place */
     } else if (is_word(word, "look")) {
         plan_look(s, read_number(next_word(&message)), false);
     } else {
-        look(l, s);
+        look_at_source(l, s);
     }
 }
 
@@ -278,14 +278,14 @@ static void on_shared_message(line *l, stander *s, tkl_bytes message)
     } else if (is_word(word, "rest")) {
         tkl__look_between(&s->source->ear.waiter, look_time(-1), look_time(-1));
     } else if (is_word(word, "recall") && !is_word(message, s->source->token)) {
-        look(l, s);
+        look_at_source(l, s);
     }
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
 
 /* Transient failures, such as a server's restart, are retried. */
-static int outcome(const line *l)
+static int outcome_of_look(const line *l)
 {
     if (tkl__queue_haul_count(l->haul) > 0)
         return TKL_OK;
@@ -302,20 +302,20 @@ static int look_around(void *arg, tkl__wait *wait, const tkl__news *news)
     stander *s = news->ear ? stander_of(l, news->ear) : NULL;
     wait->again = TKL__FOREVER; /* one waiter of this client looks for all: see plan_look() */
     if (!s)
-        enter(l);
+        enter_lines(l);
     else if (news->kind == TKL__NEWS_LOOK)
-        look(l, s);
+        look_at_source(l, s);
     else if (news->message.len > 0 && *news->message.data == ' ')
         on_message(l, s, news->message);
     else
         on_shared_message(l, s, news->message);
-    return outcome(l);
+    return outcome_of_look(l);
 }
 
 /* Gives up the remaining places. Skips servers that failed the last time when there are several
  * sources, or after a cancel or interrupt. A place that cannot be given up may still get a job:
  * returns whether there is one. */
-static bool leave(line *l)
+static bool leave_lines(line *l)
 {
     size_t count = 0;
     bool hurries = is_cancelled(l) || tkl__is_interrupted(l->consumer->client), doubted = false;
@@ -344,7 +344,7 @@ static bool leave(line *l)
 
 /* The result of the wait that ended with `rc`. Jobs take precedence over errors, and doubt over an
  * interruption. */
-static int conclude(const line *l, int rc, bool doubted)
+static int conclude_wait(const line *l, int rc, bool doubted)
 {
     if (tkl__queue_haul_count(l->haul) > 0)
         return TKL_OK;
@@ -399,8 +399,8 @@ int tkl__queue_line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__que
         c->wait.on_silence = on_silence;
         c->wait.arg = &l;
         rc = tkl__wait_until(&c->wait, look_around, &l);
-        bool doubted = leave(&l);
-        rc = conclude(&l, rc, doubted);
+        bool doubted = leave_lines(&l);
+        rc = conclude_wait(&l, rc, doubted);
     }
     line_close(&l);
     atomic_store(&c->woken, false);

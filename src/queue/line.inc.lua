@@ -283,7 +283,7 @@ end
 
 -- Gives a place to a waiter that found no jobs. Returns in how many milliseconds it should look
 -- (-1: no need), and 1 if another waiter looks then.
-function line.stand(waiting, place, token, gate)
+function line.wait_in_line(waiting, place, token, gate)
   local notes = waiting.notes
   local arrived = line.enter(waiting, place, decimal.whole(clock.us()))
   local alone = waiting.count == 1

@@ -17,7 +17,7 @@ typedef struct search {
     tkl__names names;
 } search;
 
-/* Turns a key into that of a queue with one partition: without the "%23i" of shard.c. */
+/* Turns a key into that of a queue with one partition: without the "%23i" of partition.c. */
 static bool without_partition(tkl_bytes key, tkl__buf *out)
 {
     const char *end = memchr(key.data, '}', key.len);
@@ -29,7 +29,7 @@ static bool without_partition(tkl_bytes key, tkl__buf *out)
     return mark && !out->failed;
 }
 
-static int visit(tkl_bytes key, void *arg)
+static int visit_key(tkl_bytes key, void *arg)
 {
     search *s = arg;
     tkl_bytes name;
@@ -43,15 +43,15 @@ static int visit(tkl_bytes key, void *arg)
     return rc;
 }
 
-static int walk(search *s)
+static int walk_keys(search *s)
 {
     tkl__buf pattern;
     tkl__buf_init(&pattern);
     tkl__glob_escape(&pattern, s->client->target.ns);
     tkl__buf_addz(&pattern, ":queue:{*}:meta");
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);
+    int rc = pattern.failed ? tkl__nomem()
+                            : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash",
+                                        visit_key, s);
     tkl__buf_free(&pattern);
     return rc;
 }
@@ -60,7 +60,7 @@ int tkl_queue_names(tkl_client *client, tkl_names **names)
 {
     search s = {.client = client};
     *names = NULL;
-    int rc = walk(&s);
+    int rc = walk_keys(&s);
     if (rc == TKL_OK) {
         tkl__names_tidy(&s.names, NULL, NULL);
         rc = tkl__names_result(&s.names, names);

@@ -26,7 +26,7 @@ typedef struct listing {
 
 /* A job in a script's answer: id, score, record, history, progress. */
 typedef struct found {
-    const tkl__queue_shard *shard;
+    const tkl__queue_partition *partition;
     tkl_job_state state;
     tkl_bytes id;
     double score;
@@ -72,7 +72,7 @@ static void read_info(tkl_job_info *info, const found *f)
                            .attempt = history.failures,
                            .retries = record.retries,
                            .pushed_ms = tkl__queue_id_time(f->id.data)};
-    tkl__queue_show_id(f->shard, f->id.data, info->id);
+    tkl__queue_show_id(f->partition, f->id.data, info->id);
     if (f->state == TKL_JOB_STATE_DELAYED || f->state == TKL_JOB_STATE_ACTIVE ||
         f->state == TKL_JOB_STATE_DEAD)
         info->due_ms = time_of(f->score);
@@ -112,8 +112,8 @@ static size_t places_of(tkl_job_state state, const char *places[2])
     return state == TKL_JOB_STATE_HELD ? 2 : 1;
 }
 
-static int ask(const tkl_queue *queue, const char *place, size_t skip, size_t max,
-               tkl_reply **replies)
+static int ask_peek(const tkl_queue *queue, const char *place, size_t skip, size_t max,
+                    tkl_reply **replies)
 {
     char from[24], most[24];
     snprintf(from, sizeof from, "%zu", skip);
@@ -131,14 +131,15 @@ typedef struct catch
 }
 catch;
 
-static void gather(const tkl_queue *queue, tkl_job_state state, const tkl_reply *replies, catch *c)
+static void gather_jobs(const tkl_queue *queue, tkl_job_state state, const tkl_reply *replies,
+                        catch *c)
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
         const tkl_reply *one = tkl_reply_at(replies, i);
         for (size_t at = 0; at + 4 < tkl_reply_count(one); at += 5) {
             tkl_bytes id = tkl_reply_bytes(tkl_reply_at(one, at));
             if (tkl__queue_is_id(id))
-                c->items[c->count++] = (found){.shard = &queue->shards[i],
+                c->items[c->count++] = (found){.partition = &queue->partitions[i],
                                                .state = state,
                                                .id = id,
                                                .score = tkl_reply_double(tkl_reply_at(one, at + 1)),
@@ -166,12 +167,12 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
 {
     const char *places[2];
     size_t n = places_of(state, places), total = 0;
-    bool many = n > 1 || queue->partitions > 1; /* merge first, then skip */
+    bool many = n > 1 || queue->npartitions > 1; /* merge first, then skip */
     int rc = n > 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
     if (rc == TKL_OK && (max > PEEK_MAX || (many && skip > SKIP_MAX)))
         rc = tkl__fail(TKL_EINVAL, "at most %d jobs at a time, behind %d", PEEK_MAX, SKIP_MAX);
     for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        rc = ask(queue, places[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
+        rc = ask_peek(queue, places[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
         for (size_t k = 0; k < tkl_reply_count(c->replies[i]); k++)
             total += tkl_reply_count(tkl_reply_at(c->replies[i], k)) / 5;
     }
@@ -179,7 +180,7 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
     if (rc == TKL_OK && !c->items)
         rc = tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < n; i++)
-        gather(queue, state, c->replies[i], c);
+        gather_jobs(queue, state, c->replies[i], c);
     if (rc == TKL_OK && many)
         qsort(c->items, c->count, sizeof *c->items,
               state == TKL_JOB_STATE_DEAD ? newest_first : by_turn);
@@ -192,7 +193,7 @@ int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t ma
     catch c = {.count = 0};
     *list = NULL;
     int rc = peek_all(queue, state, skip, max, &c);
-    bool many = queue->partitions > 1 || state == TKL_JOB_STATE_HELD;
+    bool many = queue->npartitions > 1 || state == TKL_JOB_STATE_HELD;
     size_t first = many && skip < c.count ? skip : many ? c.count : 0;
     size_t count = c.count - first < max ? c.count - first : max;
     tkl_reply *owner = rc == TKL_OK ? tkl__reply_new_array(2) : NULL;
@@ -235,20 +236,20 @@ static bool read_state(const char *word, tkl_job_state *state)
 }
 
 /* Searches for an active job in steps, until the deadline. */
-static int show_on(const tkl__queue_shard *shard, const char *digits, tkl_reply **reply)
+static int show_on(const tkl__queue_partition *partition, const char *digits, tkl_reply **reply)
 {
     tkl_bytes keys[TKL__QUEUE_KEYS + 1];
     char cursor[32] = "0";
     tkl__circle circle = {.steps = 0};
-    int64_t deadline = tkl__queue_deadline(shard->queue);
+    int64_t deadline = tkl__queue_deadline(partition->queue);
     tkl_bytes args[] = {tkl_str(digits), {cursor, 1}};
-    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_show, args, 2);
+    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_show, args, 2);
     call.retry_safe = true;
-    int rc = tkl__queue_result_keys(shard, digits, keys);
+    int rc = tkl__queue_result_keys(partition, digits, keys);
     call.keys = keys;
     call.nkeys = TKL__QUEUE_KEYS + 1;
     for (bool ended = false; rc == TKL_OK && !ended;) {
-        rc = tkl__run(shard->queue->client, &call, deadline, reply);
+        rc = tkl__run(partition->queue->client, &call, deadline, reply);
         ended = tkl_reply_count(*reply) != 1;
         if (rc == TKL_OK && !ended)
             rc = tkl__circle_next(&circle, tkl_reply_bytes(tkl_reply_at(*reply, 0)));
@@ -269,8 +270,8 @@ int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **list)
     tkl_reply *reply = NULL;
     found one = {.at = 2};
     *list = NULL;
-    one.shard = tkl__queue_find_id(queue, id, &digits);
-    int rc = one.shard ? show_on(one.shard, digits, &reply) : tkl__no(TKL_NOTFOUND);
+    one.partition = tkl__queue_find_id(queue, id, &digits);
+    int rc = one.partition ? show_on(one.partition, digits, &reply) : tkl__no(TKL_NOTFOUND);
     if (rc != TKL_OK)
         return rc;
     if (!read_state(tkl_reply_str(tkl_reply_at(reply, 0)), &one.state)) {

@@ -89,11 +89,11 @@ void tkl__queue_lanes_free(tkl_queue *queue)
 
 /* Jobs of one partition, for one run of push.lua. */
 typedef struct chunk {
-    tkl__queue_shard *shard;
+    tkl__queue_partition *partition;
     size_t count; /* of jobs */
     size_t work;  /* 1 for a plain job, UNIQUE_WORK for one with a unique key */
     size_t bytes;
-    size_t first; /* index of its first argument in those of the trip */
+    size_t first; /* index of its first argument in those of the batch */
     size_t filled;
     size_t before; /* the chunk of this partition that must be pushed before; SIZE_MAX: none */
     char lane[2 * REQUEST_MAX + 32];
@@ -105,13 +105,13 @@ typedef struct piece {
     size_t when, record, end;
 } piece;
 
-typedef struct trip {
+typedef struct push_batch {
     tkl_queue *queue;
     const tkl_push *jobs;
     size_t count;
-    tkl__queue_shard *flow; /* the partition of a flow, which is one chunk; NULL: no flow */
-    const char *number;     /* number of the request in its lane */
-    piece *pieces;          /* one for each job */
+    tkl__queue_partition *flow; /* the partition of a flow, which is one chunk; NULL: no flow */
+    const char *number;         /* number of the request in its lane */
+    piece *pieces;              /* one for each job */
     chunk *chunks;
     size_t nchunks;
     size_t *open; /* each partition's last chunk; SIZE_MAX: none */
@@ -119,9 +119,9 @@ typedef struct trip {
     tkl_bytes *args;
     tkl__invocation *calls; /* one for each chunk */
     tkl__batch batch;       /* of these calls */
-} trip;
+} push_batch;
 
-static void trip_free(trip *t)
+static void push_batch_free(push_batch *t)
 {
     free(t->pieces);
     free(t->chunks);
@@ -132,10 +132,10 @@ static void trip_free(trip *t)
     tkl__buf_free(&t->text);
 }
 
-static int trip_init(trip *t, tkl_queue *queue, const tkl_push *jobs, size_t count)
+static int push_batch_init(push_batch *t, tkl_queue *queue, const tkl_push *jobs, size_t count)
 {
-    size_t partitions = (size_t)queue->partitions;
-    *t = (trip){.queue = queue, .jobs = jobs, .count = count};
+    size_t partitions = (size_t)queue->npartitions;
+    *t = (push_batch){.queue = queue, .jobs = jobs, .count = count};
     tkl__buf_init(&t->text);
     tkl__batch_init(&t->batch, queue->client);
     t->pieces = malloc(count * sizeof *t->pieces);
@@ -156,28 +156,28 @@ static size_t trip_size(const tkl_push *jobs, size_t count)
 }
 
 /* The partition of jobs that belong together: of one group or unique key. NULL: any. */
-static tkl__queue_shard *home_of(const tkl_queue *queue, const tkl_push *job)
+static tkl__queue_partition *home_of(const tkl_queue *queue, const tkl_push *job)
 {
     tkl_bytes key = job->group.len > 0 ? job->group : job->unique;
-    return key.len > 0 ? tkl__queue_shard_of(queue, key) : NULL;
+    return key.len > 0 ? tkl__queue_partition_of(queue, key) : NULL;
 }
 
 /* Spreads jobs without a home evenly, neighbours together. */
-static tkl__queue_shard *partition_for(const trip *t, size_t job, size_t start)
+static tkl__queue_partition *partition_for(const push_batch *t, size_t job, size_t start)
 {
-    size_t partitions = (size_t)t->queue->partitions;
+    size_t partitions = (size_t)t->queue->npartitions;
     if (t->flow)
         return t->flow;
     if (partitions == 1)
-        return &t->queue->shards[0];
-    tkl__queue_shard *home = home_of(t->queue, &t->jobs[job]);
+        return &t->queue->partitions[0];
+    tkl__queue_partition *home = home_of(t->queue, &t->jobs[job]);
     if (home)
         return home;
     size_t share = (t->count + partitions - 1) / partitions;
-    return &t->queue->shards[(start + job / share) % partitions];
+    return &t->queue->partitions[(start + job / share) % partitions];
 }
 
-static chunk *new_chunk(trip *t, tkl__queue_shard *shard)
+static chunk *new_chunk(push_batch *t, tkl__queue_partition *partition)
 {
     if ((t->nchunks & (t->nchunks - 1)) == 0) { /* 0 or a power of two: full */
         size_t cap = t->nchunks ? 2 * t->nchunks : 1;
@@ -187,19 +187,19 @@ static chunk *new_chunk(trip *t, tkl__queue_shard *shard)
         t->chunks = more;
     }
     chunk *c = &t->chunks[t->nchunks];
-    *c = (chunk){.shard = shard, .before = t->open[shard->index]};
-    t->open[shard->index] = t->nchunks++;
+    *c = (chunk){.partition = partition, .before = t->open[partition->index]};
+    t->open[partition->index] = t->nchunks++;
     return c;
 }
 
 /* Puts a job into the last chunk of its partition, or into a new one. */
-static int assign(trip *t, piece *p, tkl__queue_shard *shard)
+static int assign_job(push_batch *t, piece *p, tkl__queue_partition *partition)
 {
-    size_t last = t->open[shard->index], bytes = p->end - p->record;
+    size_t last = t->open[partition->index], bytes = p->end - p->record;
     size_t work = t->jobs[p - t->pieces].unique.len > 0 ? UNIQUE_WORK : 1;
     chunk *c = last == SIZE_MAX ? NULL : &t->chunks[last];
     bool fits = c && (t->flow || (c->work + work <= CHUNK_JOBS && c->bytes + bytes <= CHUNK_BYTES));
-    if (!fits && !(c = new_chunk(t, shard)))
+    if (!fits && !(c = new_chunk(t, partition)))
         return tkl__nomem();
     p->chunk = (size_t)(c - t->chunks);
     p->place = c->count++;
@@ -221,7 +221,7 @@ static void add_when(tkl__buf *text, const tkl_push *job)
         tkl__buf_addf(text, "%zu,", job->after[i] + 1);
 }
 
-static int encode_and_assign(trip *t, size_t start)
+static int encode_and_assign(push_batch *t, size_t start)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < t->count; i++) {
@@ -231,14 +231,14 @@ static int encode_and_assign(trip *t, size_t start)
         p->record = t->text.len;
         tkl__queue_record_encode(&t->text, &t->jobs[i], t->flow != NULL);
         p->end = t->text.len;
-        rc = t->text.failed ? tkl__nomem() : assign(t, p, partition_for(t, i, start));
+        rc = t->text.failed ? tkl__nomem() : assign_job(t, p, partition_for(t, i, start));
     }
     return rc;
 }
 
 /* ---- The scripts to run -------------------------------------------------- */
 
-static void add_args(trip *t, const piece *p)
+static void add_args(push_batch *t, const piece *p)
 {
     chunk *c = &t->chunks[p->chunk];
     tkl_bytes *args = &t->args[c->first];
@@ -249,9 +249,9 @@ static void add_args(trip *t, const piece *p)
 /* Index of the argument of push.lua that says which chunk must be pushed before. */
 #define AFTER 2
 
-/* Makes the call of each chunk. `before`: chunks of earlier trips. The calls must run in order, so
+/* Makes the call of each chunk. `before`: chunks of earlier batches. The calls must run in order, so
  * that no chunk of a partition overtakes another. */
-static int prepare(trip *t, const char *lane, size_t before)
+static int prepare_calls(push_batch *t, const char *lane, size_t before)
 {
     enum { FIRST_JOB = 3 };
     t->args = malloc((FIRST_JOB * t->nchunks + 2 * t->count) * sizeof *t->args);
@@ -273,7 +273,7 @@ static int prepare(trip *t, const char *lane, size_t before)
     for (size_t i = 0; i < t->nchunks; i++) {
         const chunk *c = &t->chunks[i];
         t->calls[i] =
-            tkl__queue_call(c->shard, &tkl__lua_queue_push, &t->args[c->first], c->filled);
+            tkl__queue_call(c->partition, &tkl__lua_queue_push, &t->args[c->first], c->filled);
         t->calls[i].retry_safe = true;
         tkl__batch_add(&t->batch, &t->calls[i]);
     }
@@ -296,38 +296,38 @@ static bool is_id_word(const char *word, size_t len, char digits[TKL__QUEUE_ID_L
 }
 
 /* Takes the next id of a run. */
-static int next_of_run(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB_ID_SIZE])
+static int next_of_run(const tkl__queue_partition *partition, answer *a, char id[TKL_JOB_ID_SIZE])
 {
     char digits[TKL__QUEUE_ID_LEN + 1];
     snprintf(digits, sizeof digits, "%013" PRIx64, a->next_id++ & UINT64_C(0xfffffffffffff));
     a->left--;
-    tkl__queue_show_id(shard, digits, id);
+    tkl__queue_show_id(partition, digits, id);
     return TKL_OK;
 }
 
 /* A word is "id*n" for n new jobs, "=id" of the job that already has the unique key, or "-". */
-static int next_answer(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB_ID_SIZE])
+static int next_answer(const tkl__queue_partition *partition, answer *a, char id[TKL_JOB_ID_SIZE])
 {
     char digits[TKL__QUEUE_ID_LEN + 1];
     const char *word = a->at;
     size_t len = strcspn(word, " "), star = strcspn(word, "* ");
     if (a->left > 0)
-        return next_of_run(shard, a, id);
+        return next_of_run(partition, a, id);
     a->at = word + len + (word[len] == ' ');
     if (star < len && is_id_word(word, star, digits)) {
         a->next_id = strtoull(digits, NULL, 16);
         a->left = strtoull(word + star + 1, NULL, 10);
-        return a->left > 0 ? next_of_run(shard, a, id) : tkl__no(TKL_FULL);
+        return a->left > 0 ? next_of_run(partition, a, id) : tkl__no(TKL_FULL);
     }
     if (*word != '=' || !is_id_word(word + 1, len - 1, digits))
         return tkl__no(TKL_FULL);
-    tkl__queue_show_id(shard, digits, id);
+    tkl__queue_show_id(partition, digits, id);
     return TKL_EXISTS;
 }
 
 /* Reports the outcome of each job; returns the first failure. Jobs and answers of a chunk have the
  * same order: each job takes the next part. */
-static int read_answers(const trip *t, tkl_pushed *pushed)
+static int read_answers(const push_batch *t, tkl_pushed *pushed)
 {
     char unwanted[TKL_JOB_ID_SIZE];
     tkl__first first = {.code = TKL_OK};
@@ -340,7 +340,7 @@ static int read_answers(const trip *t, tkl_pushed *pushed)
         const piece *p = &t->pieces[i];
         int code = tkl__batch_code(&t->batch, p->chunk);
         if (code == TKL_OK)
-            code = next_answer(t->chunks[p->chunk].shard, &answers[p->chunk],
+            code = next_answer(t->chunks[p->chunk].partition, &answers[p->chunk],
                                pushed ? pushed[i].id : unwanted);
         if (pushed)
             pushed[i].code = code;
@@ -353,24 +353,24 @@ static int read_answers(const trip *t, tkl_pushed *pushed)
 
 /* ---- Pushing ------------------------------------------------------------- */
 
-/* The parts of a request that all trips of a push share. */
+/* The parts of a request that all batches of a push share. */
 typedef struct request {
     tkl_queue *queue;
     char lane[2 * REQUEST_MAX + 8];
     char number[24];
-    size_t start;           /* partition to begin with */
-    tkl__queue_shard *flow; /* the partition of a flow; NULL: no flow */
-    size_t chunks;          /* so far */
+    size_t start;               /* partition to begin with */
+    tkl__queue_partition *flow; /* the partition of a flow; NULL: no flow */
+    size_t chunks;              /* so far */
     int64_t deadline;
 } request;
 
-static int run_trip(request *r, trip *t, tkl_pushed *pushed)
+static int run_push_batch(request *r, push_batch *t, tkl_pushed *pushed)
 {
     t->number = r->number;
     t->flow = r->flow;
     int rc = encode_and_assign(t, r->start);
     if (rc == TKL_OK)
-        rc = prepare(t, r->lane, r->chunks);
+        rc = prepare_calls(t, r->lane, r->chunks);
     if (rc != TKL_OK)
         return rc;
     r->chunks += t->nchunks;
@@ -378,17 +378,17 @@ static int run_trip(request *r, trip *t, tkl_pushed *pushed)
     return read_answers(t, pushed);
 }
 
-/* Sends one trip after the other. After an error, the rest is not sent. */
+/* Sends one batch after the other. After an error, the rest is not sent. */
 static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *pushed)
 {
     tkl__first first = {.code = TKL_OK};
     for (size_t done = 0, n; done < count && first.code >= 0; done += n) {
-        trip t;
+        push_batch t;
         n = r->flow ? count : trip_size(jobs + done, count - done);
-        int rc = trip_init(&t, r->queue, jobs + done, n);
+        int rc = push_batch_init(&t, r->queue, jobs + done, n);
         if (rc == TKL_OK)
-            rc = run_trip(r, &t, pushed ? pushed + done : NULL);
-        trip_free(&t);
+            rc = run_push_batch(r, &t, pushed ? pushed + done : NULL);
+        push_batch_free(&t);
         tkl__first_note(&first, rc);
     }
     return tkl__first_tell(&first);
@@ -405,7 +405,7 @@ static int make_request(request *r, tkl_bytes given, tkl__queue_lane **lane)
         char *at = r->lane + sprintf(r->lane, "u:");
         for (size_t i = 0; i < given.len; i++)
             at += sprintf(at, "%02x", (unsigned char)given.data[i]);
-        r->start = (size_t)tkl__queue_shard_of(r->queue, given)->index;
+        r->start = (size_t)tkl__queue_partition_of(r->queue, given)->index;
         snprintf(r->number, sizeof r->number, "0");
         return TKL_OK;
     }
@@ -413,7 +413,7 @@ static int make_request(request *r, tkl_bytes given, tkl__queue_lane **lane)
         return tkl__nomem();
     snprintf(r->lane, sizeof r->lane, "%s", (*lane)->name);
     snprintf(r->number, sizeof r->number, "%" PRIu64, (*lane)->number);
-    r->start = atomic_fetch_add(&r->queue->turn, 1) % (size_t)r->queue->partitions;
+    r->start = atomic_fetch_add(&r->queue->pushes, 1) % (size_t)r->queue->npartitions;
     return TKL_OK;
 }
 
@@ -433,7 +433,7 @@ static int check_all(const tkl_push *jobs, size_t count, tkl_pushed *pushed)
 static int find_flow(request *r, const tkl_push *jobs, size_t count)
 {
     size_t edges = 0;
-    tkl__queue_shard *home = NULL;
+    tkl__queue_partition *home = NULL;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < jobs[i].after_count; k++, edges++)
             if (jobs[i].after[k] >= i)
@@ -443,14 +443,14 @@ static int find_flow(request *r, const tkl_push *jobs, size_t count)
                          "a push with a flow has at most %d jobs, which wait for others %d times",
                          CHUNK_JOBS, FLOW_EDGES);
     for (size_t i = 0; edges > 0 && i < count; i++) {
-        tkl__queue_shard *other = home_of(r->queue, &jobs[i]);
+        tkl__queue_partition *other = home_of(r->queue, &jobs[i]);
         if (home && other && other != home)
             return tkl__fail(TKL_EINVAL,
                              "groups and unique keys of a flow must be in one partition");
         home = home ? home : other;
     }
     if (edges > 0)
-        r->flow = home ? home : &r->queue->shards[r->start];
+        r->flow = home ? home : &r->queue->partitions[r->start];
     return TKL_OK;
 }
 

@@ -5,7 +5,7 @@
 #ifndef TKL_QUEUE_PUSH_H
 #define TKL_QUEUE_PUSH_H
 
-#include "queue/shard.h"
+#include "queue/partition.h"
 
 /* A lane: a pusher's name and the number of its last push. The server recognises a repeated push by
  * them. */

@@ -126,15 +126,15 @@ static int copy_name(tkl_queue *queue, tkl_bytes name)
     return TKL_OK;
 }
 
-static int open_shards(tkl_queue *queue, int partitions)
+static int open_partitions(tkl_queue *queue, int partitions)
 {
     if (partitions < 0 || partitions > TKL__QUEUE_PARTITIONS_MAX)
         return tkl__fail(TKL_EINVAL, "a queue has 1 to %d partitions", TKL__QUEUE_PARTITIONS_MAX);
-    queue->partitions = partitions == 0 ? 1 : partitions;
-    queue->shards = calloc((size_t)queue->partitions, sizeof *queue->shards);
-    int rc = queue->shards ? TKL_OK : tkl__nomem();
-    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
-        rc = tkl__queue_shard_open(&queue->shards[i], queue, i);
+    queue->npartitions = partitions == 0 ? 1 : partitions;
+    queue->partitions = calloc((size_t)queue->npartitions, sizeof *queue->partitions);
+    int rc = queue->partitions ? TKL_OK : tkl__nomem();
+    for (int i = 0; rc == TKL_OK && i < queue->npartitions; i++)
+        rc = tkl__queue_partition_open(&queue->partitions[i], queue, i);
     return rc;
 }
 
@@ -154,7 +154,7 @@ int tkl_queue_open(tkl_client *client, tkl_bytes name, const tkl_queue_options *
     if (rc == TKL_OK)
         rc = copy_name(q, name);
     if (rc == TKL_OK)
-        rc = open_shards(q, options ? options->partitions : 0);
+        rc = open_partitions(q, options ? options->partitions : 0);
     if (rc != TKL_OK) {
         tkl_queue_close(q);
         return rc;
@@ -167,9 +167,9 @@ void tkl_queue_close(tkl_queue *queue)
 {
     if (!queue)
         return;
-    for (int i = 0; queue->shards && i < queue->partitions; i++)
-        tkl__queue_shard_close(&queue->shards[i]);
-    free(queue->shards);
+    for (int i = 0; queue->partitions && i < queue->npartitions; i++)
+        tkl__queue_partition_close(&queue->partitions[i]);
+    free(queue->partitions);
     tkl__queue_lanes_free(queue);
     free((char *)queue->name.data);
     pthread_mutex_destroy(&queue->mutex);

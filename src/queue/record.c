@@ -228,7 +228,7 @@ static bool read_line(const char *at, const char *end, int64_t values[WORDS])
 }
 
 /* Cuts `len` bytes off the front. */
-static bool take(tkl_bytes *from, int64_t len, tkl_bytes *part)
+static bool take_bytes(tkl_bytes *from, int64_t len, tkl_bytes *part)
 {
     if ((uint64_t)len > from->len)
         return false;
@@ -255,10 +255,10 @@ bool tkl__queue_record_decode(tkl_bytes bytes, tkl__queue_record *record)
                                   .until_started = values[UNTIL_STARTED] != 0,
                                   .flow = values[FLOW] != 0};
     tkl_bytes rest = {newline + 1, (size_t)(bytes.data + bytes.len - newline - 1)};
-    bool whole = take(&rest, values[UNIQUE], &record->unique) &&
-                 take(&rest, values[GROUP], &record->group) &&
-                 take(&rest, values[META], &record->meta) &&
-                 take(&rest, values[KIND], &record->kind);
+    bool whole = take_bytes(&rest, values[UNIQUE], &record->unique) &&
+                 take_bytes(&rest, values[GROUP], &record->group) &&
+                 take_bytes(&rest, values[META], &record->meta) &&
+                 take_bytes(&rest, values[KIND], &record->kind);
     record->payload = rest;
     return whole;
 }

@@ -28,13 +28,13 @@ static int cancel_job(tkl_queue *queue, const char *id, const char *which)
     const char *digits;
     char cursor[32] = "0";
     tkl__circle circle = {.steps = 0};
-    const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
+    const tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
     int64_t deadline = tkl__queue_deadline(queue);
-    int rc = shard ? TKL_EMPTY : tkl__no(TKL_NOTFOUND);
+    int rc = partition ? TKL_EMPTY : tkl__no(TKL_NOTFOUND);
     while (rc == TKL_EMPTY) {
-        tkl_bytes args[] = {tkl_str(digits), tkl_str(cursor), tkl_str(which), shard->results};
+        tkl_bytes args[] = {tkl_str(digits), tkl_str(cursor), tkl_str(which), partition->results};
         tkl_reply *reply;
-        rc = tkl__queue_run_on(shard, &tkl__lua_queue_cancel, args, 4, false, &reply);
+        rc = tkl__queue_run_on(partition, &tkl__lua_queue_cancel, args, 4, false, &reply);
         if (rc == TKL_OK)
             rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
         tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 1));
@@ -60,11 +60,11 @@ int tkl_queue_promote(tkl_queue *queue, const char *id)
 {
     const char *digits;
     tkl_reply *reply;
-    const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
-    if (!shard)
+    const tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
+    if (!partition)
         return tkl__no(TKL_NOTFOUND);
     tkl_bytes args[] = {tkl_str(digits)};
-    int rc = tkl__queue_run_on(shard, &tkl__lua_queue_promote, args, 1, false, &reply);
+    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_promote, args, 1, false, &reply);
     if (rc == TKL_OK)
         rc = tkl__no_or_ok((int)tkl_reply_int(reply));
     tkl_reply_free(reply);
@@ -77,18 +77,18 @@ static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
 {
     const char *digits;
     tkl_reply *reply;
-    const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
-    if (!shard)
+    const tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
+    if (!partition)
         return tkl__no(TKL_NOTFOUND);
     tkl_bytes args[] = {tkl_str(digits), tkl_str("")};
-    int rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, false, &reply);
+    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_retry, args, 2, false, &reply);
     *count = jobs_of_step(tkl_reply_at(reply, 0));
     tkl_reply_free(reply);
     return rc;
 }
 
 /* Retries all jobs that were dead at the start: jobs that die again meanwhile stay dead. */
-static int retry_all(const tkl__queue_shard *shard, int64_t *count)
+static int retry_all(const tkl__queue_partition *partition, int64_t *count)
 {
     tkl_bytes args[] = {tkl_str(""), tkl_str("")};
     tkl_reply *last = NULL;
@@ -97,7 +97,7 @@ static int retry_all(const tkl__queue_shard *shard, int64_t *count)
     int rc = TKL_OK;
     while (rc == TKL_OK && some > 0) {
         tkl_reply *reply;
-        rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, true, &reply);
+        rc = tkl__queue_run_on(partition, &tkl__lua_queue_retry, args, 2, true, &reply);
         if (rc == TKL_OK)
             rc = tkl__expect_array(reply, 2);
         tkl_reply_free(last);
@@ -106,7 +106,7 @@ static int retry_all(const tkl__queue_shard *shard, int64_t *count)
         args[1] = tkl_reply_bytes(tkl_reply_at(reply, 1));
         *count += some;
         if (rc == TKL_OK && some > 0)
-            rc = tkl__queue_next_step(shard, &rounds, some);
+            rc = tkl__queue_next_step(partition, &rounds, some);
     }
     tkl_reply_free(last);
     return rc;
@@ -116,8 +116,8 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
 {
     int64_t retried = 0;
     int rc = id ? retry_one(queue, id, &retried) : TKL_OK;
-    for (int i = 0; !id && rc == TKL_OK && i < queue->partitions; i++)
-        rc = retry_all(&queue->shards[i], &retried);
+    for (int i = 0; !id && rc == TKL_OK && i < queue->npartitions; i++)
+        rc = retry_all(&queue->partitions[i], &retried);
     if (count)
         *count = retried;
     return rc == TKL_OK && retried == 0 ? tkl__no(TKL_NOTFOUND) : rc;
@@ -125,7 +125,7 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
 
 /* ---- Emptying ------------------------------------------------------------ */
 
-static int drain_shard(const tkl__queue_shard *shard, const char *which, int64_t *count)
+static int drain_partition(const tkl__queue_partition *partition, const char *which, int64_t *count)
 {
     char skip[24] = "0";
     tkl__rounds rounds = {.idle = 0};
@@ -133,8 +133,8 @@ static int drain_shard(const tkl__queue_shard *shard, const char *which, int64_t
     int rc = TKL_OK;
     while (rc == TKL_OK && more) {
         tkl_reply *reply;
-        tkl_bytes args[] = {tkl_str(which), tkl_str(skip), shard->results};
-        rc = tkl__queue_run_on(shard, &tkl__lua_queue_drain, args, 3, true, &reply);
+        tkl_bytes args[] = {tkl_str(which), tkl_str(skip), partition->results};
+        rc = tkl__queue_run_on(partition, &tkl__lua_queue_drain, args, 3, true, &reply);
         if (rc == TKL_OK)
             rc = tkl__expect_array(reply, 3);
         int64_t removed = jobs_of_step(tkl_reply_at(reply, 0));
@@ -144,7 +144,7 @@ static int drain_shard(const tkl__queue_shard *shard, const char *which, int64_t
         more = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
         tkl_reply_free(reply);
         if (rc == TKL_OK && more)
-            rc = tkl__queue_next_step(shard, &rounds, passed > 0 ? removed + passed : removed);
+            rc = tkl__queue_next_step(partition, &rounds, passed > 0 ? removed + passed : removed);
     }
     return rc;
 }
@@ -153,8 +153,8 @@ static int drain_all(tkl_queue *queue, const char *which, int64_t *count)
 {
     int64_t removed = 0;
     int rc = TKL_OK;
-    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
-        rc = drain_shard(&queue->shards[i], which, &removed);
+    for (int i = 0; rc == TKL_OK && i < queue->npartitions; i++)
+        rc = drain_partition(&queue->partitions[i], which, &removed);
     if (count)
         *count = removed;
     return rc;

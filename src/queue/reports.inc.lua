@@ -72,7 +72,7 @@ end
 
 -- Ends done jobs. `bytes`: size of all their records. Returns the places of jobs whose claim is not
 -- valid any more.
-function reports.done(claims, rich, bytes, meta, budget)
+function reports.finish_done(claims, rich, bytes, meta, budget)
   local stale = reports.end_claims(claims)
   local ids, rich_ids = reports.finished_ids(claims, stale, rich)
   if stale[1] then

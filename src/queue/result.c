@@ -13,11 +13,11 @@
 #include "queue/all.h"
 #include "queue/scripts.h"
 
-typedef struct inquiry {
-    const tkl__queue_shard *shard;
+typedef struct result_query {
+    const tkl__queue_partition *partition;
     const char *digits;
     tkl_job_result **result;
-} inquiry;
+} result_query;
 
 void tkl_job_result_free(tkl_job_result *result)
 {
@@ -25,7 +25,7 @@ void tkl_job_result_free(tkl_job_result *result)
 }
 
 /* Makes the result, in one block: the struct, and the bytes behind it. */
-static int answer(const inquiry *q, int code, tkl_bytes text)
+static int make_result(const result_query *q, int code, tkl_bytes text)
 {
     tkl_job_result *result = malloc(sizeof *result + text.len + 1);
     if (!result)
@@ -39,29 +39,29 @@ static int answer(const inquiry *q, int code, tkl_bytes text)
     return code;
 }
 
-static int ended_badly(const inquiry *q, tkl_bytes why)
+static int ended_badly(const result_query *q, tkl_bytes why)
 {
-    int rc = answer(q, TKL_DEAD, why);
+    int rc = make_result(q, TKL_DEAD, why);
     return rc == TKL_DEAD ? tkl__fail(rc, "the job is in the dead letters") : rc;
 }
 
-static int ask(const inquiry *q, int64_t deadline)
+static int ask_result(const result_query *q, int64_t deadline)
 {
     tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[] = {tkl_str(q->digits)};
-    tkl__invocation call = tkl__queue_call(q->shard, &tkl__lua_queue_result, args, 1);
+    tkl__invocation call = tkl__queue_call(q->partition, &tkl__lua_queue_result, args, 1);
     tkl_reply *reply = NULL;
     call.retry_safe = true;
-    int rc = tkl__queue_result_keys(q->shard, q->digits, keys);
+    int rc = tkl__queue_result_keys(q->partition, q->digits, keys);
     call.keys = keys;
     call.nkeys = TKL__QUEUE_KEYS + 1;
     if (rc == TKL_OK)
-        rc = tkl__run(q->shard->queue->client, &call, deadline, &reply);
+        rc = tkl__run(q->partition->queue->client, &call, deadline, &reply);
     free((char *)keys[TKL__QUEUE_KEYS].data);
     if (rc == TKL_OK) {
         rc = tkl__no_or_ok((int)tkl_reply_int(tkl_reply_at(reply, 0)));
         tkl_bytes text = tkl_reply_bytes(tkl_reply_at(reply, 1));
         if (rc == TKL_OK)
-            rc = answer(q, TKL_OK, text);
+            rc = make_result(q, TKL_OK, text);
         else if (rc == TKL_DEAD)
             rc = ended_badly(q, text);
     }
@@ -71,13 +71,13 @@ static int ask(const inquiry *q, int64_t deadline)
 
 /* Reads the message about the end of the job: "done RESULT", "dead WHY", or "gone". TKL__NOT_YET:
  * "fetch", because the result is large. */
-static int heard(const inquiry *q, tkl_bytes message)
+static int result_from_message(const result_query *q, tkl_bytes message)
 {
     const char *space = message.len > 0 ? memchr(message.data, ' ', message.len) : NULL;
     size_t word = space ? (size_t)(space - message.data) : message.len;
     tkl_bytes text = {message.data + word + (space != NULL), message.len - word - (space != NULL)};
     if (word == 4 && memcmp(message.data, "done", 4) == 0)
-        return answer(q, TKL_OK, text);
+        return make_result(q, TKL_OK, text);
     if (word == 4 && memcmp(message.data, "dead", 4) == 0)
         return ended_badly(q, text);
     if (word == 4 && memcmp(message.data, "gone", 4) == 0)
@@ -85,18 +85,18 @@ static int heard(const inquiry *q, tkl_bytes message)
     return TKL__NOT_YET;
 }
 
-static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+static int look_for_result(void *arg, tkl__wait *wait, const tkl__news *news)
 {
-    const inquiry *q = arg;
-    int rc = news->kind == TKL__NEWS_MESSAGE ? heard(q, news->message) : TKL__NOT_YET;
+    const result_query *q = arg;
+    int rc = news->kind == TKL__NEWS_MESSAGE ? result_from_message(q, news->message) : TKL__NOT_YET;
     if (rc == TKL__NOT_YET)
-        rc = ask(q, tkl__wait_deadline(wait));
+        rc = ask_result(q, tkl__wait_deadline(wait));
     return rc == TKL_EMPTY ? TKL__NOT_YET : rc;
 }
 
 int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_job_result **result)
 {
-    inquiry q = {.result = result};
+    result_query q = {.result = result};
     tkl__ear ear = {.channel = {NULL, 0}};
     tkl__wait wait = {.client = queue->client,
                       .timeout_ms = queue->timeout_ms,
@@ -105,14 +105,14 @@ int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_job_
                       .count = 1,
                       .looks_first = true};
     *result = NULL;
-    q.shard = tkl__queue_find_id(queue, id, &q.digits);
-    if (!q.shard)
+    q.partition = tkl__queue_find_id(queue, id, &q.digits);
+    if (!q.partition)
         return tkl__no(TKL_NOTFOUND);
     if (wait_ms == 0)
-        return ask(&q, tkl__queue_deadline(queue));
-    int rc = tkl__queue_result_key(q.shard, q.digits, &ear.channel);
+        return ask_result(&q, tkl__queue_deadline(queue));
+    int rc = tkl__queue_result_key(q.partition, q.digits, &ear.channel);
     if (rc == TKL_OK)
-        rc = tkl__wait_until(&wait, look, &q);
+        rc = tkl__wait_until(&wait, look_for_result, &q);
     tkl__wait_end(&wait);
     free((char *)ear.channel.data);
     return rc == TKL__NOT_YET ? tkl__no(TKL_EMPTY) : rc;

@@ -139,7 +139,7 @@ static int check_times(const tkl_schedule *s)
     return TKL_OK;
 }
 
-static int check(tkl_bytes id, const tkl_schedule *s)
+static int check_schedule(tkl_bytes id, const tkl_schedule *s)
 {
     int rc = check_id(id);
     if (rc == TKL_OK)
@@ -153,14 +153,14 @@ static int check(tkl_bytes id, const tkl_schedule *s)
     return rc == TKL_OK ? tkl__queue_check_job(&s->job) : rc;
 }
 
-static tkl__queue_shard *home_of(const tkl_queue *queue, tkl_bytes id, const tkl_push *job)
+static tkl__queue_partition *home_of(const tkl_queue *queue, tkl_bytes id, const tkl_push *job)
 {
     tkl_bytes key = job->group.len > 0 ? job->group : job->unique.len > 0 ? job->unique : id;
-    return tkl__queue_shard_of(queue, key);
+    return tkl__queue_partition_of(queue, key);
 }
 
 /* The first time after now, by the server's clock. */
-static int first_time(const tkl__queue_shard *home, const tkl_schedule *s, int64_t *next_ms)
+static int first_time(const tkl__queue_partition *home, const tkl_schedule *s, int64_t *next_ms)
 {
     tkl_reply *reply;
     int rc = tkl__queue_run_on(home, &tkl__lua_queue_due, NULL, 0, true, &reply);
@@ -169,18 +169,18 @@ static int first_time(const tkl__queue_shard *home, const tkl_schedule *s, int64
     return rc == TKL_OK ? time_after(s->cron, s->zone, s->every_ms, now_ms, next_ms) : rc;
 }
 
-static int remove_elsewhere(const tkl_queue *queue, const tkl__queue_shard *home, tkl_bytes id)
+static int remove_elsewhere(const tkl_queue *queue, const tkl__queue_partition *home, tkl_bytes id)
 {
     tkl_reply *replies;
     tkl_bytes args[] = {id, home->keys[TKL__QUEUE_SCHEDULES]};
-    if (queue->partitions == 1)
+    if (queue->npartitions == 1)
         return TKL_OK;
     int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_remove, args, 2, &replies);
     tkl_reply_free(replies);
     return rc;
 }
 
-static int set_in(const tkl__queue_shard *home, tkl_bytes id, const tkl_schedule *s,
+static int set_in(const tkl__queue_partition *home, tkl_bytes id, const tkl_schedule *s,
                   int64_t next_ms)
 {
     char next[24];
@@ -201,12 +201,12 @@ static int set_in(const tkl__queue_shard *home, tkl_bytes id, const tkl_schedule
 int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedule)
 {
     int64_t next_ms;
-    int rc = check(id, schedule);
+    int rc = check_schedule(id, schedule);
     if (rc == TKL_OK) /* checks the expression first, without the server */
         rc = time_after(schedule->cron, schedule->zone, schedule->every_ms, 0, &next_ms);
     if (rc != TKL_OK)
         return rc;
-    const tkl__queue_shard *home = home_of(queue, id, &schedule->job);
+    const tkl__queue_partition *home = home_of(queue, id, &schedule->job);
     rc = first_time(home, schedule, &next_ms);
     if (rc == TKL_OK)
         rc = remove_elsewhere(queue, home, id);
@@ -285,7 +285,7 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x.len > y.len) - (x.len < y.len);
 }
 
-static int fill(listing *l)
+static int fill_planned(listing *l)
 {
     size_t most = 0;
     for (size_t i = 0; i < tkl_reply_count(l->replies); i++)
@@ -313,7 +313,7 @@ int tkl_schedule_list(tkl_queue *queue, tkl_schedules **schedules)
     int rc = l ? tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_list, NULL, 0, &l->replies)
                : tkl__nomem();
     if (rc == TKL_OK)
-        rc = fill(l);
+        rc = fill_planned(l);
     if (rc == TKL_OK)
         *schedules = &l->public;
     else

@@ -12,7 +12,7 @@
 
 #include <tackle/schedule.h>
 
-#include "queue/shard.h"
+#include "queue/partition.h"
 
 #define TKL__QUEUE_CRON_MAX 256
 #define TKL__QUEUE_ZONE_MAX 64

@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/names.h"
 #include "core/number.h"
 #include "core/options.h"
@@ -39,7 +40,7 @@ struct tkl_recent {
 
 /* ---- Opening ------------------------------------------------------------- */
 
-static int check(const tkl_recent_options *options)
+static int check_options(const tkl_recent_options *options)
 {
     int rc = TKL__CHECK_RESERVED(options);
     if (rc == TKL_OK)
@@ -59,7 +60,7 @@ int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent_options
     *recent = NULL;
     if (!options)
         options = &defaults;
-    int rc = check(options);
+    int rc = check_options(options);
     if (rc != TKL_OK)
         return rc;
     tkl_recent *r = calloc(1, sizeof *r);
@@ -85,7 +86,7 @@ void tkl_recent_close(tkl_recent *recent)
     free(recent);
 }
 
-static int64_t deadline(const tkl_recent *recent)
+static int64_t deadline_of(const tkl_recent *recent)
 {
     return tkl__deadline(recent->client, recent->options.timeout_ms);
 }
@@ -130,8 +131,8 @@ static int add_last(tkl_recent *recent, const tkl_bytes *last, size_t count)
     tkl__args_int(&args, recent->options.ttl_ms);
     for (size_t i = count; i > 0; i--)
         tkl__args_bytes(&args, last[i - 1]);
-    int rc = tkl__eval(recent->client, &tkl__lua_recent_add, &recent->keys, &args, deadline(recent),
-                       true, &reply);
+    int rc = tkl__eval(recent->client, &tkl__lua_recent_add, &recent->keys, &args,
+                       deadline_of(recent), true, &reply);
     tkl__args_free(&args);
     tkl_reply_free(reply);
     return rc;
@@ -160,7 +161,7 @@ static int count_of(tkl_recent *recent, const char *command, const tkl_bytes *wo
     tkl__args_bytes(&args, recent->keys.items[0]);
     for (size_t i = 0; i < count; i++)
         tkl__args_bytes(&args, words[i]);
-    int rc = tkl__plain(recent->client, &args, deadline(recent), number == NULL, &reply);
+    int rc = tkl__plain(recent->client, &args, deadline_of(recent), number == NULL, &reply);
     if (number)
         *number = tkl_reply_int(reply);
     tkl__args_free(&args);
@@ -197,11 +198,6 @@ typedef struct match {
     tkl__names found;
 } match;
 
-static bool begins(tkl_bytes text, const tkl__buf *prefix)
-{
-    return text.len >= prefix->len && memcmp(text.data, prefix->data, prefix->len) == 0;
-}
-
 /* Removes the marks of syllables from a form, in place. */
 static tkl_bytes unmarked(tkl_bytes form)
 {
@@ -222,12 +218,13 @@ static int fits_in_pinyin(match *m, bool *fits)
         return rc;
     rc = tkl__text_forms(folded, &forms);
     for (size_t i = 0; rc == TKL_OK && i < forms.count && !*fits; i++)
-        *fits = begins(unmarked(forms.items[i]), &m->prefix);
+        *fits =
+            tkl__begins_with(unmarked(forms.items[i]), (tkl_bytes){m->prefix.data, m->prefix.len});
     tkl__text_form_list_free(&forms);
     return rc;
 }
 
-static int fits(match *m, tkl_bytes contact, bool *result)
+static int text_fits(match *m, tkl_bytes contact, bool *result)
 {
     *result = m->prefix.len == 0;
     if (*result)
@@ -236,11 +233,12 @@ static int fits(match *m, tkl_bytes contact, bool *result)
     int rc = tkl__text_fold(contact, m->fold, &m->folded);
     if (rc != TKL_OK)
         return rc;
-    *result = begins((tkl_bytes){m->folded.data, m->folded.len}, &m->prefix);
+    *result = tkl__begins_with((tkl_bytes){m->folded.data, m->folded.len},
+                               (tkl_bytes){m->prefix.data, m->prefix.len});
     return m->pinyin && !*result ? fits_in_pinyin(m, result) : TKL_OK;
 }
 
-static int keep(match *m, tkl_bytes contact)
+static int keep_match(match *m, tkl_bytes contact)
 {
     char *copy = malloc(contact.len + 1);
     if (!copy)
@@ -256,9 +254,9 @@ static int look_through(match *m, const tkl_reply *contacts, size_t count)
          i++) {
         bool fit;
         tkl_bytes contact = tkl_reply_bytes(tkl_reply_at(contacts, i));
-        rc = fits(m, contact, &fit);
+        rc = text_fits(m, contact, &fit);
         if (rc == TKL_OK && fit)
-            rc = keep(m, contact);
+            rc = keep_match(m, contact);
     }
     return rc;
 }
@@ -276,7 +274,7 @@ static int read_list(tkl_recent *recent, bool whole, size_t count, bool times, t
     tkl__args_str(&args, "REV");
     if (times)
         tkl__args_str(&args, "WITHSCORES");
-    int rc = tkl__plain(recent->client, &args, deadline(recent), true, contacts);
+    int rc = tkl__plain(recent->client, &args, deadline_of(recent), true, contacts);
     tkl__args_free(&args);
     return rc;
 }
@@ -335,11 +333,11 @@ typedef struct listing {
 } listing;
 
 /* How the contact matches the text; 0: not at all. */
-static int compare(match *m, tkl_bytes contact, tkl_recent_match *how)
+static int compare_contact(match *m, tkl_bytes contact, tkl_recent_match *how)
 {
     bool begins_so;
     *how = (tkl_recent_match)0;
-    int rc = fits(m, contact, &begins_so);
+    int rc = text_fits(m, contact, &begins_so);
     if (rc != TKL_OK)
         return rc;
     const char *folded = m->folded.data, *text = m->prefix.data;
@@ -370,7 +368,7 @@ static int list_matches(match *m, const tkl_reply *rows, size_t max, listing *l)
     tkl_recent_match *how = calloc(count + 1, sizeof *how);
     int rc = how ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = compare(m, tkl_reply_bytes(tkl_reply_at(rows, 2 * i)), &how[i]);
+        rc = compare_contact(m, tkl_reply_bytes(tkl_reply_at(rows, 2 * i)), &how[i]);
     for (int group = TKL_RECENT_EXACT; rc == TKL_OK && group <= TKL_RECENT_CONTAINS; group++)
         for (size_t i = 0; i < count && l->contacts.count < max; i++)
             if ((int)how[i] == group)

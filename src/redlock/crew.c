@@ -18,21 +18,21 @@
 #define SLACK_US 20000
 
 /* A question under way; its last user frees it. */
-typedef struct inquiry {
+typedef struct redlock_round {
     tkl__redlock_question question;
     tkl__redlock_answers answers;
     bool by_majority; /* done when the majority is known */
     uint64_t awaited; /* otherwise: done when these servers have answered */
     size_t users;     /* threads that will answer it, and the caller */
-} inquiry;
+} redlock_round;
 
 typedef struct worker {
     tkl__redlock_crew *crew;
     size_t server;
     pthread_t thread;
     bool running;
-    bool silent;            /* its last question failed */
-    inquiry *todo[BACKLOG]; /* a ring */
+    bool silent;                  /* its last question failed */
+    redlock_round *todo[BACKLOG]; /* a ring */
     size_t first, count;
 } worker;
 
@@ -74,7 +74,7 @@ static uint64_t silent_ones(const tkl__redlock_crew *c)
 
 /* Whether the open answers can no longer change the outcome: a majority says yes, or cannot any
  * more. In the second case it is also settled whether a majority answers at all. */
-static bool decided(const tkl__redlock_crew *c, const inquiry *r)
+static bool decided(const tkl__redlock_crew *c, const redlock_round *r)
 {
     const tkl__redlock_answers *a = &r->answers;
     uint64_t said = a->yes | a->no;
@@ -88,14 +88,14 @@ static bool decided(const tkl__redlock_crew *c, const inquiry *r)
     return tkl__redlock_crew_is_majority(c, said) || !tkl__redlock_crew_is_majority(c, said | open);
 }
 
-static bool enough(const tkl__redlock_crew *c, const inquiry *r)
+static bool enough(const tkl__redlock_crew *c, const redlock_round *r)
 {
     const tkl__redlock_answers *a = &r->answers;
     return r->by_majority ? decided(c, r) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
 }
 
 /* Notes one server's answer; `text` is the error message of a failure. */
-static void note(tkl__redlock_answers *a, size_t server, int rc, const char *text)
+static void note_answer(tkl__redlock_answers *a, size_t server, int rc, const char *text)
 {
     uint64_t bit = UINT64_C(1) << server;
     if (rc >= 0) {
@@ -113,28 +113,28 @@ static void note(tkl__redlock_answers *a, size_t server, int rc, const char *tex
 
 /* ---- The threads --------------------------------------------------------- */
 
-static void leave(inquiry *r)
+static void leave_round(redlock_round *r)
 {
     if (--r->users == 0)
         free(r);
 }
 
-static inquiry *next_inquiry(worker *w)
+static redlock_round *next_round(worker *w)
 {
-    inquiry *r = w->todo[w->first];
+    redlock_round *r = w->todo[w->first];
     w->first = (w->first + 1) % BACKLOG;
     w->count--;
     return r;
 }
 
-static int ask(const worker *w, const tkl__redlock_question *question)
+static int ask_server(const worker *w, const tkl__redlock_question *question)
 {
     if (tkl__left(question->deadline) == 0)
         return tkl__fail(TKL_ENOTSENT, "a server is still busy with an earlier request");
     return question->ask(w->crew->owner, question, w->server);
 }
 
-static void *work(void *arg)
+static void *serve_rounds(void *arg)
 {
     worker *w = arg;
     tkl__redlock_crew *c = w->crew;
@@ -144,15 +144,15 @@ static void *work(void *arg)
             pthread_cond_wait(&c->work, &c->mutex);
             continue;
         }
-        inquiry *r = next_inquiry(w);
+        redlock_round *r = next_round(w);
         pthread_mutex_unlock(&c->mutex);
-        int rc = ask(w, &r->question);
+        int rc = ask_server(w, &r->question);
         pthread_mutex_lock(&c->mutex);
-        note(&r->answers, w->server, rc, tkl_errmsg());
+        note_answer(&r->answers, w->server, rc, tkl_errmsg());
         w->silent = rc < 0;
         if (enough(c, r))
             pthread_cond_signal(&c->news);
-        leave(r);
+        leave_round(r);
     }
     pthread_mutex_unlock(&c->mutex);
     return NULL;
@@ -164,7 +164,7 @@ static int start_all(tkl__redlock_crew *c)
     for (size_t i = 0; rc == TKL_OK && i < c->count; i++) {
         worker *w = &c->workers[i];
         if (!w->running)
-            rc = tkl__thread_start(&w->thread, work, w, "asking servers");
+            rc = tkl__thread_start(&w->thread, serve_rounds, w, "asking servers");
         w->running = rc == TKL_OK;
     }
     return rc;
@@ -217,64 +217,64 @@ void tkl__redlock_crew_close(tkl__redlock_crew *c)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-static void put(worker *w, inquiry *r)
+static void put_round(worker *w, redlock_round *r)
 {
     if (w->count == BACKLOG) {
-        note(&r->answers, w->server, TKL_ENOTSENT, "a server has too many requests open");
+        note_answer(&r->answers, w->server, TKL_ENOTSENT, "a server has too many requests open");
         return;
     }
     w->todo[(w->first + w->count++) % BACKLOG] = r;
     r->users++;
 }
 
-static void put_to(tkl__redlock_crew *c, inquiry *r, uint64_t whom)
+static void put_to(tkl__redlock_crew *c, redlock_round *r, uint64_t whom)
 {
     pthread_mutex_lock(&c->mutex);
     for (size_t i = 0; i < c->count; i++)
         if (whom & UINT64_C(1) << i)
-            put(&c->workers[i], r);
+            put_round(&c->workers[i], r);
     pthread_mutex_unlock(&c->mutex);
     pthread_cond_broadcast(&c->work);
 }
 
-static void await(tkl__redlock_crew *c, inquiry *r, tkl__redlock_answers *answers)
+static void await_answers(tkl__redlock_crew *c, redlock_round *r, tkl__redlock_answers *answers)
 {
     int64_t until = r->question.deadline + SLACK_US;
     pthread_mutex_lock(&c->mutex);
     while (!enough(c, r) && tkl__cond_wait(&c->news, &c->mutex, until))
         ;
     *answers = r->answers;
-    leave(r);
+    leave_round(r);
     pthread_mutex_unlock(&c->mutex);
 }
 
 /* Asks `whom`; `wanted` says which answers are enough. */
-static int inquire(tkl__redlock_crew *c, const inquiry *wanted, uint64_t whom,
-                   tkl__redlock_answers *answers)
+static int ask_servers(tkl__redlock_crew *c, const redlock_round *wanted, uint64_t whom,
+                       tkl__redlock_answers *answers)
 {
     *answers = (tkl__redlock_answers){0};
     int rc = start_all(c);
-    inquiry *r = rc == TKL_OK ? malloc(sizeof *r) : NULL;
+    redlock_round *r = rc == TKL_OK ? malloc(sizeof *r) : NULL;
     if (!r)
         return rc == TKL_OK ? tkl__nomem() : rc;
     *r = *wanted;
     r->users = 1;
     put_to(c, r, whom);
-    await(c, r, answers);
+    await_answers(c, r, answers);
     return TKL_OK;
 }
 
 int tkl__redlock_crew_ask_majority(tkl__redlock_crew *c, const tkl__redlock_question *question,
                                    tkl__redlock_answers *answers)
 {
-    inquiry wanted = {.question = *question, .by_majority = true};
-    return inquire(c, &wanted, tkl__redlock_crew_everybody(c), answers);
+    redlock_round wanted = {.question = *question, .by_majority = true};
+    return ask_servers(c, &wanted, tkl__redlock_crew_everybody(c), answers);
 }
 
 int tkl__redlock_crew_ask(tkl__redlock_crew *c, const tkl__redlock_question *question,
                           uint64_t whom, uint64_t awaited)
 {
-    inquiry wanted = {.question = *question, .awaited = awaited};
+    redlock_round wanted = {.question = *question, .awaited = awaited};
     tkl__redlock_answers answers;
-    return inquire(c, &wanted, whom, &answers);
+    return ask_servers(c, &wanted, whom, &answers);
 }

@@ -85,8 +85,8 @@ static int ask_acquire(const void *owner, const tkl__redlock_question *q, size_t
     return rc;
 }
 
-static int run(const server *s, const tkl__script *script, const tkl_bytes *args, size_t nargs,
-               bool retry_safe, int64_t deadline)
+static int run_on_server(const server *s, const tkl__script *script, const tkl_bytes *args,
+                         size_t nargs, bool retry_safe, int64_t deadline)
 {
     tkl_bytes key = {s->key.data, s->key.len};
     tkl__invocation call = {.script = script,
@@ -106,14 +106,16 @@ static int run(const server *s, const tkl__script *script, const tkl_bytes *args
 static int ask_renew(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     tkl_bytes args[] = {tkl_str(q->token), tkl_str(q->lease), tkl_str(q->valid ? "1" : "0")};
-    return run(server_at(owner, index), &tkl__lua_redlock_renew, args, 3, true, q->deadline);
+    return run_on_server(server_at(owner, index), &tkl__lua_redlock_renew, args, 3, true,
+                         q->deadline);
 }
 
 /* Not repeated either: the repeat would find no key. */
 static int ask_release(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     tkl_bytes args[] = {tkl_str(q->token)};
-    return run(server_at(owner, index), &tkl__lua_redlock_release, args, 1, false, q->deadline);
+    return run_on_server(server_at(owner, index), &tkl__lua_redlock_release, args, 1, false,
+                         q->deadline);
 }
 
 /* ---- The outcome of all answers ------------------------------------------ */
@@ -300,7 +302,7 @@ static int try_once(tkl_redlock *l)
     if (rc == TKL_OK)
         rc = verdict_of_acquire(l, &a);
     if (rc == TKL_OK && !become_valid(l, started, l->rules.lease_ms))
-        rc = TKL_BUSY;
+        rc = tkl__fail(TKL_BUSY, "the lease ended before the servers had answered");
     if (rc != TKL_OK) {
         give_back(l, &a);
         become_free(l);

@@ -10,7 +10,7 @@
 #define FIRST_SIZE 1024
 
 /* The slot of a hash, or the free slot for it. Tables are half empty. */
-static tkl__scan_seen *find(const tkl__scan_table *table, tkl__scan_seen seen)
+static tkl__scan_seen *find_slot(const tkl__scan_table *table, tkl__scan_seen seen)
 {
     size_t i = seen.low & (table->size - 1);
     for (;; i = (i + 1) & (table->size - 1)) {
@@ -21,12 +21,12 @@ static tkl__scan_seen *find(const tkl__scan_table *table, tkl__scan_seen seen)
     }
 }
 
-static bool has(const tkl__scan_table *table, tkl__scan_seen seen)
+static bool has_seen(const tkl__scan_table *table, tkl__scan_seen seen)
 {
-    return table->used > 0 && find(table, seen)->high == seen.high;
+    return table->used > 0 && find_slot(table, seen)->high == seen.high;
 }
 
-static bool grow(tkl__scan_table *table)
+static bool grow_table(tkl__scan_table *table)
 {
     tkl__scan_table larger = {.size = table->size ? 2 * table->size : FIRST_SIZE,
                               .used = table->used};
@@ -35,7 +35,7 @@ static bool grow(tkl__scan_table *table)
         return false;
     for (size_t i = 0; i < table->size; i++)
         if (table->slots[i].low || table->slots[i].high)
-            *find(&larger, table->slots[i]) = table->slots[i];
+            *find_slot(&larger, table->slots[i]) = table->slots[i];
     free(table->slots);
     *table = larger;
     return true;
@@ -55,13 +55,13 @@ int tkl__scan_memory_add(tkl__scan_memory *memory, tkl_bytes element)
 {
     XXH128_hash_t hash = XXH3_128bits(element.data, element.len);
     tkl__scan_seen seen = {hash.low64, hash.high64 ? hash.high64 : 1};
-    if (has(&memory->young, seen) || has(&memory->old, seen))
+    if (has_seen(&memory->young, seen) || has_seen(&memory->old, seen))
         return TKL_EXISTS;
     if (memory->young.used == memory->most)
         forget_oldest(memory);
-    if (2 * memory->young.used >= memory->young.size && !grow(&memory->young))
+    if (2 * memory->young.used >= memory->young.size && !grow_table(&memory->young))
         return tkl__nomem();
-    *find(&memory->young, seen) = seen;
+    *find_slot(&memory->young, seen) = seen;
     memory->young.used++;
     return TKL_OK;
 }

@@ -39,7 +39,7 @@ struct tkl_scan {
 
 /* ---- Opening ------------------------------------------------------------- */
 
-static int check(const tkl_scan_options *o)
+static int check_options(const tkl_scan_options *o)
 {
     int rc = TKL__CHECK_RESERVED(o);
     if (rc == TKL_OK)
@@ -56,7 +56,7 @@ static int check(const tkl_scan_options *o)
 }
 
 /* A copy followed by a NUL; NULL: out of memory. */
-static char *copy(tkl_bytes bytes)
+static char *copy_bytes(tkl_bytes bytes)
 {
     char *text = malloc(bytes.len + 1);
     if (!text)
@@ -73,7 +73,7 @@ int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan 
     const tkl_scan_options *o = options ? options : &none;
     tkl_bytes match = o->match.len > 0 ? o->match : tkl_str("*");
     *out = NULL;
-    int rc = check(o);
+    int rc = check_options(o);
     if (rc != TKL_OK)
         return rc;
     tkl_scan *scan = calloc(1, sizeof *scan);
@@ -81,9 +81,9 @@ int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan 
         return tkl__nomem();
     scan->client = client;
     scan->memory.most = (size_t)(o->remember > 0 ? o->remember : REMEMBER);
-    scan->key = copy(o->key);
-    scan->match = copy(match);
-    scan->type = copy(tkl_str(o->type));
+    scan->key = copy_bytes(o->key);
+    scan->match = copy_bytes(match);
+    scan->type = copy_bytes(tkl_str(o->type));
     if (!scan->key || !scan->match || !scan->type) {
         tkl_scan_close(scan);
         return tkl__nomem();
@@ -139,7 +139,7 @@ static int choose_command(tkl_scan *scan)
     return rc;
 }
 
-static int begin(tkl_scan *scan)
+static int begin_scan(tkl_scan *scan)
 {
     int rc = scan->way.key.data ? choose_command(scan) : TKL_OK;
     return rc == TKL_OK ? tkl__walker_open(scan->client, &scan->way, &scan->walker) : rc;
@@ -156,9 +156,9 @@ static int check_elements(const tkl_scan *scan)
     return sound ? TKL_OK : tkl__fail(TKL_EPROTO, "the server answered a scan with something else");
 }
 
-static int step(tkl_scan *scan)
+static int step_scan(tkl_scan *scan)
 {
-    int rc = scan->walker ? TKL_OK : begin(scan);
+    int rc = scan->walker ? TKL_OK : begin_scan(scan);
     tkl_reply_free(scan->reply);
     scan->reply = NULL;
     scan->elements = NULL;
@@ -168,7 +168,7 @@ static int step(tkl_scan *scan)
     return rc == TKL_OK ? check_elements(scan) : rc;
 }
 
-static void take(tkl_scan *scan, tkl_scan_element *element)
+static void take_element(tkl_scan *scan, tkl_scan_element *element)
 {
     element->name = tkl_reply_bytes(tkl_reply_at(scan->elements, scan->at++));
     if (scan->pairs)
@@ -181,10 +181,10 @@ int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element)
     while (rc == TKL_OK) {
         *element = (tkl_scan_element){.name = {NULL, 0}};
         if (scan->at >= tkl_reply_count(scan->elements)) {
-            rc = step(scan);
+            rc = step_scan(scan);
             continue;
         }
-        take(scan, element);
+        take_element(scan, element);
         rc = tkl__scan_memory_add(&scan->memory, element->name);
         if (rc == TKL_OK)
             return TKL_OK;

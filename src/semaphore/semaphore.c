@@ -18,7 +18,7 @@ struct tkl_semaphore {
     void *arg;
 };
 
-static void lost(void *owner)
+static void tell_lost(void *owner)
 {
     tkl_semaphore *sem = owner;
     sem->on_lost(sem, sem->arg);
@@ -50,7 +50,7 @@ int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
         .shared = true,
         .auto_renew = o->auto_renew,
         .watch = o->watch,
-        .on_lost = o->on_lost ? lost : NULL,
+        .on_lost = o->on_lost ? tell_lost : NULL,
         .owner = sem,
     };
     rc = tkl__hold_open(client, name, &rules, &sem->hold);

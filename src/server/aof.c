@@ -98,7 +98,7 @@ static step read_command(reader *r, tkl_bytes *name)
     return s;
 }
 
-static bool is(tkl_bytes name, const char *word)
+static bool is_word(tkl_bytes name, const char *word)
 {
     return name.len == strlen(word) && tkl__same_letters(name.data, word, name.len);
 }
@@ -115,7 +115,7 @@ static size_t whole_until(const char *data, size_t size)
         step s = data[r.at] == '#' ? skip_line(&r) : read_command(&r, &name);
         if (s != STEP_WHOLE)
             return s == STEP_CUT ? whole : size;
-        multi = is(name, "MULTI") || (multi && !is(name, "EXEC"));
+        multi = is_word(name, "MULTI") || (multi && !is_word(name, "EXEC"));
         if (!multi)
             whole = r.at;
     }
@@ -140,7 +140,7 @@ static bool find_last(const char *dir, char *path, size_t size)
     return found;
 }
 
-static int cut(const char *path, int fd, size_t size)
+static int cut_file(const char *path, int fd, size_t size)
 {
     void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
@@ -161,7 +161,7 @@ int tkl__aof_mend(const char *dir)
         return TKL_OK; /* nothing to mend: the server reports what is missing */
     int rc = TKL_OK;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-        rc = cut(path, fd, (size_t)st.st_size);
+        rc = cut_file(path, fd, (size_t)st.st_size);
     close(fd);
     return rc;
 }

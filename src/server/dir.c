@@ -68,7 +68,7 @@ static int too_long(const char *dir)
                      dir, TKL__SOCKET_MAX - sizeof "/socket");
 }
 
-static int locate(const char *dir, place *p)
+static int locate_dir(const char *dir, place *p)
 {
     char path[PATH_MAX];
     int rc = tkl__absolute(dir, path, sizeof path);
@@ -169,7 +169,7 @@ static bool is_free(const place *p)
 
 /* ---- Starting ------------------------------------------------------------ */
 
-static bool has(const place *p, const char *name)
+static bool has_file(const place *p, const char *name)
 {
     char path[TKL__SOCKET_MAX + 32];
     snprintf(path, sizeof path, "%s/%s", p->dir, name);
@@ -199,11 +199,12 @@ static int write_config(const place *p, const char *word)
  * before an append-only file can begin. */
 static int ensure_config(const place *p, const char **word)
 {
-    if (has(p, "config"))
+    if (has_file(p, "config"))
         return TKL_OK;
     if (!*word)
         *word = TKL__DEFAULT_DURABILITY;
-    return write_config(p, has(p, "dump.rdb") && !has(p, "appendonlydir") ? "snapshot" : *word);
+    return write_config(p, has_file(p, "dump.rdb") && !has_file(p, "appendonlydir") ? "snapshot"
+                                                                                    : *word);
 }
 
 /* Returns the length of the log: the new server writes from there on. */
@@ -280,7 +281,7 @@ static void read_log(const place *p, off_t from, char *text, size_t size)
  * is not a failure. The server is not our child, so we get no exit status. But its farewell is the
  * last line before exit(0), and appears only when SHUTDOWN or a signal ended it. Every server
  * writes it, at every log level but "nothing". */
-static int died(const place *p, off_t log)
+static int server_died(const place *p, off_t log)
 {
     char text[LOG_TAIL];
     read_log(p, log, text, sizeof text);
@@ -318,7 +319,7 @@ static int try_to_start(const place *p, int64_t deadline, attempt *a)
     tkl__nofork_enter();
     int rc = take_lock(p, &lock);
     if (rc == TKL_OK) {
-        rc = a->started ? died(p, a->log) : TKL_BUSY;
+        rc = a->started ? server_died(p, a->log) : TKL_BUSY;
         if (rc == TKL_BUSY)
             rc = start_server(p, &a->word, lock, deadline, &a->log);
         a->started = true;
@@ -352,13 +353,13 @@ static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn
 
 static int open_dir(const char *dir, place *p)
 {
-    int rc = locate(dir, p);
+    int rc = locate_dir(dir, p);
     if (rc == TKL_OK)
         rc = make_dirs(p->dir);
     return rc == TKL_OK ? tkl__own_dir(p->dir) : rc;
 }
 
-static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn **conn)
+static int join_server(const tkl__target *target, int64_t deadline, place *p, tkl__conn **conn)
 {
     attempt a = {.word = target->durability};
     int rc = open_dir(target->dir, p);
@@ -381,7 +382,7 @@ int tkl__server_join(const tkl__target *target, int64_t deadline, char *socket)
 {
     place p;
     tkl__conn *conn;
-    int rc = join(target, deadline, &p, &conn);
+    int rc = join_server(target, deadline, &p, &conn);
     if (rc != TKL_OK)
         return rc;
     tkl__conn_close(conn);
@@ -391,7 +392,7 @@ int tkl__server_join(const tkl__target *target, int64_t deadline, char *socket)
 
 /* ---- The public functions ------------------------------------------------ */
 
-static int parse(const char *url, tkl__target *target)
+static int parse_url(const char *url, tkl__target *target)
 {
     int rc = tkl__target_parse(url, NULL, target);
     if (rc != TKL_OK)
@@ -426,7 +427,7 @@ static int64_t saved_at(const place *p)
 }
 
 /* Valkey also reports a redis_version, for old clients. */
-static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
+static int describe_server(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
 {
     tkl_reply *reply = NULL;
     int rc = ask_server(conn, deadline, &reply);
@@ -444,7 +445,7 @@ static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
 }
 
 /* Connects. TKL_NOTFOUND when there is no server. Waits for a server that is starting. */
-static int reach(const place *p, int64_t deadline, tkl__conn **conn)
+static int reach_server(const place *p, int64_t deadline, tkl__conn **conn)
 {
     for (;;) {
         int rc = tkl__server_dial(p->socket, deadline, conn);
@@ -464,17 +465,17 @@ int tkl_server_start(const char *url, tkl_server_info *info)
     place p;
     tkl__conn *conn;
     *info = (tkl_server_info){.pid = 0};
-    int rc = parse(url, &target);
+    int rc = parse_url(url, &target);
     if (rc != TKL_OK)
         return rc;
     int64_t deadline = tkl__deadline_ms(target.timeout_ms);
-    rc = join(&target, deadline, &p, &conn);
+    rc = join_server(&target, deadline, &p, &conn);
     tkl__target_free(&target);
     if (rc != TKL_OK)
         return rc;
     memcpy(info->socket, p.socket, sizeof p.socket);
     info->saved_at_ms = saved_at(&p);
-    rc = describe(conn, deadline, info);
+    rc = describe_server(conn, deadline, info);
     tkl__conn_close(conn);
     return rc;
 }
@@ -483,11 +484,11 @@ int tkl_server_start(const char *url, tkl_server_info *info)
 static int look_up(const char *url, place *p, int64_t *deadline)
 {
     tkl__target target;
-    int rc = parse(url, &target);
+    int rc = parse_url(url, &target);
     if (rc != TKL_OK)
         return rc;
     *deadline = tkl__deadline_ms(target.timeout_ms);
-    rc = locate(target.dir, p);
+    rc = locate_dir(target.dir, p);
     tkl__target_free(&target);
     return rc == TKL_OK ? check_access(p) : rc;
 }
@@ -504,10 +505,10 @@ int tkl_server_status(const char *url, tkl_server_info *info)
     memcpy(info->socket, p.socket, sizeof p.socket);
     tkl__durability_kept(p.config, info->durability);
     info->saved_at_ms = saved_at(&p);
-    rc = reach(&p, deadline, &conn);
+    rc = reach_server(&p, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    rc = describe(conn, deadline, info);
+    rc = describe_server(conn, deadline, info);
     tkl__conn_close(conn);
     return rc;
 }
@@ -520,7 +521,7 @@ static int reach_url(const char *url, place *p, tkl__conn **conn, char word[TKL_
     int64_t deadline;
     int rc = look_up(url, p, &deadline);
     if (rc == TKL_OK)
-        rc = reach(p, deadline, conn);
+        rc = reach_server(p, deadline, conn);
     if (rc != TKL_OK)
         return rc;
     rc = tkl__durability_live(*conn, deadline, word);
@@ -639,7 +640,7 @@ static int run_id(tkl__conn *conn, int64_t deadline, char *id, size_t size)
 }
 
 /* True when another server was started in the meantime. */
-static bool replaced(const place *p, const char *id)
+static bool server_replaced(const place *p, const char *id)
 {
     char now[64];
     tkl__conn *conn;
@@ -654,7 +655,7 @@ static bool replaced(const place *p, const char *id)
 static int await_end(const place *p, const char *id)
 {
     int64_t deadline = tkl__deadline_ms(END_MS);
-    while (!is_free(p) && !replaced(p, id)) {
+    while (!is_free(p) && !server_replaced(p, id)) {
         if (tkl__left(deadline) == 0)
             return tkl__fail(TKL_ETIMEOUT, "the private server of %s is stopping, but not gone yet",
                              p->dir);
@@ -690,7 +691,7 @@ int tkl_server_stop(const char *url)
         return rc;
     do {
         tkl__conn *conn;
-        rc = reach(&p, deadline, &conn);
+        rc = reach_server(&p, deadline, &conn);
         if (rc != TKL_OK)
             return rc;
         rc = shut_down(&p, conn, deadline);

@@ -165,7 +165,7 @@ static int await_file(tkl__conn *conn, const char *status, int64_t deadline)
     }
 }
 
-static int set(tkl__conn *conn, const level *l, int64_t deadline)
+static int set_level(tkl__conn *conn, const level *l, int64_t deadline)
 {
     tkl_reply *reply = NULL;
     int rc = tkl__server_said(tkl__conn_command(conn, deadline, &reply, "CONFIG", "SET", "save",
@@ -176,7 +176,7 @@ static int set(tkl__conn *conn, const level *l, int64_t deadline)
     return rc;
 }
 
-static int rewrite(tkl__conn *conn, int64_t deadline)
+static int rewrite_aof(tkl__conn *conn, int64_t deadline)
 {
     tkl_reply *reply = NULL;
     int rc = tkl__server_said(tkl__conn_command(conn, deadline, &reply, "CONFIG", "REWRITE", NULL),
@@ -209,19 +209,19 @@ int tkl__server_rewrite_aof(tkl__conn *conn, int64_t deadline)
 static int to_snapshots(tkl__conn *conn, const level *l, int64_t deadline)
 {
     int rc = tkl__server_snapshot(conn, deadline);
-    return rc == TKL_OK ? set(conn, l, deadline) : rc;
+    return rc == TKL_OK ? set_level(conn, l, deadline) : rc;
 }
 
 static int to_append_only(tkl__conn *conn, const level *l, int64_t deadline)
 {
-    int rc = set(conn, l, deadline);
+    int rc = set_level(conn, l, deadline);
     return rc == TKL_OK ? await_file(conn, "aof_last_bgrewrite_status", deadline) : rc;
 }
 
 static int to_nothing(tkl__conn *conn, const level *l, const char *dir, int64_t deadline)
 {
     char from[TKL__SOCKET_MAX + 32], to[TKL__SOCKET_MAX + 32];
-    int rc = set(conn, l, deadline);
+    int rc = set_level(conn, l, deadline);
     if (rc == TKL_OK)
         rc = await_file(conn, NULL, deadline);
     if (rc != TKL_OK)
@@ -250,5 +250,5 @@ int tkl__durability_apply(tkl__conn *conn, const char *dir, const char *config, 
         rc = to_snapshots(conn, l, deadline);
     else
         rc = to_nothing(conn, l, dir, deadline);
-    return rc == TKL_OK ? rewrite(conn, deadline) : rc;
+    return rc == TKL_OK ? rewrite_aof(conn, deadline) : rc;
 }

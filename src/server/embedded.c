@@ -101,7 +101,7 @@ static int run_supervisor(const char *program, const char *dir, const char *sock
     return tkl__server_detach(supervisor, args, tether, "/dev/null");
 }
 
-static int tie(tkl__embedded *server, const char *program, const char *dir, const char *path)
+static int tie_server(tkl__embedded *server, const char *program, const char *dir, const char *path)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -113,7 +113,7 @@ static int tie(tkl__embedded *server, const char *program, const char *dir, cons
     return rc;
 }
 
-static int died(const tkl__embedded *server, const char *program, int64_t deadline)
+static int server_died(const tkl__embedded *server, const char *program, int64_t deadline)
 {
     char text[1024];
     tkl__read_all(server->tether, deadline, text, sizeof text);
@@ -132,7 +132,7 @@ static int await_reply(const tkl__embedded *server, const char *program, const c
         }
         struct pollfd wait = {.fd = server->tether, .events = POLLIN};
         if (poll(&wait, 1, 1) == 1)
-            return died(server, program, deadline);
+            return server_died(server, program, deadline);
         if (tkl__left(deadline) == 0)
             return tkl__fail_in(TKL_ESPAWN, "%s did not answer in time", program);
     }
@@ -140,7 +140,7 @@ static int await_reply(const tkl__embedded *server, const char *program, const c
 
 /* Prevents fork() meanwhile: a child with a copy of the supervisor's end of the tether would hide
  * the end of the supervisor. */
-static int launch(tkl__embedded *server, int64_t deadline, char *program, char *socket)
+static int launch_server(tkl__embedded *server, int64_t deadline, char *program, char *socket)
 {
     char dir[DIR_MAX];
     tkl__nofork_enter();
@@ -149,7 +149,7 @@ static int launch(tkl__embedded *server, int64_t deadline, char *program, char *
         rc = choose_dir(dir);
     if (rc == TKL_OK) {
         snprintf(socket, TKL__SOCKET_MAX, "%s/socket", dir);
-        rc = tie(server, program, dir, socket);
+        rc = tie_server(server, program, dir, socket);
     }
     tkl__nofork_leave();
     return rc;
@@ -162,7 +162,7 @@ static int start_in_memory(int64_t deadline, char *socket, tkl__embedded **serve
     if (!s)
         return tkl__nomem();
     s->tether = -1;
-    int rc = launch(s, deadline, program, socket);
+    int rc = launch_server(s, deadline, program, socket);
     if (rc == TKL_OK)
         rc = await_reply(s, program, socket, deadline);
     if (rc == TKL_OK)

@@ -123,7 +123,7 @@ int tkl__own_way(const char *dir)
 
 /* ---- Entries of the directory -------------------------------------------- */
 
-static int refuse(const char *dir, const char *name, const char *why)
+static int refuse_entry(const char *dir, const char *name, const char *why)
 {
     return tkl__fail(TKL_ESPAWN, "the directory %s is not used: %s in it %s", dir, name, why);
 }
@@ -132,19 +132,21 @@ static int refuse(const char *dir, const char *name, const char *why)
 static int check_entry(const char *dir, const char *name, const struct stat *st)
 {
     if (S_ISLNK(st->st_mode))
-        return refuse(dir, name, "is a symbolic link: remove it");
+        return refuse_entry(dir, name, "is a symbolic link: remove it");
     if (st->st_uid != geteuid())
-        return refuse(dir, name, "belongs to another user: remove it, or make it yours");
+        return refuse_entry(dir, name, "belongs to another user: remove it, or make it yours");
     if (S_ISSOCK(st->st_mode) && strcmp(name, "socket") == 0)
         return TKL_OK;
     if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
-        return refuse(dir, name, "is not a regular file: remove it");
+        return refuse_entry(dir, name, "is not a regular file: remove it");
     if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(dir, name,
-                      "can be written by others: look what is in it, then chmod it to 600, or a "
-                      "directory to 700");
+        return refuse_entry(
+            dir, name,
+            "can be written by others: look what is in it, then chmod it to 600, or a "
+            "directory to 700");
     if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-        return refuse(dir, name, "has another name elsewhere (a hard link): remove it or copy it");
+        return refuse_entry(dir, name,
+                            "has another name elsewhere (a hard link): remove it or copy it");
     return TKL_OK;
 }
 

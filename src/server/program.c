@@ -90,7 +90,7 @@ static int plan_attributes(posix_spawnattr_t *attributes)
     return rc;
 }
 
-static int spawn(const char *const *argv, int fd, int as, const char *output, pid_t *pid)
+static int spawn_server(const char *const *argv, int fd, int as, const char *output, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -113,7 +113,7 @@ static int spawn(const char *const *argv, int fd, int as, const char *output, pi
 }
 
 /* ECHILD is fine: the program ignores SIGCHLD, or has already reaped the process. */
-static void reap(pid_t pid)
+static void reap_server(pid_t pid)
 {
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
@@ -129,9 +129,9 @@ int tkl__server_detach(const char *script, const char *const *args, int fd, cons
         argv[count++] = *args;
     }
     pid_t pid;
-    int rc = spawn(argv, fd, 3, output, &pid);
+    int rc = spawn_server(argv, fd, 3, output, &pid);
     if (rc == TKL_OK)
-        reap(pid);
+        reap_server(pid);
     return rc;
 }
 
@@ -171,7 +171,7 @@ static int find_wanted(const char *wanted, char *program)
     return tkl__fail(TKL_ESPAWN, "TACKLE_SERVER=%s: there is no such program", wanted);
 }
 
-static int find(char *program)
+static int find_program(char *program)
 {
     const char *wanted = getenv("TACKLE_SERVER");
     if (wanted && *wanted)
@@ -211,14 +211,15 @@ static int ask_version(const char *program, int64_t deadline, char *text, size_t
     pid_t pid;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return tkl__fail_errno(TKL_ESPAWN, "no pipe");
-    int rc = spawn((const char *const[]){program, "--version", NULL}, ends[1], 1, NULL, &pid);
+    int rc =
+        spawn_server((const char *const[]){program, "--version", NULL}, ends[1], 1, NULL, &pid);
     close(ends[1]);
     if (rc == TKL_OK) {
         if (!tkl__read_all(ends[0], deadline, text, size)) {
             kill(pid, SIGKILL);
             rc = tkl__fail(TKL_ESPAWN, "%s --version does not end", program);
         }
-        reap(pid);
+        reap_server(pid);
     }
     close(ends[0]);
     return rc;
@@ -246,6 +247,6 @@ static int check_version(const char *program, int64_t deadline)
 
 int tkl__server_find(int64_t deadline, char *program)
 {
-    int rc = find(program);
+    int rc = find_program(program);
     return rc == TKL_OK ? check_version(program, deadline) : rc;
 }

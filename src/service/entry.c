@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "service/service.h"
 
 enum { WEIGHT_MAX = 1000000, LENGTH = 4, META_MAX = 64 };
@@ -50,7 +51,7 @@ const char *tkl__service_instance_check(const tkl_service_instance *instance)
     return size > TKL_SERVICE_TEXT_MAX ? "address and metadata have more than 1024 bytes" : NULL;
 }
 
-static void put(tkl__buf *out, tkl_bytes text)
+static void put_text(tkl__buf *out, tkl_bytes text)
 {
     uint32_t length = htonl((uint32_t)text.len);
     tkl__buf_add(out, &length, LENGTH);
@@ -64,11 +65,11 @@ void tkl__service_instance_pack(const tkl_service_instance *instance, tkl__buf *
                      : instance->weight == TKL_NONE ? 0
                                                     : instance->weight;
     snprintf(weight, sizeof weight, "%lld", (long long)number);
-    put(out, instance->address);
-    put(out, tkl_str(weight));
+    put_text(out, instance->address);
+    put_text(out, tkl_str(weight));
     for (size_t i = 0; i < instance->meta_count; i++) {
-        put(out, instance->meta[i].name);
-        put(out, instance->meta[i].value);
+        put_text(out, instance->meta[i].name);
+        put_text(out, instance->meta[i].value);
     }
 }
 
@@ -76,7 +77,7 @@ void tkl__service_instance_pack(const tkl_service_instance *instance, tkl__buf *
 
 /* Takes the next text off the front; false: at the end, or the bytes are shorter than its
  * length. */
-static bool take(tkl_bytes *from, tkl_bytes *text)
+static bool take_text(tkl_bytes *from, tkl_bytes *text)
 {
     uint32_t length;
     if (from->len < LENGTH)
@@ -96,7 +97,7 @@ static size_t count_texts(tkl_bytes packed)
 {
     size_t count = 0;
     tkl_bytes text;
-    while (take(&packed, &text))
+    while (take_text(&packed, &text))
         count++;
     return packed.len == 0 ? count : 0;
 }
@@ -111,14 +112,15 @@ static int64_t weight_of(tkl_bytes text)
 }
 
 /* Unpacks an instance. Metadata go to *meta, which is advanced. */
-static void unpack(tkl_bytes packed, tkl_service_instance *instance, tkl_service_meta **meta)
+static void unpack_instance(tkl_bytes packed, tkl_service_instance *instance,
+                            tkl_service_meta **meta)
 {
     tkl_bytes text = {0};
-    take(&packed, &instance->address);
-    take(&packed, &text);
+    take_text(&packed, &instance->address);
+    take_text(&packed, &text);
     instance->weight = weight_of(text);
     instance->meta = *meta;
-    while (take(&packed, &(*meta)->name) && take(&packed, &(*meta)->value)) {
+    while (take_text(&packed, &(*meta)->name) && take_text(&packed, &(*meta)->value)) {
         instance->meta_count++;
         ++*meta;
     }
@@ -177,7 +179,7 @@ typedef struct room {
 } room;
 
 /* Adds the instances of a step. TKL_EDAMAGED: an info is damaged. */
-static int measure(const listing *l, room *needed)
+static int measure_step(const listing *l, room *needed)
 {
     needed->instances += l->count;
     for (size_t i = 0; i < l->count; i++) {
@@ -203,14 +205,15 @@ static tkl_bytes copy_text(tkl_bytes from, char **at)
 }
 
 /* Adds the instances of a step; *meta and *at are advanced. */
-static void fill(tkl__service_snapshot *s, const listing *l, tkl_service_meta **meta, char **at)
+static void fill_step(tkl__service_snapshot *s, const listing *l, tkl_service_meta **meta,
+                      char **at)
 {
     for (size_t i = 0; i < l->count; i++) {
         if (tkl_reply_is_nil(info_at(l, i)))
             continue;
         tkl_service_instance *instance = &s->items[s->count++];
         tkl_bytes info = copy_text(tkl_reply_bytes(info_at(l, i)), at);
-        unpack(info, instance, meta);
+        unpack_instance(info, instance, meta);
         instance->id = copy_text(id_at(l, i), at);
         instance->left_ms = left_at(l, i);
     }
@@ -235,7 +238,7 @@ int tkl__service_snapshot_make(tkl_reply *const *steps, size_t count, int64_t as
     *snapshot = NULL;
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         listing l = read_listing(steps[i]);
-        rc = measure(&l, &needed);
+        rc = measure_step(&l, &needed);
     }
     if (rc != TKL_OK)
         return rc;
@@ -255,7 +258,7 @@ int tkl__service_snapshot_make(tkl_reply *const *steps, size_t count, int64_t as
     char *at = s->text;
     for (size_t i = 0; i < count; i++) {
         listing l = read_listing(steps[i]);
-        fill(s, &l, &meta, &at);
+        fill_step(s, &l, &meta, &at);
     }
     sort_once(s);
     *snapshot = s;
@@ -292,19 +295,14 @@ void tkl__service_snapshot_set_change(tkl__service_snapshot *s, uint64_t change)
     s->change = change;
 }
 
-static bool same_bytes(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 static bool same_instance(const tkl_service_instance *a, const tkl_service_instance *b)
 {
-    if (!same_bytes(a->id, b->id) || !same_bytes(a->address, b->address) ||
+    if (!tkl__same_bytes(a->id, b->id) || !tkl__same_bytes(a->address, b->address) ||
         a->weight != b->weight || a->meta_count != b->meta_count)
         return false;
     for (size_t i = 0; i < a->meta_count; i++)
-        if (!same_bytes(a->meta[i].name, b->meta[i].name) ||
-            !same_bytes(a->meta[i].value, b->meta[i].value))
+        if (!tkl__same_bytes(a->meta[i].name, b->meta[i].name) ||
+            !tkl__same_bytes(a->meta[i].value, b->meta[i].value))
             return false;
     return true;
 }

@@ -42,7 +42,7 @@ struct tkl_registration {
 
 /* Registers an instance again if the server has lost it. A full server refuses that, but still
  * renews the instances that it has. */
-static tkl__invocation invoke(tkl_registration *r)
+static tkl__invocation run_register(tkl_registration *r)
 {
     return (tkl__invocation){.script = r->is_listed ? &tkl__lua_service_renew
                                                     : &tkl__lua_service_register,
@@ -54,7 +54,7 @@ static tkl__invocation invoke(tkl_registration *r)
 }
 
 /* Notes the reply of the script. The lease counts from the time of sending. */
-static int settle(tkl_registration *r, int64_t sent_at, int64_t said)
+static int settle_lease(tkl_registration *r, int64_t sent_at, int64_t said)
 {
     enum { FULL = -1, REPLACED, LISTED, LOST };
     r->is_listed = said == LISTED;
@@ -72,15 +72,15 @@ static int settle(tkl_registration *r, int64_t sent_at, int64_t said)
     }
 }
 
-static int run(tkl_registration *r)
+static int run_renewal(tkl_registration *r)
 {
     tkl_client *client = r->service->client;
-    tkl__invocation call = invoke(r);
+    tkl__invocation call = run_register(r);
     tkl_reply *reply = NULL;
     int64_t sent_at = tkl__lease_now();
     int rc = tkl__run(client, &call, tkl__deadline(client, r->timeout_ms), &reply);
     if (rc == TKL_OK)
-        rc = settle(r, sent_at, tkl_reply_int(reply));
+        rc = settle_lease(r, sent_at, tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;
 }
@@ -96,7 +96,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl_registration *r = registration_of(kept);
     r->asked_at = tkl__lease_now();
-    *call = invoke(r);
+    *call = run_register(r);
     return true;
 }
 
@@ -105,7 +105,7 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
     tkl_registration *r = registration_of(kept);
     int64_t third = r->lease_us / 3, pause = third < RETRY_US ? third : RETRY_US;
     if (rc == TKL_OK)
-        rc = settle(r, r->asked_at, tkl_reply_int(reply));
+        rc = settle_lease(r, r->asked_at, tkl_reply_int(reply));
     r->due = tkl__now() + (rc == TKL_OK ? third : rc == TKL_NOTFOUND ? 0 : pause);
     if (r->is_replaced)
         r->due = TKL__FOREVER;
@@ -123,7 +123,8 @@ static int64_t keeper_patience(tkl__kept *kept)
 
 /* ---- Registrations ------------------------------------------------------- */
 
-static int check(const tkl_service_instance *instance, const tkl_registration_options *options)
+static int check_instance(const tkl_service_instance *instance,
+                          const tkl_registration_options *options)
 {
     int rc = TKL__CHECK_RESERVED(options);
     if (rc == TKL_OK)
@@ -155,7 +156,8 @@ static int copy_texts(tkl_registration *r, const tkl_service_instance *instance)
     return r->text ? TKL_OK : tkl__nomem();
 }
 
-static int fill(tkl_registration *r, const tkl_service_instance *instance, int64_t lease_ms)
+static int fill_registration(tkl_registration *r, const tkl_service_instance *instance,
+                             int64_t lease_ms)
 {
     r->process = tkl__fork_generation();
     r->lease_us = lease_ms * 1000;
@@ -180,7 +182,7 @@ int tkl_service_register(tkl_service *service, const tkl_service_instance *insta
     *registration = NULL;
     if (!options)
         options = &defaults;
-    int rc = check(instance, options);
+    int rc = check_instance(instance, options);
     if (rc != TKL_OK)
         return rc;
     tkl_registration *made = calloc(1, sizeof *made);
@@ -188,9 +190,9 @@ int tkl_service_register(tkl_service *service, const tkl_service_instance *insta
         return tkl__nomem();
     made->service = service;
     made->timeout_ms = options->timeout_ms ? options->timeout_ms : service->timeout_ms;
-    rc = fill(made, instance, options->lease_ms ? options->lease_ms : LEASE_MS);
+    rc = fill_registration(made, instance, options->lease_ms ? options->lease_ms : LEASE_MS);
     if (rc == TKL_OK)
-        rc = run(made);
+        rc = run_renewal(made);
     made->args[AGAIN] = tkl_str("1");
     if (rc == TKL_OK)
         rc = tkl__keep(service->client, &made->kept, tkl__now() + made->lease_us / 3);
@@ -203,7 +205,7 @@ int tkl_service_register(tkl_service *service, const tkl_service_instance *insta
     return rc;
 }
 
-static int deregister(tkl_registration *r)
+static int deregister_instance(tkl_registration *r)
 {
     tkl_client *client = r->service->client;
     tkl__args args;
@@ -227,7 +229,7 @@ int tkl_registration_close(tkl_registration *registration)
     int rc = TKL_OK;
     if (registration->process == tkl__fork_generation()) {
         tkl__unkeep_wait(registration->service->client, &registration->kept);
-        rc = deregister(registration);
+        rc = deregister_instance(registration);
     }
     free(registration->text);
     free(registration);

@@ -42,9 +42,9 @@
 
 /* ---- Handles ------------------------------------------------------------- */
 
-static int load(void *arg, int64_t deadline, int64_t *again);
+static int load_snapshot(void *arg, int64_t deadline, int64_t *again);
 
-static int fill(tkl_service *service, tkl_bytes name, const tkl_service_options *options)
+static int fill_service(tkl_service *service, tkl_bytes name, const tkl_service_options *options)
 {
     static const char *const parts[TKL__SERVICE_KEYS] = {"", "owners", "infos"};
     int rc =
@@ -54,7 +54,7 @@ static int fill(tkl_service *service, tkl_bytes name, const tkl_service_options 
     service->timeout_ms = options->timeout_ms;
     service->follower = (tkl__follower){.client = service->client,
                                         .channel = service->keys.items[TKL__LEASES],
-                                        .load = load,
+                                        .load = load_snapshot,
                                         .arg = service,
                                         .timeout_ms = options->timeout_ms,
                                         .gap_us = GAP_US};
@@ -78,7 +78,7 @@ int tkl_service_open(tkl_client *client, tkl_bytes name, const tkl_service_optio
     if (!made)
         return tkl__nomem();
     made->client = client;
-    rc = fill(made, name, options);
+    rc = fill_service(made, name, options);
     if (rc == TKL_OK)
         *service = made;
     else
@@ -112,7 +112,7 @@ static int fetch_step(tkl_service *service, int64_t deadline, tkl_bytes *cursor,
     return rc;
 }
 
-static int fetch(tkl_service *service, int64_t deadline, tkl__service_snapshot **snapshot)
+static int fetch_snapshot(tkl_service *service, int64_t deadline, tkl__service_snapshot **snapshot)
 {
     static const tkl_bytes start = {"0", 1};
     tkl_reply *steps[TKL__SERVICE_STEPS] = {0};
@@ -137,7 +137,8 @@ int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
 {
     tkl__service_snapshot *snapshot;
     *instances = NULL;
-    int rc = fetch(service, tkl__deadline(service->client, service->timeout_ms), &snapshot);
+    int rc =
+        fetch_snapshot(service, tkl__deadline(service->client, service->timeout_ms), &snapshot);
     if (rc == TKL_OK)
         rc = tkl__service_snapshot_view(snapshot, -1, 0, instances);
     tkl__service_snapshot_free(snapshot);
@@ -155,11 +156,11 @@ static int64_t first_end(const tkl__service_snapshot *snapshot)
 }
 
 /* Called by the follower: replaces the copy. */
-static int load(void *arg, int64_t deadline, int64_t *again)
+static int load_snapshot(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_service *service = arg;
     tkl__service_snapshot *fresh, *old;
-    int rc = fetch(service, deadline, &fresh);
+    int rc = fetch_snapshot(service, deadline, &fresh);
     if (rc != TKL_OK)
         return rc;
     *again = first_end(fresh);
@@ -230,7 +231,7 @@ static int64_t pick_index(tkl_service *service, tkl_pick how)
     if (how == TKL_PICK_WEIGHT)
         return pick_by_weight(service->snapshot);
     if (how == TKL_PICK_ROUND_ROBIN)
-        return (int64_t)(atomic_fetch_add(&service->turn, 1) % count);
+        return (int64_t)(atomic_fetch_add(&service->picks, 1) % count);
     return (int64_t)random_below(count);
 }
 
@@ -260,7 +261,7 @@ typedef struct search {
     tkl__names names;
 } search;
 
-static int visit(tkl_bytes key, void *arg)
+static int visit_key(tkl_bytes key, void *arg)
 {
     search *s = arg;
     tkl_bytes name;
@@ -291,7 +292,7 @@ int tkl_service_names(tkl_client *client, tkl_names **names)
     tkl__buf_addz(&pattern, ":service:{*}");
     int rc = pattern.failed
                  ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "zset", visit, &s);
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "zset", visit_key, &s);
     tkl__buf_free(&pattern);
     if (rc == TKL_OK) {
         tkl__names_tidy(&s.names, has_instances, &s);

@@ -24,7 +24,7 @@ struct tkl_service {
     int64_t timeout_ms;
     tkl__follower follower;
     tkl__service_snapshot *snapshot; /* the follower's copy */
-    atomic_uint turn;                /* counter for round robin */
+    atomic_uint picks;               /* counter for round robin */
 };
 
 /* ---- entry.c: instances as they are stored ------------------------------- */

@@ -61,7 +61,7 @@ static int judge_ranking(const tkl_session *s, const tkl_reply *reply)
 }
 
 /* The result of a call of the batch. */
-static int judge(const tkl_session *s, const tkl__batch *batch, size_t index)
+static int judge_reply(const tkl_session *s, const tkl__batch *batch, size_t index)
 {
     int rc = tkl__batch_code(batch, index);
     if (rc == TKL_OK)
@@ -79,11 +79,12 @@ static void touch_some(tkl__batch *batch, tkl_session *s, const tkl_session_view
     for (size_t i = 0; i < count; i++)
         if (check_view(&views[i]) == TKL_OK && tkl__session_id_of(views[i].token, id))
             add_use(batch, s, &views[i], id);
-    (void)tkl__batch_run(batch, tkl__session_deadline(s)); /* judge() tells how each one went */
+    (void)tkl__batch_run(batch,
+                         tkl__session_deadline(s)); /* judge_reply() tells how each one went */
     for (size_t i = 0; i < count; i++) {
         int code = check_view(&views[i]);
         if (code == TKL_OK)
-            code = tkl__session_id_of(views[i].token, id) ? judge(s, batch, sent++)
+            code = tkl__session_id_of(views[i].token, id) ? judge_reply(s, batch, sent++)
                                                           : tkl__session_ended();
         tkl__first_note(first, code);
         if (codes)

@@ -25,7 +25,7 @@ typedef struct summary {
     tkl__stats_sketch sketch;
 } summary;
 
-static void fill(summary *s)
+static void fill_summary(summary *s)
 {
     const tkl__stats_sketch *k = &s->sketch;
     s->base.count = k->count;
@@ -73,13 +73,13 @@ int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
     if (rc != TKL_OK)
         return rc;
     note_start(base, other->start_ms);
-    fill(s);
+    fill_summary(s);
     return TKL_OK;
 }
 
 /* ---- Replies ------------------------------------------------------------- */
 
-static int damaged(tkl_bytes field)
+static int field_damaged(tkl_bytes field)
 {
     return tkl__fail(TKL_EDAMAGED, "the statistics hold a field '" TKL_FMT "' that is not a number",
                      TKL_ARG(field));
@@ -109,18 +109,18 @@ static int read_hash(const tkl_reply *hash, tkl__stats_sketch *s, int64_t *start
         double *place = place_of(s, &count, &hour, field);
         if (!tkl__double_parse(tkl_reply_bytes(tkl_reply_at(hash, i + 1)), &number) ||
             !isfinite(number))
-            return damaged(field);
+            return field_damaged(field);
         if (place) {
             *place = number;
             continue;
         }
         if (!tkl__double_parse(field, &bucket) || fabs(bucket) > 100000 || fabs(number) > 1e18)
-            return damaged(field);
+            return field_damaged(field);
         if (tkl__stats_sketch_count(s, (int)bucket, (int64_t)number) != TKL_OK)
             return TKL_ENOMEM;
     }
     if (fabs(count) > 1e18 || fabs(hour) > 1e12)
-        return damaged(tkl_str("count"));
+        return field_damaged(tkl_str("count"));
     s->count = (int64_t)count;
     *start_ms = (int64_t)hour * HOUR_MS;
     return TKL_OK;
@@ -203,7 +203,7 @@ static int make_summary(const tkl_stats *stats, const tkl__stats_context *contex
         tkl_stats_summary_free(&s->base);
         return rc;
     }
-    fill(s);
+    fill_summary(s);
     *out = &s->base;
     return TKL_OK;
 }

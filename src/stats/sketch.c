@@ -46,7 +46,7 @@ static size_t place_of(const tkl__stats_sketch *s, int number)
     return low;
 }
 
-static int grow(tkl__stats_sketch *s)
+static int grow_sketch(tkl__stats_sketch *s)
 {
     size_t cap = s->cap ? 2 * s->cap : 16;
     tkl__stats_bucket *buckets = realloc(s->buckets, cap * sizeof *buckets);
@@ -64,7 +64,7 @@ int tkl__stats_sketch_count(tkl__stats_sketch *s, int number, int64_t count)
         s->buckets[at].count += count;
         return TKL_OK;
     }
-    if (s->nbuckets == s->cap && grow(s) != TKL_OK)
+    if (s->nbuckets == s->cap && grow_sketch(s) != TKL_OK)
         return TKL_ENOMEM;
     memmove(&s->buckets[at + 1], &s->buckets[at], (s->nbuckets - at) * sizeof *s->buckets);
     s->buckets[at] = (tkl__stats_bucket){number, count};
@@ -108,7 +108,7 @@ int tkl__stats_sketch_merge(tkl__stats_sketch *s, const tkl__stats_sketch *other
     if (other->count == 0)
         return rc;
     while (rc == TKL_OK && s->cap < s->nbuckets + other->nbuckets) /* all or nothing */
-        rc = grow(s);
+        rc = grow_sketch(s);
     if (rc != TKL_OK)
         return rc;
     for (size_t i = 0; i < other->nbuckets; i++)

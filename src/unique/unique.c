@@ -95,7 +95,8 @@ static int run_together(const char *name, tkl_unique *first, tkl_unique *const *
 }
 
 /* Fetches copies of the others, in one round trip per node. */
-static int fetch(tkl_client *client, tkl_unique *const *others, size_t count, tkl_reply **copies)
+static int fetch_copies(tkl_client *client, tkl_unique *const *others, size_t count,
+                        tkl_reply **copies)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, client);
@@ -160,7 +161,7 @@ static int run_all(const char *name, tkl_unique *first, tkl_unique *const *other
         together = together && tkl__onekey_together(&first->key, &others[i]->key);
     if (together)
         return run_together(name, first, others, count, reply);
-    int rc = fetch(first->key.client, others, count, &copies);
+    int rc = fetch_copies(first->key.client, others, count, &copies);
     if (rc == TKL_OK)
         rc = run_gathered(name, first, copies, reply);
     tkl_reply_free(copies);

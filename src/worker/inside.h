@@ -59,7 +59,7 @@ struct tkl_worker {
     pid_t pid;        /* threads do not survive a fork() */
     pthread_t *threads;
     size_t thread_count;
-    tkl_report *sheet[2]; /* for the trips of the fetching and of the reporting thread */
+    tkl_report *sheet[2]; /* for the batches of the fetching and of the reporting thread */
     size_t sheet_size;    /* how many reports fit on each sheet */
     atomic_bool cancelled;
 
@@ -78,8 +78,8 @@ struct tkl_worker {
     bool waiting;              /* ... and waits for jobs while it does */
     bool reporting;            /* a thread reports */
     int limited;               /* running tasks with a time limit */
-    int failures;              /* failed trips in a row */
-    int64_t again_at;          /* no trip before this */
+    int failures;              /* failed round trips in a row */
+    int64_t again_at;          /* no round trip before this */
     int64_t last_end;          /* when the last handler returned, or the stop began */
     int64_t begun;             /* number of handlers called */
     bool dry;                  /* the last claim that did not wait found no jobs */
@@ -99,7 +99,7 @@ void tkl__worker_kinds_free(tkl_worker *w);
 /* Runs the handler for the job's kind; returns what the handler returns. */
 int tkl__worker_handle(tkl_worker *w, tkl_task *task);
 
-/* ---- trip.c: call all with the mutex held; they release it during a trip ---- */
+/* ---- batch.c: call all with the mutex held; they release it during I/O ---- */
 
 /* Claims as many jobs as there is room for, and sends the pending reports along. Waits when there
  * are no jobs. */

@@ -195,7 +195,7 @@ void tkl__worker_tell(tkl_worker *w, int64_t now)
 }
 
 /* One of the resting threads watches the time for all. */
-static void rest(tkl_worker *w, int64_t now)
+static void rest_thread(tkl_worker *w, int64_t now)
 {
     int64_t until = next_time(w, now);
     bool watches = until < w->watch_until;
@@ -222,7 +222,7 @@ static void set_out(tkl_worker *w, tkl_task *task, int64_t now)
 
 /* Fills in the report after the handler has returned. From now on the time limit cannot end the
  * task. */
-static void conclude(tkl_worker *w, tkl_task *task, int rc, int64_t now)
+static void conclude_task(tkl_worker *w, tkl_task *task, int rc, int64_t now)
 {
     w->stats.busy_us += now - task->began;
     if (task->given_up)
@@ -254,7 +254,7 @@ static bool is_still_ours(tkl_worker *w, const tkl_task *task)
            TKL_NOTOWNER;
 }
 
-static void forget(tkl_worker *w, tkl_task *task)
+static void forget_task(tkl_worker *w, tkl_task *task)
 {
     w->limited -= task->deadline != TKL__FOREVER && !task->given_up;
     tkl__worker_chain_remove(&w->running, task);
@@ -263,7 +263,7 @@ static void forget(tkl_worker *w, tkl_task *task)
     w->begun--;
 }
 
-static void run(tkl_worker *w, int64_t now)
+static void run_worker(tkl_worker *w, int64_t now)
 {
     tkl_task *task = w->fetched.first;
     set_out(w, task, now);
@@ -271,13 +271,13 @@ static void run(tkl_worker *w, int64_t now)
     pthread_mutex_unlock(&w->mutex);
     if (!is_still_ours(w, task)) {
         pthread_mutex_lock(&w->mutex);
-        forget(w, task);
+        forget_task(w, task);
         return;
     }
     int rc = tkl__worker_handle(w, task);
     now = tkl__now();
     pthread_mutex_lock(&w->mutex);
-    conclude(w, task, rc, now);
+    conclude_task(w, task, rc, now);
     tell_user(w, task, now - task->began);
     tkl__worker_chain_remove(&w->running, task);
     w->last_end = now;
@@ -304,7 +304,7 @@ static duty take_duty(tkl_worker *w, int64_t *now)
         duty next = next_duty(w, *now);
         if (next != REST)
             return next;
-        rest(w, *now);
+        rest_thread(w, *now);
     }
 }
 
@@ -315,7 +315,7 @@ void *tkl__worker_live(void *worker)
     pthread_mutex_lock(&w->mutex);
     for (duty next; (next = take_duty(w, &now)) != END;) {
         if (next == RUN)
-            run(w, now);
+            run_worker(w, now);
         else if (next == FETCH)
             tkl__worker_fetch(w, now);
         else if (next == CALL)

@@ -60,7 +60,7 @@ int tkl_task_progress(tkl_task *task, tkl_bytes progress)
 
 /* ---- How it ends ---------------------------------------------------------- */
 
-static void decide(tkl_task *task, tkl_outcome outcome, const char *why, int64_t delay_ms)
+static void decide_outcome(tkl_task *task, tkl_outcome outcome, const char *why, int64_t delay_ms)
 {
     free(task->why);
     task->decided = true;
@@ -71,19 +71,20 @@ static void decide(tkl_task *task, tkl_outcome outcome, const char *why, int64_t
 
 void tkl_task_fail(tkl_task *task, const char *why)
 {
-    decide(task, TKL_OUTCOME_FAILED, why, 0);
+    decide_outcome(task, TKL_OUTCOME_FAILED, why, 0);
 }
 
 void tkl_task_dead(tkl_task *task, const char *why)
 {
-    decide(task, TKL_OUTCOME_DEAD, why, 0);
+    decide_outcome(task, TKL_OUTCOME_DEAD, why, 0);
 }
 
 void tkl_task_release(tkl_task *task, int64_t delay_ms)
 {
     if (delay_ms < 0)
         delay_ms = 0;
-    decide(task, TKL_OUTCOME_RELEASED, NULL, delay_ms < DELAY_MAX_MS ? delay_ms : DELAY_MAX_MS);
+    decide_outcome(task, TKL_OUTCOME_RELEASED, NULL,
+                   delay_ms < DELAY_MAX_MS ? delay_ms : DELAY_MAX_MS);
 }
 
 static bool code_is_known(int rc)
@@ -97,11 +98,11 @@ static void decide_by_code(tkl_task *task, int rc)
     char text[64];
     snprintf(text, sizeof text, "the handler returned %d", rc);
     if (rc == TKL_OK)
-        decide(task, TKL_OUTCOME_DONE, NULL, 0);
+        decide_outcome(task, TKL_OUTCOME_DONE, NULL, 0);
     else if (atomic_load(&task->worker->cancelled) && !atomic_load(&task->cancelled))
-        decide(task, TKL_OUTCOME_RELEASED, NULL, 0);
+        decide_outcome(task, TKL_OUTCOME_RELEASED, NULL, 0);
     else
-        decide(task, TKL_OUTCOME_FAILED, code_is_known(rc) ? tkl_strerror(rc) : text, 0);
+        decide_outcome(task, TKL_OUTCOME_FAILED, code_is_known(rc) ? tkl_strerror(rc) : text, 0);
 }
 
 void tkl__worker_task_conclude(tkl_task *task, int rc)

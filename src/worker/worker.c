@@ -17,7 +17,7 @@
  * takes over the waiting. A thread is woken only for a duty that no thread has, one at a time, and
  * wakes the next itself: under load no thread sleeps, and none needs to be woken.
  *
- * Batches. While a trip is under way, the jobs that end are collected for the next one. While all
+ * Batches. While a batch is under way, the jobs that end are collected for the next one. While all
  * threads have work, reports wait for each other until half of the prefetched jobs are used up, or
  * for REPORT_DELAY_US; otherwise they leave at once.
  *
@@ -33,7 +33,7 @@
  * whatever its handler does. The result of the handler is dropped. Its thread is free only when the
  * handler returns.
  *
- * Failures. A failed trip is retried after a pause, which doubles up to a second; its reports stay
+ * Failures. A failed batch is retried after a pause, which doubles up to a second; its reports stay
  * on the list. The consumer recognises its own repeats, so no report counts twice. The server
  * refuses reports that come too late; they count as lost. Meanwhile handlers go on with the fetched
  * jobs.
@@ -54,12 +54,12 @@
 #define THREADS_MAX      1024
 #define PREFETCH_MAX     1000
 #define DEFAULT_LEASE_MS 10000
-#define SHEET_MAX        1000 /* reports in a trip */
+#define SHEET_MAX        1000 /* reports in a batch */
 #define HELPERS          2    /* one to fetch and one to report */
 
 /* ---- Starting -------------------------------------------------------------- */
 
-static int check(const tkl_worker_options *o)
+static int check_options(const tkl_worker_options *o)
 {
     int rc = TKL__CHECK_RESERVED(o);
     if (rc == TKL_OK)
@@ -87,7 +87,7 @@ static void set_options(tkl_worker *w, const tkl_worker_options *options)
     w->sheet_size = w->capacity < SHEET_MAX ? w->capacity : SHEET_MAX;
 }
 
-static int allocate(tkl_worker *w)
+static int allocate_tasks(tkl_worker *w)
 {
     w->threads = calloc((size_t)w->options.threads + HELPERS, sizeof *w->threads);
     for (int i = 0; i < HELPERS; i++)
@@ -122,7 +122,7 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
     tkl__cond_init(&w->news);
     int rc = tkl__worker_kinds_keep(w, w->options.kinds, w->options.kind_count);
     if (rc == TKL_OK)
-        rc = allocate(w);
+        rc = allocate_tasks(w);
     if (rc == TKL_OK)
         rc = tkl_consumer_open(queues, count, &options, &w->consumer);
     return rc == TKL_OK ? start_threads(w) : rc;
@@ -135,7 +135,7 @@ int tkl_worker_start(tkl_queue *const *queues, size_t count, tkl_handler *handle
     *worker = NULL;
     if (!options)
         options = &defaults;
-    int rc = check(options);
+    int rc = check_options(options);
     if (rc == TKL_OK && !handler && options->kind_count == 0)
         rc = tkl__fail(TKL_EINVAL, "a worker needs a handler, or handlers of kinds");
     if (rc != TKL_OK)

@@ -2,8 +2,8 @@
  *
  * Queues and their partitions, for the files of this folder. The essay is in queue.c.
  */
-#ifndef TKL_QUEUE_SHARD_H
-#define TKL_QUEUE_SHARD_H
+#ifndef TKL_QUEUE_PARTITION_H
+#define TKL_QUEUE_PARTITION_H
 
 #include <stdatomic.h>
 
@@ -40,34 +40,34 @@ typedef enum tkl__queue_key {
     TKL__QUEUE_KEYS,
 } tkl__queue_key;
 
-typedef struct tkl__queue_shard {
+typedef struct tkl__queue_partition {
     tkl_queue *queue;
     int index; /* of the partition */
     tkl__base base;
     tkl_bytes keys[TKL__QUEUE_KEYS];
     tkl_bytes results; /* followed by an id: key of a result, and channel of its end */
     tkl_bytes channel; /* messages to this client's waiters */
-} tkl__queue_shard;
+} tkl__queue_partition;
 
 struct tkl_queue {
     tkl_client *client;
     tkl_bytes name; /* owned */
-    int partitions;
-    int64_t timeout_ms;            /* of one call; 0: the client's time-out */
-    tkl__queue_shard *shards;      /* one for each partition */
-    atomic_uint turn;              /* counts pushes, to spread them over the partitions */
-    pthread_mutex_t mutex;         /* guards lanes */
-    struct tkl__queue_lane *lanes; /* lanes not in use; see push.c */
+    int npartitions;
+    int64_t timeout_ms;               /* of one call; 0: the client's time-out */
+    tkl__queue_partition *partitions; /* one for each partition */
+    atomic_uint pushes;               /* counts pushes, to spread them over the partitions */
+    pthread_mutex_t mutex;            /* guards lanes */
+    struct tkl__queue_lane *lanes;    /* lanes not in use; see push.c */
 };
 
-int tkl__queue_shard_open(tkl__queue_shard *shard, tkl_queue *queue, int index);
-void tkl__queue_shard_close(tkl__queue_shard *shard);
+int tkl__queue_partition_open(tkl__queue_partition *partition, tkl_queue *queue, int index);
+void tkl__queue_partition_close(tkl__queue_partition *partition);
 
 /* The deadline of a call that begins now. */
 int64_t tkl__queue_deadline(const tkl_queue *queue);
 
 /* Prepares a run of a script on a partition. The arguments are borrowed. */
-tkl__invocation tkl__queue_call(const tkl__queue_shard *shard, const tkl__script *script,
+tkl__invocation tkl__queue_call(const tkl__queue_partition *partition, const tkl__script *script,
                                 const tkl_bytes *args, size_t nargs);
 
 /* ---- Ids: 13 hex digits, and "partition." before them when there are several ---- */
@@ -75,17 +75,18 @@ tkl__invocation tkl__queue_call(const tkl__queue_shard *shard, const tkl__script
 #define TKL__QUEUE_ID_LEN 13
 
 /* Writes the 13 digits as users see them. */
-void tkl__queue_show_id(const tkl__queue_shard *shard, const char *digits,
+void tkl__queue_show_id(const tkl__queue_partition *partition, const char *digits,
                         char id[TKL_JOB_ID_SIZE]);
 /* The partition and the 13 digits of an id; NULL: no id of this queue. */
-tkl__queue_shard *tkl__queue_find_id(const tkl_queue *queue, const char *id, const char **digits);
+tkl__queue_partition *tkl__queue_find_id(const tkl_queue *queue, const char *id,
+                                         const char **digits);
 /* Whether these bytes are the 13 digits of an id. */
 bool tkl__queue_is_id(tkl_bytes digits);
 /* When the job was pushed: Unix time in milliseconds of the server's clock. */
 int64_t tkl__queue_id_time(const char *digits);
 
 /* The partition for jobs that belong together: a group, a unique key, a request. */
-tkl__queue_shard *tkl__queue_shard_of(const tkl_queue *queue, tkl_bytes key);
+tkl__queue_partition *tkl__queue_partition_of(const tkl_queue *queue, tkl_bytes key);
 
 /* How many dead letters are kept, and for how long (30 days), unless other limits are set. */
 #define TKL__QUEUE_DEAD_MAX 10000

@@ -44,7 +44,7 @@ void tkl__worker_task_leave(tkl_task *task)
     free(lot);
 }
 
-static void admit(tkl_worker *w, tkl__worker_lot *lot, tkl_jobs *jobs)
+static void admit_jobs(tkl_worker *w, tkl__worker_lot *lot, tkl_jobs *jobs)
 {
     lot->jobs = jobs;
     lot->left = jobs->count;
@@ -62,7 +62,7 @@ static void admit(tkl_worker *w, tkl__worker_lot *lot, tkl_jobs *jobs)
     }
 }
 
-static tkl_task *find(const tkl__worker_chain *chain, const char *id, const char *token)
+static tkl_task *find_task(const tkl__worker_chain *chain, const char *id, const char *token)
 {
     for (tkl_task *t = chain->first; t; t = t->next)
         if (strcmp(t->job->token, token) == 0 && strcmp(t->job->id, id) == 0)
@@ -76,10 +76,10 @@ void tkl__worker_lost(const char *id, const char *token, void *worker)
 {
     tkl_worker *w = worker;
     pthread_mutex_lock(&w->mutex);
-    tkl_task *task = find(&w->running, id, token);
+    tkl_task *task = find_task(&w->running, id, token);
     if (task)
         atomic_store(&task->cancelled, true);
-    task = find(&w->fetched, id, token);
+    task = find_task(&w->fetched, id, token);
     if (task) {
         tkl__worker_chain_remove(&w->fetched, task);
         tkl__worker_task_leave(task);
@@ -153,21 +153,21 @@ void tkl__worker_report_none(tkl_worker *w)
     }
 }
 
-/* ---- A trip ---------------------------------------------------------------- */
+/* ---- A batch --------------------------------------------------------------- */
 
-/* A trip under way: the tasks of the reports on the sheet. */
-typedef struct trip {
+/* A batch of reports under way: the tasks of the reports on the sheet. */
+typedef struct report_batch {
     tkl_report *sheet;
     size_t count;
     tkl_task *first; /* linked by next_report */
     int rc;          /* the first error */
     char message[256];
-} trip;
+} report_batch;
 
-static void pack(tkl_worker *w, trip *t, tkl_report *sheet)
+static void pack_reports(tkl_worker *w, report_batch *t, tkl_report *sheet)
 {
     tkl_task **end = &t->first;
-    *t = (trip){.sheet = sheet};
+    *t = (report_batch){.sheet = sheet};
     while (w->reports.count > 0 && t->count < w->sheet_size) {
         tkl_task *task = take_report(w);
         sheet[t->count] = task->report;
@@ -178,7 +178,7 @@ static void pack(tkl_worker *w, trip *t, tkl_report *sheet)
     *end = NULL;
 }
 
-static void note(trip *t, int rc)
+static void note_failure(report_batch *t, int rc)
 {
     if (rc >= 0 || t->rc < 0)
         return;
@@ -198,7 +198,7 @@ static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
 }
 
 /* True when the report must be sent again. */
-static bool settle(tkl_worker *w, tkl_task *task, int code)
+static bool settle_report(tkl_worker *w, tkl_task *task, int code)
 {
     if (code < 0)
         return true;
@@ -210,15 +210,15 @@ static bool settle(tkl_worker *w, tkl_task *task, int code)
     return false;
 }
 
-/* Settles all reports of a trip. Failed ones go back to the head of the list, in their order. */
-static void unpack(tkl_worker *w, trip *t, int64_t now)
+/* Settles all reports of a batch. Failed ones go back to the head of the list, in their order. */
+static void unpack_reports(tkl_worker *w, report_batch *t, int64_t now)
 {
     tkl_task *again = NULL;
     for (size_t i = 0; i < t->count; i++) {
         tkl_task *task = t->first;
         t->first = task->next_report;
-        note(t, t->sheet[i].code);
-        if (!settle(w, task, t->sheet[i].code))
+        note_failure(t, t->sheet[i].code);
+        if (!settle_report(w, task, t->sheet[i].code))
             continue;
         task->next_report = again;
         again = task;
@@ -232,7 +232,7 @@ static void unpack(tkl_worker *w, trip *t, int64_t now)
     }
 }
 
-static void tell_user(tkl_worker *w, const trip *t)
+static void tell_user(tkl_worker *w, const report_batch *t)
 {
     if (!w->options.on_error)
         return;
@@ -251,11 +251,11 @@ void tkl__worker_sat_out(int code, const char *message, void *worker)
         w->options.on_error(code, message, w->options.arg);
 }
 
-/* Ends a trip. After a failure the next trip waits, longer each time. */
-static void end(tkl_worker *w, trip *t)
+/* Ends a batch. After a failure the next one waits, longer each time. */
+static void end_batch(tkl_worker *w, report_batch *t)
 {
     int64_t now = tkl__now();
-    unpack(w, t, now);
+    unpack_reports(w, t, now);
     if (t->rc == TKL_OK) {
         w->failures = 0;
         return;
@@ -267,15 +267,15 @@ static void end(tkl_worker *w, trip *t)
 
 void tkl__worker_report(tkl_worker *w, int64_t now)
 {
-    trip t;
+    report_batch t;
     w->reporting = true;
-    pack(w, &t, w->sheet[1]);
+    pack_reports(w, &t, w->sheet[1]);
     tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
     int rc = tkl_consumer_finish(w->consumer, t.sheet, t.count);
-    note(&t, rc);
+    note_failure(&t, rc);
     pthread_mutex_lock(&w->mutex);
-    end(w, &t);
+    end_batch(w, &t);
     w->reporting = false;
 }
 
@@ -289,8 +289,8 @@ size_t tkl__worker_room(const tkl_worker *w)
     return room < 0 ? 0 : room > CLAIM_MAX ? CLAIM_MAX : (size_t)room;
 }
 
-static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__worker_lot *lot,
-                 tkl_jobs **jobs)
+static int claim_jobs(tkl_worker *w, report_batch *t, size_t room, int64_t wait_ms,
+                      tkl__worker_lot *lot, tkl_jobs **jobs)
 {
     *jobs = NULL;
     if (!lot)
@@ -300,27 +300,27 @@ static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__work
 
 void tkl__worker_fetch(tkl_worker *w, int64_t now)
 {
-    trip t;
+    report_batch t;
     tkl_jobs *jobs;
     size_t room = tkl__worker_room(w);
     w->fetching = true;
-    pack(w, &t, w->sheet[0]);
+    pack_reports(w, &t, w->sheet[0]);
     w->waiting = t.count == 0 && (!w->options.drain || w->running.count > 0);
     int64_t wait_ms = w->waiting ? -1 : 0;
     tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
     tkl__worker_lot *lot = lot_new(room);
-    int rc = claim(w, &t, room, wait_ms, lot, &jobs);
-    note(&t, rc);
+    int rc = claim_jobs(w, &t, room, wait_ms, lot, &jobs);
+    note_failure(&t, rc);
     pthread_mutex_lock(&w->mutex);
     w->waiting = w->called_back = false;
     w->dry = rc == TKL_EMPTY && wait_ms == 0;
     if (jobs && jobs->count > 0)
-        admit(w, lot, jobs);
+        admit_jobs(w, lot, jobs);
     else {
         tkl_jobs_free(jobs);
         free(lot);
     }
-    end(w, &t);
+    end_batch(w, &t);
     w->fetching = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "queue/shard.h"
+#include "queue/partition.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,24 +36,24 @@ static const char *const parts[TKL__QUEUE_KEYS] = {
 
 /* "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name collides
  * with that, since a '%' in a name becomes "%25". */
-static int make_base(tkl__queue_shard *shard, const tkl_queue *queue)
+static int make_base(tkl__queue_partition *partition, const tkl_queue *queue)
 {
     char number[16];
-    int rc = tkl__base_make(queue->client, "queue", queue->name, &shard->base);
-    if (rc != TKL_OK || queue->partitions == 1)
+    int rc = tkl__base_make(queue->client, "queue", queue->name, &partition->base);
+    if (rc != TKL_OK || queue->npartitions == 1)
         return rc;
-    size_t more = (size_t)snprintf(number, sizeof number, "%%23%d}", shard->index);
-    char *longer = realloc(shard->base.data, shard->base.len + more);
+    size_t more = (size_t)snprintf(number, sizeof number, "%%23%d}", partition->index);
+    char *longer = realloc(partition->base.data, partition->base.len + more);
     if (!longer)
         return tkl__nomem();
-    memcpy(longer + shard->base.len - 1, number, more + 1);
-    shard->base.data = longer;
-    shard->base.len += more - 1;
+    memcpy(longer + partition->base.len - 1, number, more + 1);
+    partition->base.data = longer;
+    partition->base.len += more - 1;
     return TKL_OK;
 }
 
 /* A forked child has its own id, and so its own channel. */
-static int make_channel(tkl__queue_shard *shard, tkl_client *client)
+static int make_channel(tkl__queue_partition *partition, tkl_client *client)
 {
     char part[48];
     unsigned char id[16];
@@ -63,28 +63,28 @@ static int make_channel(tkl__queue_shard *shard, tkl_client *client)
     char *at = part + sprintf(part, "waiter:");
     for (size_t i = 0; i < sizeof id; i++)
         at += sprintf(at, "%02x", id[i]);
-    return tkl__key_make(&shard->base, part, &shard->channel);
+    return tkl__key_make(&partition->base, part, &partition->channel);
 }
 
-int tkl__queue_shard_open(tkl__queue_shard *shard, tkl_queue *queue, int index)
+int tkl__queue_partition_open(tkl__queue_partition *partition, tkl_queue *queue, int index)
 {
-    shard->queue = queue;
-    shard->index = index;
-    int rc = make_base(shard, queue);
+    partition->queue = queue;
+    partition->index = index;
+    int rc = make_base(partition, queue);
     for (int i = 0; rc == TKL_OK && i < TKL__QUEUE_KEYS; i++)
-        rc = tkl__key_make(&shard->base, parts[i], &shard->keys[i]);
+        rc = tkl__key_make(&partition->base, parts[i], &partition->keys[i]);
     if (rc == TKL_OK)
-        rc = tkl__key_make(&shard->base, "result:", &shard->results);
-    return rc == TKL_OK ? make_channel(shard, queue->client) : rc;
+        rc = tkl__key_make(&partition->base, "result:", &partition->results);
+    return rc == TKL_OK ? make_channel(partition, queue->client) : rc;
 }
 
-void tkl__queue_shard_close(tkl__queue_shard *shard)
+void tkl__queue_partition_close(tkl__queue_partition *partition)
 {
     for (int i = 0; i < TKL__QUEUE_KEYS; i++)
-        free((char *)shard->keys[i].data);
-    free((char *)shard->results.data);
-    free((char *)shard->channel.data);
-    tkl__base_free(&shard->base);
+        free((char *)partition->keys[i].data);
+    free((char *)partition->results.data);
+    free((char *)partition->channel.data);
+    tkl__base_free(&partition->base);
 }
 
 int64_t tkl__queue_deadline(const tkl_queue *queue)
@@ -92,11 +92,11 @@ int64_t tkl__queue_deadline(const tkl_queue *queue)
     return tkl__deadline(queue->client, queue->timeout_ms);
 }
 
-tkl__invocation tkl__queue_call(const tkl__queue_shard *shard, const tkl__script *script,
+tkl__invocation tkl__queue_call(const tkl__queue_partition *partition, const tkl__script *script,
                                 const tkl_bytes *args, size_t nargs)
 {
     return (tkl__invocation){.script = script,
-                             .keys = shard->keys,
+                             .keys = partition->keys,
                              .nkeys = TKL__QUEUE_KEYS,
                              .args = args,
                              .nargs = nargs};
@@ -104,11 +104,12 @@ tkl__invocation tkl__queue_call(const tkl__queue_shard *shard, const tkl__script
 
 /* ---- Ids ----------------------------------------------------------------- */
 
-void tkl__queue_show_id(const tkl__queue_shard *shard, const char *digits, char id[TKL_JOB_ID_SIZE])
+void tkl__queue_show_id(const tkl__queue_partition *partition, const char *digits,
+                        char id[TKL_JOB_ID_SIZE])
 {
     char *at = id;
-    if (shard->queue->partitions > 1)
-        at += sprintf(id, "%d.", shard->index % 1000);
+    if (partition->queue->npartitions > 1)
+        at += sprintf(id, "%d.", partition->index % 1000);
     memcpy(at, digits, TKL__QUEUE_ID_LEN);
     at[TKL__QUEUE_ID_LEN] = '\0';
 }
@@ -121,18 +122,19 @@ bool tkl__queue_is_id(tkl_bytes digits)
     return is;
 }
 
-tkl__queue_shard *tkl__queue_find_id(const tkl_queue *queue, const char *id, const char **digits)
+tkl__queue_partition *tkl__queue_find_id(const tkl_queue *queue, const char *id,
+                                         const char **digits)
 {
     char *rest = (char *)id;
     long index = 0;
-    if (queue->partitions > 1) {
+    if (queue->npartitions > 1) {
         index = strspn(id, "0123456789") < 4 ? strtol(id, &rest, 10) : -1;
         if (rest == id || *rest++ != '.')
             return NULL;
     }
     *digits = rest;
-    bool good = tkl__queue_is_id(tkl_str(rest)) && index >= 0 && index < queue->partitions;
-    return good ? &queue->shards[index] : NULL;
+    bool good = tkl__queue_is_id(tkl_str(rest)) && index >= 0 && index < queue->npartitions;
+    return good ? &queue->partitions[index] : NULL;
 }
 
 int64_t tkl__queue_id_time(const char *digits)
@@ -145,7 +147,7 @@ int64_t tkl__queue_id_time(const char *digits)
     return number / 1024;
 }
 
-tkl__queue_shard *tkl__queue_shard_of(const tkl_queue *queue, tkl_bytes key)
+tkl__queue_partition *tkl__queue_partition_of(const tkl_queue *queue, tkl_bytes key)
 {
-    return &queue->shards[XXH64(key.data, key.len, 0) % (uint64_t)queue->partitions];
+    return &queue->partitions[XXH64(key.data, key.len, 0) % (uint64_t)queue->npartitions];
 }

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# A static function says its subject: claim_next(), not claim(). A name that stands in twelve files
+# cannot be searched for, and tells a reader nothing. The glossary of docs/ARCHITECTURE.md has the
+# words that mean one thing each.
+set -u
+cd "$TACKLE_SOURCE" || exit 1
+
+# Folders that are not looked at.
+exempt='^src/(search|suggest|book|text)/'
+
+# Verbs that say nothing without their subject.
+vague='accept|add|adopt|allocate|answer|append|ask|attach|attempt|await|begin|begins|call|check|claim'
+vague+='|clear|collect|combine|commit|compare|conclude|copy|create|cut|decide|deliver|detach|dial|drop'
+vague+='|end|enlist|enter|equal|explain|fail|fetch|fill|find|finish|flush|forget|gather|get|grow|handle'
+vague+='|has|heed|insert|install|invoke|join|judge|keep|leave|list|listen|load|locate|look|loop|lost'
+vague+='|make|measure|merge|note|number|parse|place|prepare|probe|put|read|reach|record|refill|refresh'
+vague+='|refuse|release|remember|remove|renew|repeat|report|reserve|run|same|send|set|settle|show|skip'
+vague+='|start|step|stop|sum|take|tell|turn|unpack|update|verify|visit|walk|work|write'
+
+# Words that the code does not use for its types, with the word that it uses.
+types='trip:batch inquiry:query shard:partition'
+
+check() {
+    local failed=0 found rest
+    while IFS=: read -r found rest; do
+        echo "$found: static $rest() does not say its subject: name what it works on, ${rest}_..."
+        failed=1
+    done < <(awk -v vague="^($vague)\$" '
+        /^static [^=;(]*[ *][a-z0-9]+\(/ {
+            name = $0
+            sub(/\(.*/, "", name)
+            sub(/.*[ *]/, "", name)
+            if (name ~ vague) printf "%s line %d:%s\n", FILENAME, FNR, name
+        }' "$@")
+    for rest in $types; do
+        found=$(grep -nE "typedef struct (tkl__)?([a-z_]+_)?${rest%:*} \{" "$@" /dev/null) || continue
+        echo "$found: a ${rest%:*} is called ${rest#*:} here"
+        failed=1
+    done
+    return $failed
+}
+
+# The check finds what it is meant to find.
+wrong=$(mktemp)
+trap 'rm -f "$wrong"' EXIT
+printf 'static int *ask(const tkl_queue *queue,\n' >"$wrong"
+check "$wrong" >/dev/null && { echo "the check finds no vague function"; exit 1; }
+printf 'typedef struct tkl__queue_trip {\n' >"$wrong"
+check "$wrong" >/dev/null && { echo "the check finds no forbidden type"; exit 1; }
+printf 'static int ask_next(const tkl_queue *queue,\n' >"$wrong"
+check "$wrong" || exit 1
+
+check $(find src -name '*.[ch]' | grep -vE "$exempt" | sort)
