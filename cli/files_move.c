@@ -2,11 +2,13 @@
  *
  * `tackle files send` and `tackle files receive`.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -218,7 +220,7 @@ int cli_files_send(cli_session *cli)
 /* ---- receive ------------------------------------------------------------- */
 
 /* Lines are written whole: a pipe takes up to PIPE_BUF bytes at once or not at all, so a process
- * that is killed leaves no half line behind. A longer line is written alone. */
+ * that is killed leaves no half line in it. A longer line is written alone. */
 static void make_room(moving *m, size_t len)
 {
     if (m->pending > 0 && m->pending + len > PIPE_BUF) {
@@ -226,6 +228,24 @@ static void make_room(moving *m, size_t len)
         m->pending = 0;
     }
     m->pending += len;
+}
+
+/* Ends the last line of standard output if that is a file and a run before this one was killed while
+ * it wrote the line: a file takes a part of what is written. Else the next line would be glued to it.
+ */
+static void end_torn_line(void)
+{
+    struct stat st;
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    if (flags < 0 || fstat(STDOUT_FILENO, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    off_t end = flags & O_APPEND ? st.st_size : lseek(STDOUT_FILENO, 0, SEEK_CUR);
+    int fd = end > 0 ? open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC) : -1;
+    char last;
+    if (fd >= 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n')
+        putchar('\n');
+    if (fd >= 0)
+        close(fd);
 }
 
 /* Bounds for the size of a JSON object: bytes for each byte of its texts, and around them. */
@@ -293,8 +313,10 @@ static int receive_files(cli_session *cli, tkl_files *files)
     if (failed)
         return failed;
     cli_files_bar_start(&m.bar, cli);
-    if (m.lines) /* up to PIPE_BUF bytes stay in the buffer until it is flushed */
+    if (m.lines) { /* up to PIPE_BUF bytes stay in the buffer until it is flushed */
         setvbuf(stdout, NULL, _IOFBF, (size_t)4 * PIPE_BUF);
+        end_torn_line();
+    }
     int rc = tkl_files_receive(files, tkl_str(cli_text(cli, "as", "")), &options,
                                cli_number(cli, "wait", -1), NULL);
     failed = end(&m, rc);

@@ -81,6 +81,19 @@ done
 exec 7>&-
 tackle files drop-receiver logs a --yes >/dev/null
 
+# In a file, what a kill left of a line is a line of its own.
+for before in torn 'whole\n' ''; do
+    printf "$before" >lines
+    tackle files send logs --to a src/small >/dev/null
+    tackle files receive logs --as a --dir a --lines --exit-when-done >>lines
+    is "after '$before'" "$(cat lines)" "$(printf "$before" | sed '$a\'; printf 'one\ntwo\n')"
+done
+printf torn >lines
+tackle files send logs --to a src/small >/dev/null
+(printf over; tackle files receive logs --as a --dir a --lines --exit-when-done) 1<>lines
+is "where the output begins" "$(cat lines)" "$(printf 'over\none\ntwo\n')"
+tackle files drop-receiver logs a --yes >/dev/null
+
 # Without a terminal there is a line now and then.
 ends 0 bash -c '(head -c 1000000 /dev/zero; sleep 5.5; head -c 1000000 /dev/zero) |
     tackle files send logs --to b --name slow'
