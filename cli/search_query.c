@@ -250,7 +250,7 @@ static int add_hit(const printer *p, const tkl_search_hit *hit, json_t *hits)
     return rc;
 }
 
-/* {"lang": {"counts": [{"value": "en", "count": 2}], "missing": 1}} */
+/* {"lang": {"counts": [{"value": "en", "count": 2}], "missing": 1, "more": false}} */
 static json_t *facets_json(const tkl_search_result *found)
 {
     json_t *facets = json_object();
@@ -261,8 +261,10 @@ static json_t *facets_json(const tkl_search_result *found)
             json_array_append_new(counts, json_pack("{s:o, s:I}", "value",
                                                     cli_json_bytes(facet->counts[j].value), "count",
                                                     (json_int_t)facet->counts[j].count));
+        json_t *missing = facet->missing == TKL_NONE ? json_null() : json_integer(facet->missing);
         set_bytes(facets, facet->field,
-                  json_pack("{s:o, s:I}", "counts", counts, "missing", (json_int_t)facet->missing));
+                  json_pack("{s:o, s:o, s:b}", "counts", counts, "missing", missing, "more",
+                            facet->more));
     }
     return facets;
 }
@@ -397,7 +399,9 @@ static void print_facet(const tkl_search_facet *facet)
         printf("%s %s %" PRId64, i ? "," : "", value ? value : "", facet->counts[i].count);
         free(value);
     }
-    if (facet->missing)
+    if (facet->more)
+        printf("%s and more", facet->count ? "," : "");
+    if (facet->missing > 0)
         printf("%s without %" PRId64, facet->count ? "," : "", facet->missing);
     putchar('\n');
     free(name);

@@ -255,6 +255,49 @@ static void shards_of_a_cluster_make_one_result(void **state)
     cluster_end(c);
 }
 
+static void facets_of_many_values_show_the_most_frequent(void **state)
+{
+    enum { VALUES = 700, FREQUENT = 5 };
+    static tkl_search_doc docs[VALUES + FREQUENT * 20];
+    static tkl_search_value values[VALUES + FREQUENT * 20];
+    static char ids[VALUES + FREQUENT * 20][16], titles[VALUES][16];
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_bytes title = TKL_LIT("title");
+    tkl_search_query_options options = {.facets = &title, .facet_count = 1, .facet_values = 3};
+    tkl_search_result *r;
+    size_t count = 0;
+    for (int i = 0; i < VALUES; i++) { /* value number 0 is in 21 documents, number 1 in 17 ... */
+        sprintf(titles[i], "T%d", i);
+        for (int k = 0; k < (i < FREQUENT ? 21 - 4 * i : 1); k++, count++) {
+            sprintf(ids[count], "%zu", count);
+            values[count] = (tkl_search_value){.field = title, .text = tkl_str(titles[i])};
+            docs[count] = (tkl_search_doc){.id = tkl_str(ids[count]),
+                                           .text = tkl_str(k % 2 ? "page odd" : "page"),
+                                           .values = &values[count],
+                                           .value_count = 1};
+        }
+    }
+    assert_ok(tkl_search_add(s, docs, count, NULL));
+    for (int odd = 0; odd < 2; odd++) {
+        assert_ok(tkl_search_query(s, tkl_str(odd ? "odd" : "page"), &options, &r));
+        assert_int_equal(r->facets[0].count, 3);
+        assert_true(r->facets[0].more);
+        assert_int_equal(r->facets[0].missing, odd ? 0 : TKL_NONE); /* odd: all are counted */
+        for (int i = 0; i < 3; i++) {
+            assert_memory_equal(r->facets[0].counts[i].value.data, titles[i], strlen(titles[i]));
+            assert_int_equal(r->facets[0].counts[i].count, odd ? 10 - 2 * i : 21 - 4 * i);
+        }
+        tkl_search_result_free(r);
+    }
+    options.facet_values = 10; /* more than there are in the result */
+    assert_ok(tkl_search_query(s, tkl_str("odd"), &options, &r));
+    assert_int_equal(r->facets[0].count, FREQUENT);
+    assert_false(r->facets[0].more);
+    assert_int_equal(r->facets[0].missing, 0);
+    tkl_search_result_free(r);
+    tkl_search_close(s);
+}
+
 /* ---- Queries as people type them ------------------------------------------ */
 
 static void check_understood(tkl_search *s, const char *query, int64_t total,
@@ -371,6 +414,7 @@ int main(void)
         TEST(further_pages_are_kept_in_place_of_the_first),
         TEST(facets_count_values),
         TEST(facets_show_values_that_documents_have),
+        TEST(facets_of_many_values_show_the_most_frequent),
         cmocka_unit_test(shards_of_a_cluster_make_one_result),
         TEST(operators_of_other_engines_are_understood),
         TEST(nothing_says_why),

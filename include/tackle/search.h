@@ -47,7 +47,7 @@ typedef struct tkl_search tkl_search;
 #define TKL_SEARCH_REACH_MAX 100000
 /* Most words, or values of a field, that a prefix can match. */
 #define TKL_SEARCH_PREFIX_MAX 500
-/* Most values that a facet can count. */
+/* Most values that a facet can show. */
 #define TKL_SEARCH_FACET_MAX 500
 /* Most shards of an index. */
 #define TKL_SEARCH_SHARDS_MAX 256
@@ -202,7 +202,9 @@ typedef struct tkl_search_facet {
     tkl_bytes field;
     const tkl_search_count *counts; /* greatest first, equal ones by value */
     size_t count;
-    int64_t missing; /* documents of the result without the field */
+    int64_t missing; /* documents of the result without the field; TKL_NONE: not known, since not
+                        all values were counted */
+    bool more;       /* the result has, or may have, values that are not shown */
     TKL_RESERVED(4);
 } tkl_search_facet;
 

@@ -4,6 +4,10 @@
  * result. A document has at most one value of a field: the documents that the counts do not cover
  * have no value.
  *
+ * Of a field with many values the most frequent ones are counted first. A value cannot be in more
+ * documents of the result than in documents of the index: so counting ends when enough values have
+ * been found that are more frequent than all others can be.
+ *
  * For a query with phrases the server only knows candidates. Then this file counts the values of
  * the documents that the server returned.
  */
@@ -13,6 +17,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/number.h"
 #include "search/call.h"
 #include "search/scripts.h"
@@ -21,6 +26,14 @@
 /* Number of values that one run counts. */
 #define RUN            20
 #define VALUES_DEFAULT 10
+/* Most values that are counted without a look at how frequent they are in the index. */
+#define FEW_VALUES TKL_SEARCH_FACET_MAX
+/* Most values that are read on each shard, and most that are counted. */
+#define READ_MOST  20000
+#define COUNT_MOST 2000
+/* Values of which one round trip reads the names, and one the sizes. */
+#define NAMES_STEP "1000"
+#define SIZES_STEP 250
 
 int tkl__search_facets_check(const tkl__search_schema *schema,
                              const tkl_search_query_options *options)
@@ -41,47 +54,79 @@ typedef struct facet {
     tkl_bytes *terms; /* terms of its values, in the order of bytes */
     tkl_search_count *counts;
     size_t count;
+    size_t wanted;  /* values that are shown at most */
+    size_t counted; /* the first values, which were counted */
+    bool cut;       /* the field has values that were not read */
 } facet;
 
 /* ---- Asking -------------------------------------------------------------- */
+
+/* Reads the terms of one shard between the bounds, in steps. */
+static int read_shard_values(facet *x, const tkl__search_shard *shard, tkl_bytes low,
+                             tkl_bytes high, tkl__names *names)
+{
+    tkl__buf from;
+    size_t came = 1, first = names->count;
+    int rc = TKL_OK;
+    tkl__buf_init(&from);
+    tkl__buf_add(&from, low.data, low.len);
+    while (rc == TKL_OK && came > 0 && !x->cut) {
+        tkl_reply *replies = NULL;
+        tkl__batch batch;
+        tkl__batch_init(&batch, x->f->search->client);
+        tkl__batch_fail(&batch, from.failed ? tkl__nomem() : TKL_OK);
+        TKL__BATCH_WORDS(&batch, tkl_str("ZRANGE"), shard->keys[TKL__SEARCH_TERMS],
+                         {from.data, from.len}, high, tkl_str("BYLEX"), tkl_str("LIMIT"),
+                         tkl_str("0"), tkl_str(NAMES_STEP));
+        rc = tkl__batch_end(&batch, tkl__search_deadline(x->f->search), &replies);
+        const tkl_reply *page = tkl_reply_at(replies, 0);
+        came = tkl_reply_count(page);
+        if (rc == TKL_OK)
+            rc = tkl__search_take_names(page, names);
+        if (rc == TKL_OK && came) {
+            tkl_bytes last = tkl_reply_bytes(tkl_reply_at(page, came - 1));
+            tkl__buf_clear(&from);
+            tkl__buf_add(&from, "(", 1);
+            tkl__buf_add(&from, last.data, last.len);
+        }
+        x->cut = names->count - first >= READ_MOST;
+        tkl_reply_free(replies);
+    }
+    tkl__buf_free(&from);
+    return rc;
+}
 
 static int find_values(facet *x)
 {
     tkl__search_finding *f = x->f;
     tkl_bytes low = {0}, high = {0};
     tkl__buf prefix;
-    tkl_names *names = NULL;
-    int64_t *counts = calloc(f->schema->shard_count, sizeof *counts);
+    tkl__names names = {0};
     tkl__buf_init(&prefix);
     tkl__search_term_value(&prefix, f->schema, x->field, tkl_str(""));
-    int rc = counts && !prefix.failed
-                 ? tkl__search_bounds((tkl_bytes){prefix.data, prefix.len}, &low, &high)
-                 : tkl__nomem();
-    if (rc == TKL_OK)
-        rc = tkl__search_terms_like(f->search, f->schema, low, high, TKL_SEARCH_FACET_MAX, counts,
-                                    &names);
-    if (rc == TKL_EINVAL)
-        rc = tkl__fail(TKL_EINVAL, "facet \"" TKL_FMT "\": the field has more than %d values",
-                       TKL_ARG(f->schema->fields[x->field].name), TKL_SEARCH_FACET_MAX);
+    int rc = prefix.failed ? tkl__nomem()
+                           : tkl__search_bounds((tkl_bytes){prefix.data, prefix.len}, &low, &high);
+    for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++)
+        rc = read_shard_values(x, &f->schema->shards[i], low, high, &names);
     if (rc == TKL_OK) {
-        x->count = names->count;
+        tkl__names_tidy(&names, NULL, NULL);
+        x->count = names.count;
         x->terms = tkl__search_box_alloc(f->box, x->count * sizeof *x->terms);
         x->counts = tkl__search_box_alloc(f->box, x->count * sizeof *x->counts);
         rc = x->terms && x->counts ? TKL_OK : tkl__nomem();
     }
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++) {
-        char *copy = tkl__search_box_alloc(f->box, names->items[i].len);
+        char *copy = tkl__search_box_alloc(f->box, names.items[i].len);
         if (!copy)
             rc = tkl__nomem();
         else
-            x->terms[i] = (tkl_bytes){memcpy(copy, names->items[i].data, names->items[i].len),
-                                      names->items[i].len};
+            x->terms[i] = (tkl_bytes){memcpy(copy, names.items[i].data, names.items[i].len),
+                                      names.items[i].len};
     }
-    tkl_names_free(names);
+    tkl__names_free(&names);
     tkl__buf_free(&prefix);
     free((char *)low.data);
     free((char *)high.data);
-    free(counts);
     return rc;
 }
 
@@ -160,14 +205,95 @@ static int count_some(facet *x, size_t from)
     return rc;
 }
 
+/* ---- The most frequent first --------------------------------------------- */
+
+/* A value with the number of documents of the index that have it. */
+typedef struct sized {
+    tkl_bytes term;
+    int64_t size;
+} sized;
+
+static int by_size(const void *a, const void *b)
+{
+    const sized *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    return tkl__text_word_compare(&x->term, &y->term);
+}
+
+/* Adds the sizes of the values [from, to) on all shards. */
+static int add_sizes(facet *x, sized *values, size_t from, size_t to)
+{
+    tkl__search_finding *f = x->f;
+    tkl_reply *replies;
+    tkl__batch batch;
+    tkl__batch_init(&batch, f->search->client);
+    for (size_t i = 0; i < f->schema->shard_count; i++) {
+        const tkl__search_shard *shard = &f->schema->shards[i];
+        tkl__search_call call = {0};
+        tkl__search_call_begin(&call, shard);
+        add_term_keys(x, shard, from, to, &call);
+        tkl__args_str(&call.args, f->schema->token);
+        tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
+        tkl__search_call_add(&batch, &call, &tkl__lua_search_sizes);
+        tkl__search_call_free(&call);
+    }
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), &replies);
+    for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++) {
+        const tkl_reply *sizes = tkl_reply_at(replies, i);
+        f->stale = f->stale || tkl_reply_type_of(sizes) != TKL_REPLY_ARRAY;
+        for (size_t k = 0; k < to - from; k++)
+            tkl__add(&values[from + k].size, tkl_reply_int(tkl_reply_at(sizes, k)));
+    }
+    tkl_reply_free(replies);
+    return rc;
+}
+
+/* Sorts the values, the most frequent in the index first; *sizes: malloc'ed. */
+static int sort_values(facet *x, sized **sizes)
+{
+    sized *values = calloc(x->count + 1, sizeof *values);
+    int rc = values ? TKL_OK : tkl__nomem();
+    *sizes = values;
+    for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
+        values[i].term = x->terms[i];
+    for (size_t i = 0; rc == TKL_OK && !x->f->stale && i < x->count; i += SIZES_STEP)
+        rc = add_sizes(x, values, i, i + SIZES_STEP < x->count ? i + SIZES_STEP : x->count);
+    if (rc == TKL_OK)
+        qsort(values, x->count, sizeof *values, by_size);
+    for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
+        x->terms[i] = values[i].term;
+    return rc;
+}
+
+/* Whether as many values as are wanted have at least this count. */
+static bool has_enough(const facet *x, int64_t count)
+{
+    size_t enough = 0;
+    for (size_t i = 0; i < x->counted; i++)
+        enough += x->counts[i].count >= count;
+    return enough >= x->wanted;
+}
+
 static int count_values(facet *x)
 {
+    sized *sizes = NULL;
     int rc = find_values(x);
+    bool many = x->count > FEW_VALUES;
+    if (rc == TKL_OK && many)
+        rc = sort_values(x, &sizes);
     size_t name = 2 + x->f->schema->fields[x->field].name.len; /* "v", the field and "=" */
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         x->counts[i].value = (tkl_bytes){x->terms[i].data + name, x->terms[i].len - name};
-    for (size_t i = 0; rc == TKL_OK && i < x->count; i += RUN)
-        rc = count_some(x, i);
+    while (rc == TKL_OK && !x->f->stale && x->counted < x->count) {
+        if (many && (x->counted >= COUNT_MOST || has_enough(x, sizes[x->counted].size)))
+            break;
+        rc = count_some(x, x->counted);
+        x->counted = x->counted + RUN < x->count ? x->counted + RUN : x->count;
+    }
+    x->cut = x->cut || x->counted < x->count;
+    x->count = x->counted;
+    free(sizes);
     return rc;
 }
 
@@ -222,7 +348,7 @@ static int by_count(const void *a, const void *b)
 
 /* Makes the facet of the most frequent values. Values that no document of the result has are left
  * out. */
-static void make_facet(facet *x, int64_t most, tkl_search_facet *result)
+static void make_facet(facet *x, tkl_search_facet *result)
 {
     int64_t sum = 0;
     size_t some = 0;
@@ -235,8 +361,11 @@ static void make_facet(facet *x, int64_t most, tkl_search_facet *result)
     int64_t of = x->f->plan->verify ? (int64_t)x->f->item_count : x->f->total;
     *result = (tkl_search_facet){.field = x->f->schema->fields[x->field].name,
                                  .counts = x->counts,
-                                 .count = some < (size_t)most ? some : (size_t)most,
+                                 .count = some < x->wanted ? some : x->wanted,
+                                 .more = some > x->wanted || (x->cut && sum < of),
                                  .missing = of > sum ? of - sum : 0};
+    if (x->cut && sum < of)
+        result->missing = TKL_NONE;
 }
 
 static tkl_search_facet *begin(tkl__search_finding *f, const tkl_search_query_options *options)
@@ -253,9 +382,11 @@ int tkl__search_facets(tkl__search_finding *f, const tkl_search_query_options *o
     tkl_search_facet *facets = begin(f, options);
     int rc = facets ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < options->facet_count; i++) {
-        facet x = {.f = f, .field = (size_t)tkl__search_field_of(f->schema, options->facets[i])};
+        facet x = {.f = f,
+                   .field = (size_t)tkl__search_field_of(f->schema, options->facets[i]),
+                   .wanted = (size_t)most};
         rc = f->plan->verify ? count_here(&x) : count_values(&x);
-        make_facet(&x, most, &facets[i]);
+        make_facet(&x, &facets[i]);
     }
     return rc;
 }

@@ -54,7 +54,7 @@ static int ask_terms(tkl_search *search, const tkl__search_schema *schema, tkl_b
     return tkl__batch_end(&batch, tkl__search_deadline(search), replies);
 }
 
-static int take_names(const tkl_reply *reply, tkl__names *all)
+int tkl__search_take_names(const tkl_reply *reply, tkl__names *all)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
@@ -77,7 +77,7 @@ int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema,
     int rc = ask_terms(search, schema, low, high, most, &replies);
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
         counts[i] = (int64_t)tkl_reply_count(tkl_reply_at(replies, i));
-        rc = take_names(tkl_reply_at(replies, i), &all);
+        rc = tkl__search_take_names(tkl_reply_at(replies, i), &all);
     }
     tkl_reply_free(replies);
     if (rc == TKL_OK) {

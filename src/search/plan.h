@@ -5,6 +5,7 @@
 #ifndef TKL_SEARCH_PLAN_H
 #define TKL_SEARCH_PLAN_H
 
+#include "core/names.h"
 #include "search/search.h"
 
 typedef struct tkl__search_range {
@@ -61,6 +62,8 @@ void tkl__search_plan_free(tkl__search_plan *plan);
  * *names to NULL on failure. TKL_EINVAL: there are more than `most`. */
 int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
                            tkl_bytes high, int64_t most, int64_t *counts, tkl_names **names);
+/* Adds the names in a reply. */
+int tkl__search_take_names(const tkl_reply *reply, tkl__names *all);
 /* The bounds of the terms that begin with the prefix; malloc'ed. */
 int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high);
 

@@ -58,7 +58,7 @@ is "shown" "$(tackle search query p connect --sort votes --show votes --json | j
 is "no score" "$(tackle search query p connect --sort votes --show votes --json | jq -c '.hits[0].score')" null
 is "marks" "$(tackle search query p cafe --show text --marks '[,]' --length 8 --json | jq -r '.hits[0].highlights.text')" '…[café]'
 is "facets" "$(tackle search query p connect --facets lang --json | jq -c .facets)" \
-    '{"lang":{"counts":[{"value":"en","count":2}],"missing":1}}'
+    '{"lang":{"counts":[{"value":"en","count":2}],"missing":1,"more":false}}'
 is "for people" "$(tackle search query p 'connect' --sort votes 2>/dev/null)" $'a\nb\nd'
 ends 0 tackle search query p connect --show all --sort -votes --size 1 --facets lang
 has "$out" "*Connections* of a café"
