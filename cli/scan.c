@@ -22,13 +22,34 @@ static int print_element(const cli_session *cli, const tkl_scan_element *element
     return ferror(stdout) ? cli_flush(cli) : CLI_OK;
 }
 
+/* Tells where another process can go on, if anything is left. */
+static int print_cursor(const cli_session *cli, tkl_scan *scan)
+{
+    char cursor[TKL_SCAN_CURSOR_SIZE];
+    int code = tkl_scan_cursor(scan, cursor);
+    if (code != TKL_OK)
+        return code == TKL_EMPTY ? CLI_OK : cli_end(cli, code);
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:s}", "cursor", cursor));
+    int failed = cli_flush(cli);
+    fprintf(stderr, "more: --cursor %s\n", cursor);
+    return failed;
+}
+
+/* Prints everything, or with --stop-after whole steps until so many are printed. */
 static int print_all(const cli_session *cli, tkl_scan *scan)
 {
     tkl_scan_element element;
-    int code, failed = CLI_OK;
-    while (!failed && (code = tkl_scan_next(scan, &element)) == TKL_OK)
+    int64_t most = cli_number(cli, "stop-after", 0), printed = 0;
+    int code = TKL_OK, failed = CLI_OK;
+    while (!failed && !(most > 0 && printed >= most && tkl_scan_rest(scan) == 0) &&
+           (code = tkl_scan_next(scan, &element)) == TKL_OK) {
         failed = print_element(cli, &element);
-    return failed || code == TKL_EMPTY ? failed : cli_end(cli, code);
+        printed++;
+    }
+    if (failed || code == TKL_EMPTY)
+        return failed;
+    return code == TKL_OK ? print_cursor(cli, scan) : cli_end(cli, code);
 }
 
 /* Refuses an empty pattern, which would match everything: "$PATTERN" was probably not set. */
@@ -46,6 +67,7 @@ static int run(cli_session *cli)
         .match = tkl_str(cli_text(cli, "match", NULL)),
         .type = cli_text(cli, "type", NULL),
         .count = (int)cli_number(cli, "count", 0),
+        .cursor = cli_text(cli, "cursor", NULL),
     };
     tkl_client *client = NULL;
     tkl_scan *scan = NULL;
@@ -53,7 +75,9 @@ static int run(cli_session *cli)
         return cli_usage(cli, "invalid --count: 1 or more");
     if (cli_number(cli, "count", 0) != options.count)
         return cli_usage(cli, "invalid --count: too large");
-    int failed = refuse_empty(cli, "match");
+    int failed = cli_positive(cli, "stop-after");
+    if (!failed)
+        failed = refuse_empty(cli, "match");
     if (!failed)
         failed = refuse_empty(cli, "members");
     if (!failed)
@@ -73,6 +97,8 @@ static const cli_option options[] = {
     {"type", CLI_CHOICE, "string|list|set|zset|hash|stream", "only keys of that type"},
     {"members", CLI_TEXT, "KEY", "print the members of KEY instead of all keys"},
     {"count", CLI_INTEGER, "N", "keys to look at in one step (default 500)"},
+    {"stop-after", CLI_INTEGER, "N", "stop about there, and print a cursor"},
+    {"cursor", CLI_TEXT, "CURSOR", "go on where another scan stopped"},
     {0},
 };
 
@@ -84,9 +110,13 @@ static const cli_verb verbs[] = {
             "Every key that is there from the beginning to the end is printed, once; of a\n"
             "cluster those of every node. With --members a hash's fields come with their values,\n"
             "a sorted set's members with their scores, behind a tab. With --json an object\n"
-            "a line.",
+            "a line.\n\n"
+            "With --stop-after, standard error names the cursor (with --json a last object\n"
+            "{\"cursor\": ...}) with which any process can go on; nothing when nothing is left.\n"
+            "The server must not have been restarted in between.",
         .example = "tackle call MSET user:1 Ann user:2 Bob\n"
-                   "tackle scan --match 'user:*'",
+                   "tackle scan --match 'user:*'\n"
+                   "tackle scan --stop-after 1000 --json",
         .run = run,
     },
     {0},

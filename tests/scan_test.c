@@ -246,6 +246,86 @@ static void wrong_options_are_refused(void **state)
     tkl_scan_close(NULL);
 }
 
+/* ---- Going on ------------------------------------------------------------ */
+
+/* Scans a step each time, by a new scan that goes on where the one before stopped. */
+static tally *scan_in_pieces(tkl_client *client, tkl_scan_options options)
+{
+    tally *t = calloc(1, sizeof *t);
+    char cursor[TKL_SCAN_CURSOR_SIZE];
+    int rc, scans = 0;
+    do {
+        tkl_scan *scan = open_scan(client, options);
+        tkl_scan_element element;
+        do {
+            rc = tkl_scan_next(scan, &element);
+            if (rc == TKL_OK)
+                count_element(t, element);
+        } while (rc == TKL_OK && tkl_scan_rest(scan) > 0);
+        if (rc == TKL_OK)
+            rc = tkl_scan_cursor(scan, cursor);
+        tkl_scan_close(scan);
+        options.cursor = cursor;
+        scans++;
+    } while (rc == TKL_OK);
+    assert_code(rc, TKL_EMPTY);
+    assert_true(scans > 3);
+    return t;
+}
+
+static void another_scan_goes_on_with_a_cursor(void **state)
+{
+    fixture *f = *state;
+    fill(f->client, "stay", STAYING);
+    each_came_once(scan_in_pieces(f->client, (tkl_scan_options){.count = 100}));
+    fill_members(f->client, "SADD", "set", "'stay:' .. i");
+    each_came_once(
+        scan_in_pieces(f->client, (tkl_scan_options){.key = tkl_str("set"), .count = 100}));
+}
+
+/* In the middle of a step, the step comes again. */
+static void a_cursor_within_a_step_repeats_it(void **state)
+{
+    fixture *f = *state;
+    char cursor[TKL_SCAN_CURSOR_SIZE];
+    tkl_scan_element element;
+    fill(f->client, "stay", STAYING);
+    tkl_scan *scan = open_scan(f->client, (tkl_scan_options){.count = 100});
+    for (int i = 0; i < 250 || tkl_scan_rest(scan) == 0; i++)
+        assert_ok(tkl_scan_next(scan, &element));
+    assert_ok(tkl_scan_cursor(scan, cursor));
+    tkl_scan_close(scan);
+    scan = open_scan(f->client, (tkl_scan_options){.count = 100, .cursor = cursor});
+    bool again = false;
+    char last[64];
+    snprintf(last, sizeof last, TKL_FMT, TKL_ARG(element.name));
+    while (tkl_scan_next(scan, &element) == TKL_OK)
+        again |= element.name.len == strlen(last) &&
+                 memcmp(element.name.data, last, element.name.len) == 0;
+    assert_true(again);
+    assert_code(tkl_scan_cursor(scan, cursor), TKL_EMPTY);
+    tkl_scan_close(scan);
+}
+
+static void cursors_of_other_servers_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const char *const wrong[] = {"", "5", "x.1.-", "-1.1.zz", "-1.1.-x", "-1.1."};
+    tkl_scan *scan;
+    tkl_scan_element element;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_code(tkl_scan_open(f->client, &(tkl_scan_options){.cursor = wrong[i]}, &scan),
+                    TKL_EINVAL);
+    static const char *const elsewhere[] = {"-1.5.0123456789012345678901234567890123456789",
+                                            "-1.5.-", "7.0.-"};
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        scan = open_scan(f->client, (tkl_scan_options){.cursor = elsewhere[i]});
+        assert_code(tkl_scan_next(scan, &element), TKL_EINVAL);
+        assert_non_null(strstr(tkl_errmsg(), "begin again"));
+        tkl_scan_close(scan);
+    }
+}
+
 /* ---- Memory -------------------------------------------------------------- */
 
 static int remember(tkl__scan_memory *memory, int number)
@@ -281,6 +361,8 @@ static void every_node_is_scanned(void **state)
     each_came_once(scan_with(client, (tkl_scan_options){.count = 20}, 1000, grow_much));
     fill_members(client, "SADD", "set", "'stay:' .. i");
     each_came_once(scan_with(client, (tkl_scan_options){.key = tkl_str("set")}, 0, NULL));
+    assert_int_equal(call_int(client, "DEL", "set", NULL), 1);
+    each_came_once(scan_in_pieces(client, (tkl_scan_options){.count = 100}));
     tkl_close(client);
     cluster_end(c);
 }
@@ -298,6 +380,9 @@ int main(void)
         TEST(values_come_along),
         TEST(what_has_no_members_is_told),
         TEST(wrong_options_are_refused),
+        TEST(another_scan_goes_on_with_a_cursor),
+        TEST(a_cursor_within_a_step_repeats_it),
+        TEST(cursors_of_other_servers_are_refused),
         cmocka_unit_test(memory_forgets_the_oldest),
         cmocka_unit_test(every_node_is_scanned),
     };

@@ -110,7 +110,7 @@ typedef struct tkl_ip_import_options {
      * is needed is missing; docs/ip.md lists them. */
     const char *columns;       /* of files of ranges */
     const char *place_columns; /* of files of places */
-    TKL_RESERVED(6);
+    TKL_RESERVED(8);
 } tkl_ip_import_options;
 
 typedef struct tkl_ip_range {

@@ -39,6 +39,7 @@ typedef struct tkl_scan_options {
     /* The server may return an element twice, so the scan remembers this many elements at least,
      * and twice as many at most. 0: a million, which take up to 100 MB. See docs/scan.md. */
     int64_t remember;
+    const char *cursor; /* go on where another scan stopped: see tkl_scan_cursor(); NULL: begin */
     TKL_RESERVED(8);
 } tkl_scan_options;
 
@@ -57,6 +58,20 @@ TKL_API int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, t
  * over. TKL_EPROTO: the server sends cursors without end. After an error the scan is over: it
  * cannot continue on another server. */
 TKL_API int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* How many elements of the last step are left: tkl_scan_next() returns them without I/O. */
+TKL_API size_t tkl_scan_rest(const tkl_scan *scan) TKL_NONNULL(1);
+
+#define TKL_SCAN_CURSOR_SIZE 80
+
+/* Writes where the scan is, for the `cursor` of a scan by any process with the same key and servers;
+ * its match, type and count may differ. While tkl_scan_rest() is not 0, the elements of the last
+ * step come again there. It does not know what this scan remembers: elements that the server repeats
+ * come again, too. A cursor means something to the server that gave it: tkl_scan_next() returns
+ * TKL_EINVAL when that server has been restarted or replaced. TKL_EMPTY: nothing is left. At most
+ * one round trip, INFO. */
+TKL_API int tkl_scan_cursor(tkl_scan *scan, char cursor[TKL_SCAN_CURSOR_SIZE])
+    TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* NULL is fine. */
 TKL_API void tkl_scan_close(tkl_scan *scan);

@@ -31,6 +31,8 @@ struct tkl__walker {
     tkl__node *node; /* the server of the current slot; NULL: not begun */
     char cursor[32];
     tkl__circle circle; /* detects a circle of this server's cursors */
+    size_t step_at;     /* server and cursor of the last step */
+    char step_cursor[32];
 };
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -135,11 +137,79 @@ int tkl__walker_next(tkl__walker *w, tkl_reply **reply, const tkl_reply **elemen
     if (w->at == w->count)
         return TKL_EMPTY;
     int rc = w->node ? TKL_OK : begin_server(w);
+    w->step_at = w->at;
+    memcpy(w->step_cursor, w->cursor, sizeof w->step_cursor);
     if (rc == TKL_OK)
         rc = ask_scan(w, reply);
     if (rc == TKL_OK)
         rc = read_cursor(w, *reply);
     *elements = tkl_reply_at(*reply, 1);
+    return rc;
+}
+
+/* ---- Positions ----------------------------------------------------------- */
+
+/* The id that a server has from its start to its end. */
+static int read_run_id(tkl__walker *w, int slot, char id[48])
+{
+    static const char field[] = "run_id:";
+    int64_t deadline = tkl__deadline(w->client, w->way->timeout_ms);
+    tkl__node *node = NULL;
+    tkl_reply *reply = NULL;
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__resp_head(&wire, 2);
+    tkl__resp_argz(&wire, "INFO");
+    tkl__resp_argz(&wire, "server");
+    tkl__request request = {.wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT};
+    int rc = wire.failed ? tkl__nomem() : w->client->route->pick(w->client, slot, deadline, &node);
+    if (rc == TKL_OK)
+        rc = tkl__exec_on(node, &request, deadline, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__check(&reply);
+    const char *found = rc == TKL_OK ? strstr(tkl_reply_str(reply), field) : NULL;
+    if (rc == TKL_OK && (!found || sscanf(found + strlen(field), "%40[0-9a-f]", id) != 1))
+        rc = tkl__fail(TKL_EPROTO, "the server does not tell its run_id");
+    tkl_reply_free(reply);
+    tkl__buf_free(&wire);
+    tkl__node_unref(node);
+    return rc;
+}
+
+bool tkl__walk_position_read(const char *text, tkl__walk_position *position)
+{
+    int used = 0;
+    return sscanf(text, "%d.%20[0-9].%40[0-9a-f-]%n", &position->slot, position->cursor,
+                  position->server, &used) == 3 &&
+           text[used] == '\0';
+}
+
+int tkl__walker_tell(tkl__walker *w, bool before, char text[TKL__WALK_POSITION_SIZE])
+{
+    size_t at = before ? w->step_at : w->at;
+    const char *cursor = before ? w->step_cursor : w->node ? w->cursor : "0";
+    char server[48] = "-";
+    if (at == w->count)
+        return tkl__no(TKL_EMPTY);
+    int rc = strcmp(cursor, "0") == 0 ? TKL_OK : read_run_id(w, w->slots[at], server);
+    snprintf(text, TKL__WALK_POSITION_SIZE, "%d.%.20s.%.40s", w->slots[at], cursor, server);
+    return rc;
+}
+
+int tkl__walker_seek(tkl__walker *w, const tkl__walk_position *position)
+{
+    char server[48] = "-";
+    while (w->at < w->count && w->slots[w->at] != position->slot)
+        w->at++;
+    int rc = w->at < w->count && strcmp(position->cursor, "0") != 0
+                 ? read_run_id(w, position->slot, server)
+                 : TKL_OK;
+    if (rc == TKL_OK && (w->at == w->count || strcmp(server, position->server) != 0))
+        rc = tkl__fail(TKL_EINVAL, "cursor: its server was restarted or replaced: begin again");
+    if (rc == TKL_OK)
+        rc = begin_server(w);
+    if (rc == TKL_OK)
+        snprintf(w->cursor, sizeof w->cursor, "%s", position->cursor);
     return rc;
 }
 

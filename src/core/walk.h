@@ -26,6 +26,21 @@ int tkl__walker_open(tkl_client *client, const tkl__way *way, tkl__walker **walk
 int tkl__walker_next(tkl__walker *walker, tkl_reply **reply, const tkl_reply **elements);
 void tkl__walker_close(tkl__walker *walker); /* NULL is fine */
 
+/* A position of a walk as text, "slot.cursor.server": the slot by which the server is found, its
+ * cursor, and its run id; "-" instead of the id where it begins with the server. */
+#define TKL__WALK_POSITION_SIZE 80
+typedef struct tkl__walk_position {
+    int slot;
+    char cursor[24], server[48];
+} tkl__walk_position;
+
+/* False: the text is not a position. */
+bool tkl__walk_position_read(const char *text, tkl__walk_position *position);
+/* The position behind the last step, or before it. TKL_EMPTY: the end. */
+int tkl__walker_tell(tkl__walker *walker, bool before, char text[TKL__WALK_POSITION_SIZE]);
+/* Goes on at this position of another walk. TKL_EINVAL: its server is gone. */
+int tkl__walker_seek(tkl__walker *walker, const tkl__walk_position *position);
+
 /* Called for each key; a key may come more than once. Anything but TKL_OK ends the walk. */
 typedef int tkl__visit(tkl_bytes key, void *arg);
 

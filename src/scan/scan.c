@@ -28,6 +28,8 @@ struct tkl_scan {
     tkl_client *client;
     tkl__way way; /* points to the copies below */
     char *key, *match, *type;
+    bool goes_on; /* begins at `from` */
+    tkl__walk_position from;
     tkl__walker *walker; /* NULL: not begun */
     bool pairs;          /* elements come with values */
     int over;            /* TKL_OK, or the code with which the walk ended */
@@ -52,6 +54,8 @@ static int check_options(const tkl_scan_options *o)
         return rc;
     if (o->key.len > 0 && o->type)
         return tkl__fail(TKL_EINVAL, "members have no type");
+    if (o->cursor && !tkl__walk_position_read(o->cursor, &(tkl__walk_position){.slot = 0}))
+        return tkl__fail(TKL_EINVAL, "cursor: '%.80s' is not one of a scan", o->cursor);
     return TKL_OK;
 }
 
@@ -88,6 +92,7 @@ int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan 
         tkl_scan_close(scan);
         return tkl__nomem();
     }
+    scan->goes_on = o->cursor && tkl__walk_position_read(o->cursor, &scan->from);
     scan->way = (tkl__way){.command = "SCAN",
                            .key = {o->key.len > 0 ? scan->key : NULL, o->key.len},
                            .pattern = {scan->match, match.len},
@@ -142,7 +147,9 @@ static int choose_command(tkl_scan *scan)
 static int begin_scan(tkl_scan *scan)
 {
     int rc = scan->way.key.data ? choose_command(scan) : TKL_OK;
-    return rc == TKL_OK ? tkl__walker_open(scan->client, &scan->way, &scan->walker) : rc;
+    if (rc == TKL_OK)
+        rc = tkl__walker_open(scan->client, &scan->way, &scan->walker);
+    return rc == TKL_OK && scan->goes_on ? tkl__walker_seek(scan->walker, &scan->from) : rc;
 }
 
 /* Checks that all elements are strings, and that pairs are complete. */
@@ -195,4 +202,25 @@ int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element)
         return tkl__fail(rc, "the walk ended with an error: %s", tkl_strerror(rc));
     scan->over = rc;
     return rc == TKL_EMPTY ? tkl__no(rc) : rc;
+}
+
+size_t tkl_scan_rest(const tkl_scan *scan)
+{
+    size_t left = tkl_reply_count(scan->elements) - scan->at;
+    return scan->pairs ? left / 2 : left;
+}
+
+int tkl_scan_cursor(tkl_scan *scan, char cursor[TKL_SCAN_CURSOR_SIZE])
+{
+    *cursor = '\0';
+    if (scan->over < 0)
+        return tkl__fail(scan->over, "the walk ended with an error: %s", tkl_strerror(scan->over));
+    if (scan->over == TKL_EMPTY)
+        return tkl__no(TKL_EMPTY);
+    int rc = scan->walker ? TKL_OK : begin_scan(scan);
+    if (rc == TKL_OK)
+        rc = tkl__walker_tell(scan->walker, tkl_scan_rest(scan) > 0, cursor);
+    else
+        scan->over = rc; /* TKL_EMPTY: there is no such key */
+    return rc;
 }

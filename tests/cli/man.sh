@@ -6,7 +6,7 @@
 pages=$TACKLE_BUILD/man
 
 while read -r component verb; do
-    grep -qF "tackle $component${verb:+ $verb}" "$pages/tackle-$component.1" ||
+    grep -qF "tackle $component${verb:+ ${verb//-/\\-}}" "$pages/tackle-$component.1" ||
         fail "$component $verb is missing"
     grep -qF "tackle\\-$component" "$pages/tackle.1" || fail "tackle.1 does not name $component"
 done < <(every_verb)

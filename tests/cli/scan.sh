@@ -34,9 +34,24 @@ ends 64 tackle scan --members set --type set
 tackle scan >/dev/full 2>"$home/err"
 is "a full disk" $? 70
 
+# Another process goes on with a cursor.
+tackle scan --stop-after 1000 >"$home/first" 2>"$home/more"
+[ "$(wc -l <"$home/first")" -lt 3000 ] || fail "not stopped"
+cursor=$(sed -n 's/^more: --cursor //p' "$home/more")
+tackle scan --cursor "$cursor" >"$home/second"
+is "all in two pieces" "$(cat "$home/first" "$home/second" | sort | uniq | wc -l)" 3004
+is "none in both" "$(cat "$home/first" "$home/second" | wc -l)" 3004
+is "as JSON" "$(tackle scan --stop-after 1000 --json | tail -n 1 | jq -r .cursor)" "$cursor"
+ends 0 tackle scan --stop-after 100000
+is "nothing left" "$err" ""
+ends 64 tackle scan --cursor nonsense
+ends 64 tackle scan --stop-after 0
+ends 64 tackle scan --cursor "${cursor%.*}.0123456789012345678901234567890123456789"
+has "$err" "begin again"
+
 # The permissions that the page names are enough.
 become scans scan.md
-for options in "" "--members set" "--members hash" "--members zset --match x*"; do
+for options in "" "--members set" "--members hash" "--members zset --match x*" --stop-after=1; do
     ends 0 tackle scan $options
 done
 ends 77 tackle call GET x
