@@ -195,22 +195,22 @@ static int show(cli_session *cli)
         {"followers", "followers"},   {0},
     };
     tkl_channel *channel = NULL;
-    tkl_channel_info info;
+    tkl_channel_info *info = NULL;
     int failed = open_channel(cli, NULL, &channel);
     if (!failed)
         failed = cli_end(cli, tkl_channel_show(channel, &info));
     tkl_channel_close(channel);
     if (failed)
         return failed;
-    return cli_print_record(
-        cli,
+    json_t *record =
         json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "name",
-                  cli_json_bytes(tkl_str(cli->argv[0])), "published", (json_int_t)info.published,
-                  "kept_messages", (json_int_t)info.kept, "oldest_id", json_id(info.oldest),
-                  "newest_id", json_id(info.last), "last_at", cli_json_time(info.last.time_ms),
-                  "expires_ms", info.expires_ms > 0 ? json_integer(info.expires_ms) : json_null(),
-                  "followers", (json_int_t)info.followers),
-        columns);
+                  cli_json_bytes(tkl_str(cli->argv[0])), "published", (json_int_t)info->published,
+                  "kept_messages", (json_int_t)info->kept, "oldest_id", json_id(info->oldest),
+                  "newest_id", json_id(info->last), "last_at", cli_json_time(info->last.time_ms),
+                  "expires_ms", info->expires_ms > 0 ? json_integer(info->expires_ms) : json_null(),
+                  "followers", (json_int_t)info->followers);
+    tkl_channel_info_free(info);
+    return cli_print_record(cli, record, columns);
 }
 
 static int drop(cli_session *cli)

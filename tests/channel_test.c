@@ -464,17 +464,20 @@ static void operators_see_channels(void **state)
 {
     fixture *f = *state;
     tkl_channel *channel = open_channel(f->client);
-    tkl_channel_info info;
+    tkl_channel_info *info;
     tkl_names *names;
     assert_code(tkl_channel_show(channel, &info), TKL_NOTFOUND);
+    assert_null(info);
     publish_numbers(channel, 1, 3);
     assert_ok(tkl_channel_show(channel, &info));
-    assert_int_equal(info.published, 3);
-    assert_int_equal(info.kept, 3);
-    assert_int_equal(info.oldest.number, 1);
-    assert_int_equal(info.last.number, 3);
-    assert_true(info.expires_ms > 80000000);
-    assert_int_equal(info.followers, 0);
+    assert_int_equal(info->published, 3);
+    assert_int_equal(info->kept, 3);
+    assert_int_equal(info->oldest.number, 1);
+    assert_int_equal(info->last.number, 3);
+    assert_true(info->expires_ms > 80000000);
+    assert_int_equal(info->followers, 0);
+    tkl_channel_info_free(info);
+    tkl_channel_info_free(NULL);
     assert_ok(tkl_channel_names(f->client, &names));
     assert_int_equal(names->count, 1);
     assert_memory_equal(names->items[0].data, "news", 4);
@@ -557,12 +560,13 @@ static void the_documented_permissions_suffice(void **state)
     tkl_channel_follower *follower =
         follow_with(channel, &(tkl_channel_follow_options){.recent = 2});
     tkl_channel_messages *messages;
-    tkl_channel_info info;
+    tkl_channel_info *info;
     tkl_names *names;
     publish_numbers(channel, 1, 20);
     assert_reads(follower, "19 20");
     assert_code(tkl_channel_next(follower, 0, 1, &messages), TKL_EMPTY);
     assert_ok(tkl_channel_show(channel, &info));
+    tkl_channel_info_free(info);
     assert_ok(tkl_channel_names(client, &names));
     tkl_names_free(names);
     assert_ok(tkl_channel_drop(channel));

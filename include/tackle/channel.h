@@ -7,9 +7,9 @@
  *     tkl_channel_follower *follower;
  *     tkl_channel_messages *messages;
  *     tkl_bytes message = tkl_str("price 42");
- *     tkl_channel_open(client, tkl_str("prices"), NULL, &channel);
- *     tkl_channel_follow(channel, &(tkl_channel_follow_options){.recent = 10}, &follower);
- *     tkl_channel_publish(channel, &message, 1, NULL);
+ *     TKL_TRY(tkl_channel_open(client, tkl_str("prices"), NULL, &channel));
+ *     TKL_TRY(tkl_channel_follow(channel, &(tkl_channel_follow_options){.recent = 10}, &follower));
+ *     TKL_TRY(tkl_channel_publish(channel, &message, 1, NULL));
  *     if (tkl_channel_next(follower, 0, 5000, &messages) == TKL_OK)     // waits up to 5 s
  *         use(messages->items[0].data);
  *     tkl_channel_messages_free(messages);
@@ -121,6 +121,7 @@ TKL_API void tkl_channel_messages_free(tkl_channel_messages *messages); /* NULL 
 
 /* ---- For operators ------------------------------------------------------- */
 
+/* One object: free it with tkl_channel_info_free(). */
 typedef struct tkl_channel_info {
     int64_t published;     /* messages ever published: the number of the last one */
     int64_t kept;          /* messages in the history */
@@ -132,8 +133,9 @@ typedef struct tkl_channel_info {
 } tkl_channel_info;
 
 /* TKL_NOTFOUND: nothing was published, or it has expired. */
-TKL_API int tkl_channel_show(tkl_channel *channel, tkl_channel_info *info)
+TKL_API int tkl_channel_show(tkl_channel *channel, tkl_channel_info **info)
     TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_channel_info_free(tkl_channel_info *info); /* NULL is fine */
 /* Removes the history and the numbers. Followers go on with what is published next. TKL_NOTFOUND:
  * there is none. */
 TKL_API int tkl_channel_drop(tkl_channel *channel) TKL_NONNULL(1) TKL_CHECK;

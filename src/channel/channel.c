@@ -225,11 +225,19 @@ int tkl_channel_publish(tkl_channel *channel, const tkl_bytes *messages, size_t 
 
 /* ---- For operators ------------------------------------------------------- */
 
-int tkl_channel_show(tkl_channel *channel, tkl_channel_info *info)
+void tkl_channel_info_free(tkl_channel_info *info)
+{
+    free(info);
+}
+
+int tkl_channel_show(tkl_channel *channel, tkl_channel_info **out)
 {
     tkl__args args;
     tkl_reply *reply = NULL;
-    *info = (tkl_channel_info){0};
+    *out = NULL;
+    tkl_channel_info *info = calloc(1, sizeof *info);
+    if (!info)
+        return tkl__nomem();
     tkl__args_init(&args);
     int rc = tkl__eval(channel->client, &tkl__lua_channel_show, &channel->keys, &args,
                        tkl__deadline(channel->client, channel->timeout_ms), true, &reply);
@@ -247,6 +255,10 @@ int tkl_channel_show(tkl_channel *channel, tkl_channel_info *info)
     }
     tkl_reply_free(reply);
     tkl__args_free(&args);
+    if (rc == TKL_OK)
+        *out = info;
+    else
+        free(info);
     return rc;
 }
 
