@@ -12,6 +12,7 @@
     X(cli_sem)                         \
     X(cli_leader)                      \
     X(cli_limit)                       \
+    X(cli_cache)                       \
     G("Jobs and messages")             \
     X(cli_queue)                       \
     X(cli_blist)                       \

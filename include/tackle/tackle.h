@@ -10,6 +10,7 @@
 #include <tackle/blist.h>
 #include <tackle/bloom.h>
 #include <tackle/book.h>
+#include <tackle/cache.h>
 #include <tackle/channel.h>
 #include <tackle/chat.h>
 #include <tackle/client.h>

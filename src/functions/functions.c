@@ -79,6 +79,7 @@ static const char *purpose_of(const char *component)
         {"blist", "lists"},
         {"bloom", "Bloom filters"},
         {"book", "address books"},
+        {"cache", "cached values"},
         {"channel", "channels"},
         {"chat", "lists of chats"},
         {"config", "configuration"},

@@ -413,6 +413,20 @@ t ip show table
 t ip list
 t ip drop table --yes
 t ip drop table --yes
+t cache run k -- echo hello
+t cache run k --none-exit 3 -- false
+t cache run absent --none-exit 1 -- false
+t cache run broken -- false
+t cache get k
+t cache get nothing
+t cache get absent
+t cache set k v --tags x
+t cache set k v --ttl 0
+t cache show k
+t cache show nothing
+t cache list
+t cache drop --tag x --yes
+t cache drop k --yes
 t channel publish c hello
 t channel publish c --lines </dev/null
 t channel publish c x --history 0

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cached values: a hit against a bare GET, and storing against a bare SET.
+ */
+#include <string.h>
+
+#include <tackle/tackle.h>
+
+#include "bare.h"
+#include "ours.h"
+
+static char page[1024];
+
+static void prepare(const bench_run *run)
+{
+    redisContext *c = bare_connect(run->socket);
+    memset(page, 'x', sizeof page - 1);
+    const char *argv[] = {"SET", "bench:page", page};
+    bare_call(c, 3, argv);
+    redisFree(c);
+}
+
+static void bare_get(bench_worker *w)
+{
+    const char *argv[] = {"GET", "bench:page"};
+    bare_call(w->own, 2, argv);
+}
+
+static void bare_set(bench_worker *w)
+{
+    const char *argv[] = {"SET", "bench:page", page, "PX", "600000"};
+    bare_call(w->own, 5, argv);
+}
+
+static tkl_cache *cache;
+
+static void cache_setup(bench_run *run, const bench_contender *self)
+{
+    tkl_bytes data = tkl_str(page);
+    run->shared = ours_client(run, self);
+    check(tkl_cache_open(run->shared, NULL, &cache));
+    check(tkl_cache_set(cache, tkl_str("page"), &data));
+}
+
+static void cache_teardown(bench_run *run)
+{
+    tkl_cache_close(cache);
+    tkl_close(run->shared);
+}
+
+static int compute(tkl_bytes key, tkl_cache_result *result, void *arg)
+{
+    (void)key;
+    (void)arg;
+    return tkl_cache_give(result, tkl_str(page));
+}
+
+static void ours_hit(bench_worker *w)
+{
+    tkl_cache_value *value;
+    (void)w;
+    check(tkl_cache_fetch(cache, tkl_str("page"), compute, NULL, -1, &value));
+    tkl_cache_value_free(value);
+}
+
+static void ours_set(bench_worker *w)
+{
+    tkl_bytes data = tkl_str(page);
+    (void)w;
+    check(tkl_cache_set(cache, tkl_str("page"), &data));
+}
+
+#define OURS(function) .setup = cache_setup, .step = function, .teardown = cache_teardown
+
+static const bench_case cases[] = {
+    {.name = "Cache hit of 1 KB",
+     .unit = "ops/s",
+     .prepare = prepare,
+     .contenders = {{.name = "hiredis, GET", BARE(bare_get)}, {.name = "tackle", OURS(ours_hit)}}},
+    {.name = "Cache set of 1 KB",
+     .unit = "ops/s",
+     .prepare = prepare,
+     .contenders = {{.name = "hiredis, SET PX", BARE(bare_set)},
+                    {.name = "tackle", OURS(ours_set)}}},
+    {.name = NULL},
+};
+
+const bench_component cache_bench = {"cache", cases};
