@@ -375,6 +375,8 @@ static void words_are_found(void **state)
         {"Hello, World!", {0}, "hello@0 world@1"},
         {"Don’t can't", {0}, "don't@0 can't@1"},
         {"👍🏽 👍 👍🏿!", {0}, "👍@0 👍@1 👍@2"},
+        {"❤️ ❤ ✈️, ☀️!", {0}, "❤@0 ❤@1 ✈@2 ☀@3"},
+        {"© a ™ b ↔ c", {0}, "a@0 b@1 c@2"},
         {"👍🏽", {.stem = "en"}, "👍@0"},
         {"👩🏽‍💻 👩‍💻", {0}, "👩💻@0 👩💻@1"},
         {"🏽", {0}, "🏽@0"},
@@ -384,7 +386,7 @@ static void words_are_found(void **state)
         {"étudiantes", {.stem = "fr", .fold = TKL__TEXT_FOLD_ACCENTS}, "etudi@0"},
         {"Müller-Lüdenscheidt", {.fold = TKL__TEXT_FOLD_ACCENTS}, "muller@0 ludenscheidt@1"},
         {"pi is 3.14 in v2.0", {0}, "pi@0 is@1 3.14@2 in@3 v2.0@4"},
-        {"I ❤️ 🍕 x", {0}, "i@0 🍕@1 x@2"},
+        {"I ❤️ 🍕 x", {0}, "i@0 ❤@1 🍕@2 x@3"},
         {"a\xff\xfe"
          "b",
          {0},

@@ -87,8 +87,14 @@ static bool is_skin_tone(const char *at, const char *end)
     return end - at >= 4 && memcmp(at, SKIN_TONE, 3) == 0 && (unsigned char)at[3] >= 0xbb;
 }
 
-/* Replaces ’ by ', and removes the skin tone of an emoji; in place, because the text only
- * shrinks. */
+/* Whether the bytes are the variation selector of an emoji, U+FE0F: ❤️ has one, ❤ has none. */
+static bool is_selector(const char *at, const char *end)
+{
+    return end - at >= 3 && memcmp(at, "\xef\xb8\x8f", 3) == 0;
+}
+
+/* Replaces ’ by ', and removes the skin tone and the variation selectors of an emoji; in place,
+ * because the text only shrinks. */
 static void simplify(tkl__buf *store, size_t start)
 {
     char *first = store->data + start, *to = first;
@@ -99,6 +105,8 @@ static void simplify(tkl__buf *store, size_t start)
             from += 3;
         } else if (to > first && is_skin_tone(from, end)) {
             from += 4;
+        } else if (to > first && is_selector(from, end)) {
+            from += 3;
         } else {
             *to++ = *from++;
         }
@@ -348,14 +356,29 @@ static size_t end_of_script(const harvest *h, size_t start, size_t end)
     return (size_t)at;
 }
 
+/* Whether a segment begins with an emoji: one that is shown in colour by itself, one with a
+ * variation selector, or a symbol such as ❤ that is the same emoji without it. © and ↔ need the
+ * selector. */
+static bool is_emoji(const harvest *h, size_t start, size_t end)
+{
+    UChar32 c, next = 0;
+    int32_t at = (int32_t)start;
+    U8_NEXT((const uint8_t *)h->text.data, at, (int32_t)end, c);
+    if (c < 0 || u_hasBinaryProperty(c, UCHAR_EMOJI_PRESENTATION))
+        return c >= 0;
+    if (at < (int32_t)end)
+        U8_NEXT((const uint8_t *)h->text.data, at, (int32_t)end, next);
+    return u_hasBinaryProperty(c, UCHAR_EMOJI) &&
+           u_hasBinaryProperty(c, UCHAR_EXTENDED_PICTOGRAPHIC) && (next == 0xfe0f || c >= 0x2600);
+}
+
 /* Adds a segment: a word, or the space between words. ICU's rules make "API를" one word, but Korean
  * is handled as a run like Chinese: the ending of a word depends on its place in the sentence. */
 static int add_segment(harvest *h, size_t start, size_t end, int32_t status)
 {
     UChar32 c;
     U8_GET((const uint8_t *)h->text.data, 0, (int32_t)start, (int32_t)h->text.len, c);
-    if (c < 0 ||
-        (status < UBRK_WORD_NONE_LIMIT && !u_hasBinaryProperty(c, UCHAR_EMOJI_PRESENTATION)))
+    if (c < 0 || (status < UBRK_WORD_NONE_LIMIT && !is_emoji(h, start, end)))
         return TKL_OK;
     int rc = TKL_OK;
     while (rc == TKL_OK && start < end) {
