@@ -125,6 +125,7 @@ typedef struct bench_sample {
     X(session_bench)        \
     X(ip_bench)             \
     X(config_bench)         \
+    X(board_bench)          \
     X(cache_bench)          \
     X(book_bench)           \
     X(service_bench)        \

@@ -36,6 +36,7 @@
     X(cli_stats)                       \
     X(cli_sessions)                    \
     X(cli_online)                      \
+    X(cli_board)                       \
     X(cli_bloom)                       \
     X(cli_unique)                      \
     X(cli_bits)                        \

@@ -3,7 +3,7 @@
  * Leader election by name: of the programs on many machines that stand for a name, one leads.
  *
  *     tkl_leader *leader;
- *     tkl_leader_open(client, tkl_str("scheduler"), NULL, &leader);
+ *     TKL_TRY(tkl_leader_open(client, tkl_str("scheduler"), NULL, &leader));
  *     if (tkl_leader_campaign(leader, 60000) == TKL_OK) {       // wait up to a minute
  *         for (int step = 0; step < 100 && tkl_leader_leads(leader); step++)
  *             do_step(step, tkl_leader_term(leader));            // the store refuses lower terms

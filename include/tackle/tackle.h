@@ -9,6 +9,7 @@
 #include <tackle/bits.h>
 #include <tackle/blist.h>
 #include <tackle/bloom.h>
+#include <tackle/board.h>
 #include <tackle/book.h>
 #include <tackle/cache.h>
 #include <tackle/channel.h>

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "cron/calendar.h"
 
 #define DATABASE    "/usr/share/zoneinfo"
 #define LONGEST     64                 /* of names; the longest existing name has 32 */
@@ -253,4 +254,11 @@ int64_t tkl__cron_zone_offset(const tkl__cron_zone *zone, int64_t at, int64_t *u
     if (passed == zone->count && zone->ruled)
         return tkl__cron_rule_offset(&zone->rule, at, until);
     return passed > 0 ? zone->offset[passed - 1] : zone->before;
+}
+
+int64_t tkl__cron_zone_midnight(const tkl__cron_zone *zone, int64_t day)
+{
+    int64_t until, guess = day * TKL__DAY_S;
+    guess = day * TKL__DAY_S - tkl__cron_zone_offset(zone, guess, &until);
+    return day * TKL__DAY_S - tkl__cron_zone_offset(zone, guess, &until);
 }

@@ -20,6 +20,10 @@ void tkl__cron_zone_close(tkl__cron_zone *zone); /* NULL is fine */
  * INT64_MAX: for ever). */
 int64_t tkl__cron_zone_offset(const tkl__cron_zone *zone, int64_t at, int64_t *until);
 
+/* The Unix time at which a local day begins, given in days since 1970. Where clocks change at
+ * midnight, it may be a little early or late. */
+int64_t tkl__cron_zone_midnight(const tkl__cron_zone *zone, int64_t day);
+
 /* The largest offset. */
 #define TKL__OFFSET_MAX (26 * 3600)
 

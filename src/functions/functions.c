@@ -78,6 +78,7 @@ static const char *purpose_of(const char *component)
         {"bits", "bitmaps"},
         {"blist", "lists"},
         {"bloom", "Bloom filters"},
+        {"board", "leaderboards"},
         {"book", "address books"},
         {"cache", "cached values"},
         {"channel", "channels"},

@@ -272,14 +272,6 @@ int tkl__online_changed(tkl_online *online)
 
 /* ---- Days ---------------------------------------------------------------- */
 
-/* The beginning of the local day, in Unix seconds. */
-static int64_t day_start(const tkl__cron_zone *zone, int64_t number)
-{
-    int64_t until, guess = number * DAY_S;
-    guess = number * DAY_S - tkl__cron_zone_offset(zone, guess, &until);
-    return number * DAY_S - tkl__cron_zone_offset(zone, guess, &until);
-}
-
 /* Computes the day that contains a time. Where clocks change at midnight, a day may begin a little
  * early or late; the time itself is always within its day. */
 static void work_out_day(const tkl__cron_zone *zone, int64_t now_ms, tkl__online_today *today)
@@ -287,8 +279,8 @@ static void work_out_day(const tkl__cron_zone *zone, int64_t now_ms, tkl__online
     int64_t until, seconds = tkl__cron_floor_div(now_ms, 1000);
     int64_t local = seconds + tkl__cron_zone_offset(zone, seconds, &until);
     today->number = tkl__cron_floor_div(local, DAY_S);
-    today->start_ms = day_start(zone, today->number) * 1000;
-    today->till_ms = day_start(zone, today->number + 1) * 1000;
+    today->start_ms = tkl__cron_zone_midnight(zone, today->number) * 1000;
+    today->till_ms = tkl__cron_zone_midnight(zone, today->number + 1) * 1000;
     if (today->start_ms > now_ms)
         today->start_ms = now_ms;
     if (today->till_ms <= now_ms)

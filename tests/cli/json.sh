@@ -90,6 +90,25 @@ t sem break s
 token=$(t sem acquire s --limit 1 | jq -r .token); t sem renew s $token
 t sem release s $token
 t sem release s $token
+t board add b alice 12 bob 15
+t board set b alice 12
+t board best b carol 1 --order lower
+t board best c carol 1 --order lower --per week
+t board add b alice nonsense
+t board top b
+t board top nothing
+t board around b bob
+t board around b nobody
+t board rank b bob alice
+t board rank b nobody
+t board count b
+t board remove b bob
+t board seasons b
+t board seasons c
+t board list
+t board drop b
+t board drop b --yes
+t board drop b --yes
 t leader show seat
 t leader watch seat --max 1
 t leader watch seat --max 1 --wait 0
