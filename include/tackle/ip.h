@@ -108,8 +108,8 @@ typedef struct tkl_ip_import_options {
      * of the columns: "start_ip,end_ip,,locId". Columns without a name are ignored. NULL: one of
      * the first rows of a file has the names. Copied. TKL_EINVAL: an unknown name, or a name that
      * is needed is missing; docs/ip.md lists them. */
-    const char *columns;       /* of files of ranges */
-    const char *place_columns; /* of files of places */
+    const char *columns;       /* columns of files of ranges */
+    const char *place_columns; /* columns of files of places */
     TKL_RESERVED(8);
 } tkl_ip_import_options;
 

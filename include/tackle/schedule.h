@@ -62,7 +62,7 @@ typedef struct tkl_schedule_info {
     int priority;
     int64_t next_ms; /* Unix time */
     int64_t last_ms; /* when it fired last; 0: never */
-    tkl_bytes kind;  /* of its jobs; empty: none */
+    tkl_bytes kind;  /* kind of its jobs; empty: none */
     TKL_RESERVED(2);
 } tkl_schedule_info;
 

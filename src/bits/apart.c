@@ -23,7 +23,7 @@
 #define SOURCES_MAX 1000
 #define BYTES_MAX   (INT64_C(1) << 29)
 #define TRIES       3
-#define TRIP_BYTES  (INT64_C(4) << 20) /* of all sources together */
+#define TRIP_BYTES  (INT64_C(4) << 20) /* bytes of all sources together */
 
 typedef struct sources {
     tkl_bits *const *items;

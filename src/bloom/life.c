@@ -82,7 +82,7 @@ typedef enum condition {
     SOUND,
     MISSING,
     FOREIGN,  /* not a filter */
-    OLD,      /* of another version of tackle: it can only be dropped */
+    OLD,      /* another version of tackle made it: it can only be dropped */
     DROPPING, /* a client has started to drop it */
 } condition;
 

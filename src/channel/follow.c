@@ -38,7 +38,7 @@ struct tkl_channel_follower {
     bool counts;                     /* messages between `seen` and the next one are lost */
     bool reset;                      /* to be reported with the next messages */
     tkl_channel_id seen;             /* the last message that was read; all zero: none */
-    char life[LIFE_SIZE + 1];        /* of the channel, when it was last read; "": not known */
+    char life[LIFE_SIZE + 1];        /* the channel's life when it was last read; "": not known */
     tkl_channel_id ring[REMEMBERED]; /* the last ids that were read */
     size_t ring_count;               /* ever put into it */
 };

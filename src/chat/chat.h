@@ -39,7 +39,7 @@ typedef struct tkl__chat_list {
 
 typedef struct tkl__chat_lists {
     tkl_client *client;
-    tkl_bytes id; /* of the chat */
+    tkl_bytes id; /* id of the chat */
     tkl__chat_list *items;
     size_t count;
 } tkl__chat_lists;

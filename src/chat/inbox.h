@@ -55,7 +55,7 @@ struct tkl_inbox {
 typedef struct tkl__chat_look {
     tkl_inbox *inbox;
     tkl__chat_places *all;
-    const tkl__args *args; /* of post/fetch */
+    const tkl__args *args; /* arguments of post/fetch */
     tkl__wait *wait;       /* the look is part of it, and does not ask servers that rest; or NULL */
     int list_code;         /* TKL_OK, or why the list could not be read */
     bool answered;         /* out: at least one server answered, even with an error */

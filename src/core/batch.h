@@ -29,7 +29,7 @@ typedef struct tkl__batch {
     tkl__request *requests; /* one for each call; their `wire` is set by a run */
     size_t count, cap;
     tkl__first failure; /* why nothing is or was sent */
-    tkl_reply *replies; /* of the last run; NULL: none */
+    tkl_reply *replies; /* replies of the last run; NULL: none */
     tkl__request small[TKL__BATCH_SMALL];
 } tkl__batch;
 

@@ -30,7 +30,7 @@ typedef struct tkl__refresh {
     int64_t began;                                      /* when the last fetch began; 0: never */
     unsigned generation;                                /* fork generation of this struct */
     pthread_cond_t ended;                               /* a fetch ended */
-    tkl__failure failure; /* of the last fetch that was not cut short by a deadline */
+    tkl__failure failure; /* failure of the last fetch that no deadline cut short */
 } tkl__refresh;
 
 void tkl__refresh_init(tkl__refresh *refresh, bool (*have)(tkl_client *, int),

@@ -32,14 +32,14 @@ struct tkl_reply {
     bool doubted; /* error reply: an earlier attempt may have been executed */
     int64_t integer;
     const char *data; /* string or error text, NUL-terminated */
-    size_t len;       /* of data */
+    size_t len;       /* length of data */
     tkl_reply **elements;
     size_t count;
     tkl_reply *root;
 
     /* Only in a root: */
     block *arena;       /* the blocks of the tree */
-    size_t size;        /* of all blocks */
+    size_t size;        /* bytes of all blocks */
     tkl_reply *adopted; /* roots of trees that this one has taken over ... */
     tkl_reply *sibling; /* ... linked by this */
 };

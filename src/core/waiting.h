@@ -73,7 +73,7 @@ typedef struct tkl__news {
 
 typedef struct tkl__wait {
     tkl_client *client;
-    int64_t timeout_ms; /* of one request; 0: the client's time-out */
+    int64_t timeout_ms; /* time-out of one request; 0: the client's time-out */
     int64_t deadline;   /* when the time is up, on tkl__now() */
     tkl__ear **ears;    /* a look may change the list; removed ears are unlistened by the look */
     size_t count;
@@ -87,7 +87,7 @@ typedef struct tkl__wait {
     bool (*is_over)(void *arg); /* asked after every sleep: true ends the wait; or NULL */
     /* Called when a server could not be listened at, and the wait goes on; or NULL. */
     void (*on_silence)(void *arg, tkl__ear *ear);
-    void *arg; /* of both */
+    void *arg; /* argument of both */
 
     int64_t again; /* when to look at the latest; 0: listening comes first. Each look sets the next
                       moment, or leaves TKL__WAIT_LOOK_US from now */

@@ -10,9 +10,9 @@
 /* A description of the walk. */
 typedef struct tkl__way {
     const char *command; /* SCAN; or SSCAN, HSCAN, ZSCAN with a key */
-    tkl_bytes key;       /* of SSCAN, HSCAN, ZSCAN */
+    tkl_bytes key;       /* key for SSCAN, HSCAN, ZSCAN */
     tkl_bytes pattern;   /* glob */
-    const char *type;    /* of keys: "zset"; NULL: any */
+    const char *type;    /* type of keys: "zset"; NULL: any */
     int step;            /* number of elements a server looks at in one step; 0: 500 */
     int64_t timeout_ms;  /* time-out of one step; 0: the client's */
 } tkl__way;

@@ -96,8 +96,8 @@ static int64_t first_local(const tkl__cron *cron, int64_t from)
 typedef struct search {
     const tkl__cron *cron;
     int64_t after;       /* search after this Unix time */
-    int64_t start, end;  /* of this stretch, in Unix time */
-    int64_t offset;      /* of this stretch */
+    int64_t start, end;  /* when this stretch begins and ends, in Unix time */
+    int64_t offset;      /* offset from UTC in this stretch */
     int64_t seen;        /* local times before this one have been shown already */
     int64_t from, local; /* `local`: the first match from `from` on */
 } search;

@@ -24,7 +24,7 @@
 #include "cron/calendar.h"
 
 #define DATABASE    "/usr/share/zoneinfo"
-#define LONGEST     64                 /* of names; the longest existing name has 32 */
+#define LONGEST     64                 /* bytes of a name; the longest existing name has 32 */
 #define FILE_MAX    (1 << 20)          /* the largest existing file has 4 KB */
 #define TIME_MAX_S  (INT64_C(1) << 60) /* so that sums fit; files have -2^59 for the big bang */
 #define HEADER_SIZE 44

@@ -40,7 +40,7 @@ typedef struct tkl__cron_turn {
 typedef struct tkl__cron_rule {
     int64_t standard, summer;  /* offsets, the same when clocks are not changed */
     bool turns;                /* clocks are changed */
-    tkl__cron_turn begin, end; /* of summer time */
+    tkl__cron_turn begin, end; /* when summer time begins and ends */
 } tkl__cron_rule;
 
 /* False when the text is not such a rule. */

@@ -51,7 +51,7 @@ typedef struct tkl__files_receiving {
     char done[TKL__FILES_BATCH][TKL__FILES_TOKEN + 1]; /* small files to be reported */
     size_t done_count;
     tkl__files_memory *memory; /* delivered files; NULL: none yet */
-    tkl__batch batch;          /* of the round trip */
+    tkl__batch batch;          /* calls of the round trip */
 
     tkl__wait wait; /* for news */
     tkl__ear ear, *ears[1];

@@ -75,7 +75,7 @@ typedef struct tkl__files_outgoing {
     bool complete;    /* an earlier attempt of this call has sent it */
     bool forgotten;   /* the server has forgotten the file */
     char *buffer;     /* bytes of one chunk */
-    tkl__batch batch; /* of the round trip */
+    tkl__batch batch; /* calls of the round trip */
 
     tkl__kept kept; /* renews the lease */
     tkl__files_ask renewal;

@@ -16,7 +16,7 @@
 #include "core/options.h"
 #include "geo/geo.h"
 
-#define BITS 5 /* of a character */
+#define BITS 5 /* bits that one character stands for */
 
 static const char alphabet[] = "0123456789bcdefghjkmnpqrstuvwxyz";
 

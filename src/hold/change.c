@@ -14,7 +14,7 @@
 
 typedef struct observer {
     tkl__hold *hold;
-    uint64_t fence; /* of the holder that is known; 0: nobody */
+    uint64_t fence; /* fence of the holder that is known; 0: nobody */
     tkl_holders *holders;
 } observer;
 

@@ -14,7 +14,7 @@ typedef struct tkl__hold tkl__hold;
 typedef struct tkl__hold_rules {
     const char *component; /* second part of the keys: "lock", "sem" */
     int64_t limit;         /* most holders; 0: no limit on sharers */
-    int64_t timeout_ms;    /* of one call; 0: the client's time-out */
+    int64_t timeout_ms;    /* time-out of one call; 0: the client's time-out */
     int64_t lease_ms;      /* 0: the default */
     const char *label;     /* NULL: none */
     int replicas;

@@ -88,7 +88,7 @@ struct tkl__hold {
     bool may_share; /* acquired shared, adopted, or a downgrade was requested */
     char token[TKL_TOKEN_SIZE];
     uint64_t fence;
-    int64_t lease_us; /* of the last acquire or renewal */
+    int64_t lease_us; /* lease of the last acquire or renewal */
     int64_t started;  /* local time before that request was sent */
     int64_t expires;  /* started + lease */
     tkl__hold_onlooker *onlookers;

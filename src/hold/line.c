@@ -29,15 +29,6 @@ typedef struct stander {
 
 /* ---- Messages ------------------------------------------------------------ */
 
-static const char *as_text(tkl_bytes message, char text[96])
-{
-    if (message.len >= 96)
-        return "";
-    memcpy(text, message.data, message.len);
-    text[message.len] = '\0';
-    return text;
-}
-
 /* Parses " grant FENCE STAMP LEASE" and works out when the lease started by our clock: not later
  * than now, and as early as the server's clock says. The last answer said that the lock was not
  * free; a grant with a stamp from before it was missed (or the server's clock was set back). Such a
@@ -55,11 +46,6 @@ static bool parse_grant(const char *text, const tkl__hold_busy *last, tkl__hold_
     int64_t by_server = last->started + (since ? stamp - last->server_now : -lease);
     *g = (tkl__hold_grant){fence, lease, by_server < now ? by_server : now};
     return true;
-}
-
-static bool parse_look(const char *text, int64_t *us)
-{
-    return sscanf(text, " look %" SCNd64, us) == 1 && *us >= 0;
 }
 
 /* ---- Asking -------------------------------------------------------------- */
@@ -121,14 +107,17 @@ static int accept_grant(stander *s, tkl__wait *wait, tkl__ear *ear)
 
 static int heed_message(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
 {
-    char buffer[96];
+    char text[96] = "";
     int64_t us;
-    const char *text = as_text(message, buffer);
+    if (message.len < sizeof text) { /* no message of tackle is longer */
+        memcpy(text, message.data, message.len);
+        text[message.len] = '\0';
+    }
     if (parse_grant(text, &s->busy, s->grant))
         return accept_grant(s, wait, ear);
     if (strcmp(text, " recall") == 0 || strcmp(text, "recall ") == 0) /* to it, or to all */
         return ask_again(s, wait, &ear->waiter);
-    if (parse_look(text, &us))
+    if (sscanf(text, " look %" SCNd64, &us) == 1 && us >= 0)
         plan_look(s->hold, &ear->waiter, us, true);
     return TKL__NOT_YET;
 }
@@ -169,9 +158,11 @@ static int give_up_place(const stander *s, int why)
 }
 
 /* Tries, then waits in line until the deadline. */
-static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
+int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
     stander s = {.hold = h, .grant = g};
+    if (deadline == TKL__HOLD_TRY)
+        return tkl__hold_ask(h, false, tkl__hold_deadline(h), g, &s.busy);
     tkl__ear ear = {.channel = h->channel, .id = tkl_str(h->token), .also = h->everyone};
     tkl__wait wait = {.client = h->client,
                       .timeout_ms = h->rules.timeout_ms,
@@ -188,12 +179,4 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
         tkl__look_at(&ear.waiter, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);
     tkl__wait_end(&wait);
     return rc;
-}
-
-int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
-{
-    tkl__hold_busy b;
-    if (deadline == TKL__HOLD_TRY)
-        return tkl__hold_ask(h, false, tkl__hold_deadline(h), g, &b);
-    return wait_in_line(h, deadline, g);
 }

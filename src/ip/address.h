@@ -9,7 +9,7 @@
 
 enum {
     TKL__IP_SIZE = 16,
-    TKL__IP_NETWORK_SIZE = 96, /* of the text of a range, with its NUL */
+    TKL__IP_NETWORK_SIZE = 96, /* bytes of the text of a range, with its NUL */
 };
 
 typedef struct tkl__ip_span {

@@ -67,7 +67,7 @@ typedef struct tkl__limit_times {
 /* A check under way. */
 typedef struct tkl__limit_question {
     const tkl_limit *limit;
-    size_t start, len; /* of the server's key, in the buffer of keys */
+    size_t start, len; /* place of the server's key in the buffer of keys */
     char ticket[TKL_TOKEN_SIZE];
     int64_t quantity; /* 0 also when it never fits: the script only looks */
     int64_t ahead_us; /* how far ahead may be booked */

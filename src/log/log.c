@@ -263,7 +263,7 @@ static int check_messages(const tkl_log_message *messages, size_t count)
 
 /* Batches that are being sent. */
 typedef struct sending {
-    tkl__buf key; /* of these batches: "...:batch:<random>" */
+    tkl__buf key; /* key of these batches: "...:batch:<random>" */
     tkl__log_step steps[STEPS_MAX];
     tkl__log_batch batches[STEPS_MAX];
     tkl__invocation calls[STEPS_MAX];

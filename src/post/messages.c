@@ -93,7 +93,7 @@ typedef struct note {
     int64_t id, time_ms;
     size_t words; /* sender, body, headers */
     size_t lengths[WORDS_MAX];
-    const char *bytes; /* of all words, side by side */
+    const char *bytes; /* the bytes of all words, side by side */
 } note;
 
 /* Reads a number and the separator behind it, and moves *at behind both. */

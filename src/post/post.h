@@ -20,7 +20,7 @@ typedef struct tkl__post {
     tkl_client *client;
     tkl__keys keys;     /* state (its name is also the channel), messages, marks, readers, recent;
                          * for a chat also refused */
-    int64_t timeout_ms; /* of one call; 0: the client's time-out */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's time-out */
     bool members;       /* a chat: only members may send and read */
 } tkl__post;
 

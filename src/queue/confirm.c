@@ -16,7 +16,7 @@
 typedef struct batch {
     tkl__queue_source *source;
     char (*members)[TKL__QUEUE_MEMBER_LEN + 1];
-    tkl_bytes *args; /* of renew.lua */
+    tkl_bytes *args; /* arguments of renew.lua */
     size_t count;
 } batch;
 

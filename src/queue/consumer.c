@@ -488,9 +488,12 @@ static size_t ask_partitions(exchange *r, tkl__queue_span span, size_t from, siz
 }
 
 /* Notes the outcome of the claims. Returns the first permanent error; a transient one goes to
- * `missed`, because other partitions can still be asked. */
-static int note_claims(const exchange *r, int64_t began, int *missed)
+ * `missed`, because other partitions can still be asked. *more: another claim may find jobs now. A
+ * schedule has fired, a script skipped so many jobs with full groups that it left the rest for
+ * later, or no job that it gave can be read. */
+static int note_claims(const exchange *r, int64_t began, int *missed, bool *more)
 {
+    *more = false;
     for (size_t i = 0; i < r->nasks; i++) {
         const tkl__queue_ask *ask = &r->asks[i];
         if (ask->max == 0)
@@ -500,19 +503,10 @@ static int note_claims(const exchange *r, int64_t began, int *missed)
             *missed = ask->code;
         else if (ask->code != TKL_OK)
             return ask->code;
+        else
+            *more |= ask->fired || ask->look_ms == 0;
     }
     return TKL_OK;
-}
-
-/* Whether another claim may find jobs now: a schedule has fired, a script skipped so many jobs with
- * full groups that it left the rest for later, or no job that it gave can be read. */
-static bool has_more(const exchange *r)
-{
-    for (size_t i = 0; i < r->nasks; i++)
-        if (r->asks[i].max > 0 && r->asks[i].code == TKL_OK &&
-            (r->asks[i].fired || r->asks[i].look_ms == 0))
-            return true;
-    return false;
 }
 
 void tkl__queue_heed(const tkl_consumer *c)
@@ -527,18 +521,9 @@ void tkl__queue_unheed(void)
     tkl__heed_interrupt(NULL);
 }
 
-/* Cancelling ends only claims without reports: a report that is cut off would have to be
- * repeated. */
-static void send_claims(exchange *r, tkl__queue_haul *haul)
-{
-    if (r->count == 0)
-        tkl__queue_heed(r->consumer);
-    send_all(r, tkl__queue_ask_deadline(r->consumer), haul, NULL);
-    tkl__queue_unheed();
-}
-
 /* Claims from one queue after the other until there are jobs. The reports go with the first round
- * trip. */
+ * trip. Cancelling ends only claims without reports: a report that is cut off would have to be
+ * repeated. */
 static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
@@ -547,10 +532,13 @@ static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
     for (size_t q = 0; rc == TKL_OK && q < c->nqueues; q++)
         for (size_t done = 0; rc == TKL_OK && done < c->queues[q].count;) {
             int64_t began = tkl__now();
+            bool more;
             size_t asked = ask_partitions(r, c->queues[q], done, max, &missed);
-            send_claims(r, haul);
-            rc = note_claims(r, began, &missed);
-            bool more = has_more(r);
+            if (r->count == 0)
+                tkl__queue_heed(c);
+            send_all(r, tkl__queue_ask_deadline(c), haul, NULL);
+            tkl__queue_unheed();
+            rc = note_claims(r, began, &missed, &more);
             done += more ? 0 : asked;
             end_reports(r);
             tkl__queue_bury_damaged(c, haul);
@@ -587,22 +575,18 @@ static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
     return c->nsources > 1 && tkl_is_transient(rc) ? TKL_OK : rc;
 }
 
-/* Joining the line also claims: one round trip less when there is one source and its channel is
- * already listened to. */
-static bool waits_at_once(const exchange *r, int64_t wait_ms)
-{
-    tkl_consumer *c = r->consumer;
-    return wait_ms != 0 && !atomic_load(&c->ends_at) && r->count == 0 && c->nsources == 1 &&
-           tkl__hears(c->client, c->sources[0].partition->channel);
-}
-
-/* Claims ready jobs, or waits for jobs until the deadline. */
+/* Claims ready jobs, or waits for jobs until the deadline. Joining the line also claims: one round
+ * trip less when there is one source and its channel is already listened to. */
 static int claim_or_wait(exchange *r, size_t max, int64_t wait_ms, int64_t deadline,
                          tkl__queue_haul *haul)
 {
-    int rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
+    tkl_consumer *c = r->consumer;
+    bool waits_at_once = wait_ms != 0 && !atomic_load(&c->ends_at) && r->count == 0 &&
+                         c->nsources == 1 &&
+                         tkl__hears(c->client, c->sources[0].partition->channel);
+    int rc = waits_at_once ? TKL_EMPTY : claim_now(r, max, haul);
     if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
-        rc = tkl__queue_line_wait(r->consumer, max, deadline, haul);
+        rc = tkl__queue_line_wait(c, max, deadline, haul);
     return rc;
 }
 

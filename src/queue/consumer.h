@@ -44,7 +44,7 @@ typedef struct tkl__queue_claim {
 typedef struct tkl__queue_source {
     tkl_consumer *consumer;
     tkl__queue_partition *partition;
-    char token[TKL_TOKEN_SIZE]; /* of the last claim */
+    char token[TKL_TOKEN_SIZE]; /* token of the last claim */
     bool unsure;                /* it had no answer, or may still be in line */
     tkl__ear ear;               /* hears hand-overs, and what all waiters are told */
     unsigned char jitter;       /* random: spreads waiters that look because another did not */
@@ -77,7 +77,7 @@ struct tkl_consumer {
     size_t rotation; /* which partition comes first */
     int64_t lease_us;
     char lease[24];     /* milliseconds */
-    int64_t timeout_ms; /* of one call; 0: the client's time-out */
+    int64_t timeout_ms; /* time-out of one call; 0: the client's time-out */
     bool no_renewal;
     void (*on_lost)(const char *id, const char *token, void *arg);
     void (*on_error)(int code, const char *message, void *arg);
@@ -168,7 +168,7 @@ typedef struct tkl__queue_done {
     char member[TKL__QUEUE_MEMBER_LEN + 1];
     size_t source; /* the index of its source */
     bool rich;     /* see tkl__queue_claim */
-    size_t bytes;  /* of the record */
+    size_t bytes;  /* size of the record */
     size_t report; /* index of its report */
     bool stale;    /* out: the claim was not valid any more */
 } tkl__queue_done;

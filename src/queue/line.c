@@ -27,7 +27,7 @@ typedef struct stander {
     tkl__queue_source *source;
     tkl__queue_ask ask; /* the last answered request: its clock dates hand-overs */
     bool in_line;       /* certainly or possibly */
-    int code;           /* of the last request; TKL_EMPTY: no jobs */
+    int code;           /* result of the last request; TKL_EMPTY: no jobs */
 } stander;
 
 /* All places of the consumer. */

@@ -42,7 +42,7 @@ typedef enum tkl__queue_key {
 
 typedef struct tkl__queue_partition {
     tkl_queue *queue;
-    int index; /* of the partition */
+    int index; /* number of the partition, from 0 */
     tkl__base base;
     tkl_bytes keys[TKL__QUEUE_KEYS];
     tkl_bytes results; /* followed by an id: key of a result, and channel of its end */
@@ -53,7 +53,7 @@ struct tkl_queue {
     tkl_client *client;
     tkl_bytes name; /* owned */
     int npartitions;
-    int64_t timeout_ms;               /* of one call; 0: the client's time-out */
+    int64_t timeout_ms;               /* time-out of one call; 0: the client's time-out */
     tkl__queue_partition *partitions; /* one for each partition */
     atomic_uint pushes;               /* counts pushes, to spread them over the partitions */
     pthread_mutex_t mutex;            /* guards lanes */

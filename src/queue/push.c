@@ -34,7 +34,7 @@
 struct tkl__queue_lane {
     struct tkl__queue_lane *next;
     char name[17];
-    uint64_t number;     /* of the last push */
+    uint64_t number;     /* number of the last push */
     unsigned generation; /* a forked child must not use its parent's lanes */
 };
 
@@ -90,7 +90,7 @@ void tkl__queue_lanes_free(tkl_queue *queue)
 /* Jobs of one partition, for one run of push.lua. */
 typedef struct chunk {
     tkl__queue_partition *partition;
-    size_t count; /* of jobs */
+    size_t count; /* number of jobs */
     size_t work;  /* 1 for a plain job, UNIQUE_WORK for one with a unique key */
     size_t bytes;
     size_t first; /* index of its first argument in those of the batch */
@@ -118,7 +118,7 @@ typedef struct push_batch {
     tkl__buf text;
     tkl_bytes *args;
     tkl__invocation *calls; /* one for each chunk */
-    tkl__batch batch;       /* of these calls */
+    tkl__batch batch;       /* sends these calls */
 } push_batch;
 
 static void push_batch_free(push_batch *t)
@@ -147,7 +147,7 @@ static int push_batch_init(push_batch *t, tkl_queue *queue, const tkl_push *jobs
 }
 
 /* How many of the jobs make a good round trip: at least one. */
-static size_t trip_size(const tkl_push *jobs, size_t count)
+static size_t batch_size(const tkl_push *jobs, size_t count)
 {
     size_t bytes = 0, n = 0;
     while (n < count && n < TRIP_JOBS && (n == 0 || bytes + jobs[n].payload.len <= TRIP_BYTES))
@@ -384,7 +384,7 @@ static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *
     tkl__first first = {.code = TKL_OK};
     for (size_t done = 0, n; done < count && first.code >= 0; done += n) {
         push_batch t;
-        n = r->flow ? count : trip_size(jobs + done, count - done);
+        n = r->flow ? count : batch_size(jobs + done, count - done);
         int rc = push_batch_init(&t, r->queue, jobs + done, n);
         if (rc == TKL_OK)
             rc = run_push_batch(r, &t, pushed ? pushed + done : NULL);

@@ -52,9 +52,9 @@ static int check_unique(const tkl_push *job)
     if (rc != TKL_OK)
         return rc;
     if (job->unique.len == 0 && (job->unique_mode != 0 || job->unique_ms != 0))
-        return tkl__fail(TKL_EINVAL, "a mode or a time of a unique key, and no key");
+        return tkl__fail(TKL_EINVAL, "unique_mode or unique_ms without unique");
     if (timed && job->unique_ms == 0)
-        return tkl__fail(TKL_EINVAL, "unique for a time, and the time is missing");
+        return tkl__fail(TKL_EINVAL, "TKL_UNIQUE_FOR_A_TIME needs unique_ms");
     if (!timed && job->unique_ms != 0)
         return tkl__fail(TKL_EINVAL, "unique_ms is of TKL_UNIQUE_FOR_A_TIME only");
     return TKL_OK;

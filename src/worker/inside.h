@@ -49,7 +49,7 @@ typedef struct tkl__worker_chain {
 
 struct tkl_worker {
     tkl_consumer *consumer;
-    tkl_handler *handler; /* of jobs whose kind is not among the kinds; NULL: they fail */
+    tkl_handler *handler; /* for jobs whose kind is not among the kinds; NULL: they fail */
     void *arg;
     tkl_kind_handler *kinds; /* sorted by kind; their bytes are in `kind_bytes` */
     char *kind_bytes;
