@@ -9,7 +9,7 @@
 #include "bare.h"
 #include "ours.h"
 
-enum { MEMBERS = 1000000, BATCH = 250 };
+enum { MEMBERS = 100000, BATCH = 250 };
 
 static void name_member(uint64_t number, char name[16])
 {
@@ -29,7 +29,7 @@ static void fill_bare(const bench_run *run)
               around_sha1);
     bare_call(c, 4,
               (const char *[]){"EVAL",
-                               "for i = 0, 999999 do redis.call('ZADD', KEYS[1], i % 1000, 'm' .. "
+                               "for i = 0, 99999 do redis.call('ZADD', KEYS[1], i % 1000, 'm' .. "
                                "i) end return 1",
                                "1", "bench:board"});
     redisFree(c);
@@ -142,18 +142,18 @@ static void around_one(bench_worker *w)
 #define OURS(function) .setup = scene_open, .step = function, .teardown = scene_close
 
 static const bench_case cases[] = {
-    {.name = "board add, a million members",
+    {.name = "board add, 100,000 members",
      .unit = "adds/s",
      .prepare = fill_bare,
      .contenders = {{.name = "hiredis, ZINCRBY", BARE(bare_add)},
                     {.name = "tackle", OURS(add_one)},
                     {.name = "tackle, 250 at a time", .batch = BATCH, OURS(add_batch)}}},
-    {.name = "board rank, a million members",
+    {.name = "board rank, 100,000 members",
      .unit = "ranks/s",
      .prepare = fill_bare,
      .contenders = {{.name = "hiredis, ZREVRANK", BARE(bare_rank)},
                     {.name = "tackle", OURS(rank_one)}}},
-    {.name = "board around a member, 11 of a million",
+    {.name = "board around a member, 11 of 100,000",
      .unit = "lists/s",
      .prepare = fill_bare,
      .contenders = {{.name = "hiredis, EVALSHA", BARE(bare_around)},
