@@ -356,13 +356,15 @@ static bool has_dashes(const cli_session *cli)
     const char *spec = cli->verb->args, *dashes = spec != NULL ? strstr(spec, " -- ") : NULL, *word;
     size_t len;
     int before = 0;
-    bool more = false; /* "NAME... -- ": this many or more */
+    bool more = false; /* "NAME... -- ", "[KEY...] -- ": this many or more */
     if (dashes == NULL && spec != NULL && cli->before_dashes >= 0)
         dashes = strstr(spec, " [-- ");
     if (dashes == NULL)
         return true;
-    for (; next_word(&spec, &word, &len) && word < dashes; before++)
+    while (next_word(&spec, &word, &len) && word < dashes) {
         more = memmem(word, len, "...", 3) != NULL;
+        before += word[0] != '[';
+    }
     return cli->argc > cli->before_dashes &&
            (more ? cli->before_dashes >= before : cli->before_dashes == before);
 }

@@ -49,6 +49,7 @@
     X(cli_doctor)                      \
     X(cli_ping)                        \
     X(cli_call)                        \
+    X(cli_script)                      \
     X(cli_scan)                        \
     X(cli_demo)                        \
     X(cli_version)                     \

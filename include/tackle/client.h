@@ -213,6 +213,9 @@ TKL_API int tkl_callz(tkl_client *client, tkl_reply **reply, ...) TKL_NONNULL(1)
 typedef struct tkl_pipeline_options {
     int64_t timeout_ms; /* time-out of a run, and of an add that asks a cluster where a command
                            goes; 0: the client's */
+    bool transaction;   /* the server runs all commands in one step, as between MULTI and EXEC:
+                           nothing of other clients in between. In a cluster all keys must be in
+                           one slot */
     TKL_RESERVED(8);
 } tkl_pipeline_options;
 
@@ -230,8 +233,11 @@ TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SE
  * command, in order; tkl_reply_code() of an element is its outcome: TKL_OK, an error of the server,
  * or, when the connection failed on the way, TKL_EUNKNOWN, TKL_ETIMEOUT or TKL_ENOTSENT. Returns
  * TKL_OK when all were answered (even by errors), else the first such failure. An empty pipeline
- * gives an empty array. A pipeline is not a transaction: other clients' commands may run in
- * between. */
+ * gives an empty array. Unless it is a transaction, other clients' commands may run in between.
+ *
+ * A transaction either runs as a whole or not at all; when its outcome is unknown, that of all its
+ * commands is. A command that fails does not keep those behind it from running, as with MULTI.
+ * Commands that scripts may not use, such as CONFIG and WAIT, fail in it. */
 TKL_API int tkl_pipeline_run(tkl_pipeline *pipeline, const tkl_call_options *options,
                              tkl_reply **replies) TKL_NONNULL(1, 3);
 

@@ -36,6 +36,7 @@
 #include <tackle/redlock.h>
 #include <tackle/scan.h>
 #include <tackle/schedule.h>
+#include <tackle/script.h>
 #include <tackle/search.h>
 #include <tackle/semaphore.h>
 #include <tackle/service.h>

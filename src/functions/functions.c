@@ -92,10 +92,12 @@ static const char *purpose_of(const char *component)
         {"limit", "rate limits"},
         {"log", "logs"},
         {"online", "online users"},
+        {"pipeline", "transactions"},
         {"post", "mailboxes, chats"},
         {"queue", "task queues"},
         {"recent", "recent contacts"},
         {"redlock", "redlocks"},
+        {"script", "scripts of your own"},
         {"search", "search"},
         {"service", "services"},
         {"session", "sessions"},
@@ -126,12 +128,12 @@ static const tkl_reply *field_of(const tkl_reply *fields, const char *name)
     return NULL;
 }
 
-/* Extracts "queue" from "tackle_queue_0123456789". */
+/* Extracts "queue" from "tackle_queue_0123456789". Names of scripts have a longer hash, with
+ * another '_' in it. */
 static char *component_of(const char *name)
 {
-    const char *start = strchr(name, '_'), *end = strrchr(name, '_');
-    start = start ? start + 1 : name;
-    return end && end > start ? strndup(start, (size_t)(end - start)) : strdup("");
+    const char *start = strchr(name, '_'), *end = start ? strchr(start + 1, '_') : NULL;
+    return end ? strndup(start + 1, (size_t)(end - start - 1)) : strdup("");
 }
 
 /* Extracts the version from the second line of a library, which ends with "-- tackle 0.1.0". */

@@ -446,6 +446,8 @@ t cache show nothing
 t cache list
 t cache drop --tag x --yes
 t cache drop k --yes
+echo 'return ARGV' | t script run - -- a
+t script run nothing.lua
 t channel publish c hello
 t channel publish c --lines </dev/null
 t channel publish c x --history 0

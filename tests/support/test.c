@@ -25,10 +25,12 @@ void test_sleep_ms(int64_t ms)
         ;
 }
 
-/* Whether this is the text of a call of a public function: then tkl_errmsg() is about it. */
+/* Whether this is the text of a call of a public function: then tkl_errmsg() is about it. A reply
+ * has a text of its own. */
 static bool is_public_call(const char *what)
 {
-    return strncmp(what, "tkl_", 4) == 0 && what[4] != '_' && strchr(what, '(') != NULL &&
+    return strncmp(what, "tkl_", 4) == 0 && what[4] != '_' &&
+           strncmp(what, "tkl_reply_", 10) != 0 && strchr(what, '(') != NULL &&
            what[strlen(what) - 1] == ')';
 }
 

@@ -11,6 +11,7 @@ page_of() {
     case $1 in
     hold) echo lock.md ;;
     bits | unique) echo sketches.md ;;
+    pipeline) echo script.md ;;
     post) echo chat.md ;; # a mailbox runs some of them
     *) echo "$1.md" ;;
     esac

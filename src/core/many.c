@@ -14,13 +14,10 @@
 
 #include "core/call.h"
 #include "core/clock.h"
-#include "core/command.h"
 #include "core/error.h"
 #include "core/library.h"
-#include "core/options.h"
 #include "core/reply.h"
 #include "core/report.h"
-#include "core/resp.h"
 
 /* ---- A batch of requests ------------------------------------------------- */
 
@@ -338,123 +335,4 @@ int tkl__exec_many_ahead(tkl_client *client, const tkl__request *requests, size_
     free(b.group);
     free(b.doubted);
     return b.failure;
-}
-
-/* ---- The public pipeline ------------------------------------------------- */
-
-typedef struct span {
-    size_t start, len; /* in the wire */
-    int slot;
-} span;
-
-struct tkl_pipeline {
-    tkl_client *client;
-    int64_t timeout_ms; /* 0: the client's */
-    tkl__buf wire;
-    span *spans;
-    size_t count, cap;
-};
-
-int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
-                      tkl_pipeline **pipeline)
-{
-    int64_t timeout_ms = options ? options->timeout_ms : 0;
-    *pipeline = NULL;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
-    if (rc != TKL_OK)
-        return rc;
-    *pipeline = calloc(1, sizeof **pipeline);
-    if (!*pipeline)
-        return tkl__nomem();
-    (*pipeline)->client = client;
-    (*pipeline)->timeout_ms = timeout_ms;
-    tkl__buf_init(&(*pipeline)->wire);
-    return TKL_OK;
-}
-
-void tkl_pipeline_close(tkl_pipeline *pipeline)
-{
-    if (!pipeline)
-        return;
-    tkl__buf_free(&pipeline->wire);
-    free(pipeline->spans);
-    free(pipeline);
-}
-
-static bool room_for_span(tkl_pipeline *p)
-{
-    if (p->count < p->cap)
-        return true;
-    size_t cap = p->cap ? p->cap * 2 : 64;
-    span *spans = realloc(p->spans, cap * sizeof *spans);
-    if (!spans)
-        return false;
-    p->spans = spans;
-    p->cap = cap;
-    return true;
-}
-
-static int slot_for(tkl_pipeline *p, int argc, const char *const *argv, const size_t *lens,
-                    int *slot)
-{
-    tkl__fanout fanout = TKL__ONE_NODE;
-    int64_t deadline = tkl__deadline(p->client, p->timeout_ms);
-    int rc = tkl__command_route(p->client, argc, argv, lens, deadline, slot, &fanout);
-    if (rc == TKL_OK && fanout != TKL__ONE_NODE)
-        return tkl__fail(TKL_EINVAL, "%s goes to every node of a cluster: not in a pipeline",
-                         argv[0]);
-    return rc;
-}
-
-int tkl_pipeline_add(tkl_pipeline *p, int argc, const char *const *argv, const size_t *lens)
-{
-    int slot = TKL__NO_SLOT;
-    int rc = tkl__command_check(argc, argv, lens);
-    if (rc == TKL_OK && p->client->route->cluster)
-        rc = slot_for(p, argc, argv, lens, &slot);
-    if (rc != TKL_OK)
-        return rc;
-    size_t start = p->wire.len;
-    tkl__resp_command(&p->wire, argc, argv, lens);
-    if (p->wire.failed || !room_for_span(p)) {
-        p->wire.len = start;
-        p->wire.failed = false;
-        return tkl__nomem();
-    }
-    p->spans[p->count++] = (span){start, p->wire.len - start, slot};
-    return TKL_OK;
-}
-
-int tkl_pipeline_addz(tkl_pipeline *pipeline, ...)
-{
-    const char *argv[TKL__WORDS_MAX];
-    va_list args;
-    va_start(args, pipeline);
-    int argc = tkl__words(args, argv, TKL__WORDS_MAX);
-    va_end(args);
-    return argc < 0 ? argc : tkl_pipeline_add(pipeline, argc, argv, NULL);
-}
-
-int tkl_pipeline_run(tkl_pipeline *p, const tkl_call_options *options, tkl_reply **replies)
-{
-    *replies = NULL;
-    int rc = tkl__call_check(options);
-    if (rc != TKL_OK)
-        return rc;
-    tkl__request *requests = malloc((p->count + 1) * sizeof *requests);
-    if (!requests)
-        return tkl__nomem();
-    for (size_t i = 0; i < p->count; i++)
-        requests[i] = (tkl__request){.wire = {p->wire.data + p->spans[i].start, p->spans[i].len},
-                                     .slot = p->spans[i].slot,
-                                     .retry_safe = options && options->retry_safe};
-    int64_t timeout_ms = options && options->timeout_ms > 0 ? options->timeout_ms : p->timeout_ms;
-    rc = tkl__exec_many(p->client, requests, p->count, tkl__deadline(p->client, timeout_ms),
-                        replies);
-    free(requests);
-    tkl__buf_clear(&p->wire);
-    p->count = 0;
-    return rc;
 }
