@@ -99,6 +99,7 @@ static int read_budget(const cli_session *cli, tkl_ad *ad)
     return failed;
 }
 
+/* --type and --price */
 static int read_terms(const cli_session *cli, tkl_ad *ad)
 {
     const char *type = cli_text(cli, "type", NULL), *price = cli_text(cli, "price", NULL);
@@ -107,14 +108,31 @@ static int read_terms(const cli_session *cli, tkl_ad *ad)
     ad->type = strcmp(type, "cpm") == 0   ? TKL_ADS_CPM
                : strcmp(type, "cpc") == 0 ? TKL_ADS_CPC
                                           : TKL_ADS_CPA;
-    int failed = read_amount(cli, "price", price, strlen(price), &ad->price_micros);
-    return failed ? failed : read_budget(cli, ad);
+    return read_amount(cli, "price", price, strlen(price), &ad->price_micros);
+}
+
+/* Prints what 1000 views earn; needs no server. */
+static int print_ecpm(cli_session *cli)
+{
+    static const cli_column fields[] = {{"ecpm", "eCPM"}, {0}};
+    tkl_ad ad = {0};
+    double micros = 0;
+    int failed = read_terms(cli, &ad);
+    if (!failed && ad.type != TKL_ADS_CPM && cli_number(cli, "views", 0) < 1)
+        failed = cli_usage(cli, "--views is needed: 1 or more");
+    if (!failed)
+        failed = cli_end(cli, tkl_ads_ecpm(ad.type, ad.price_micros, cli_number(cli, "views", 0),
+                                           cli_number(cli, "events", 0), &micros));
+    return failed ? failed
+                  : cli_print_record(cli, json_pack("{s:f}", "ecpm", micros / 1e6), fields);
 }
 
 static int read_ad(cli_session *cli, given_ad *g)
 {
     g->ad.name = tkl_str(cli->argv[1]);
     int failed = read_terms(cli, &g->ad);
+    if (!failed)
+        failed = read_budget(cli, &g->ad);
     if (!failed)
         failed = cli_texts_read(cli, "location", &g->locations);
     if (!failed && g->locations.count == 0)
@@ -211,6 +229,14 @@ static int drop(cli_session *cli)
 }
 
 /* ---- The component ------------------------------------------------------- */
+
+static const cli_option ecpm_options[] = {
+    {"type", CLI_CHOICE, "cpm|cpc|cpa", "what is paid for: 1000 views, a click, an action"},
+    {"price", CLI_TEXT, "P", "price of 1000 views, a click or an action"},
+    {"views", CLI_INTEGER, "N", "views (cpc, cpa)"},
+    {"events", CLI_INTEGER, "N", "clicks or actions among them (default 0)"},
+    {0},
+};
 
 static const cli_option add_options[] = {
     {"type", CLI_CHOICE, "cpm|cpc|cpa", "what is paid for: 1000 views, a click, an action"},
@@ -323,6 +349,13 @@ static const cli_verb verbs[] = {
         .example = EXAMPLE_AD "tackle ads report site\n"
                               "tackle ads report site shoes --best 3 --worst 3",
         .run = cli_ads_report,
+    },
+    {
+        .name = "ecpm",
+        .summary = "what 1000 views earn at a price and a rate; needs no server",
+        .options = ecpm_options,
+        .example = "tackle ads ecpm --type cpc --price 0.25 --views 1000 --events 2",
+        .run = print_ecpm,
     },
     {
         .name = "stats",

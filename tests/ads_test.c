@@ -21,6 +21,22 @@ static tkl_ads *open_with_ad(fixture *f, const char *text)
     return ads;
 }
 
+static void ecpm_is_what_1000_views_earn(void **state)
+{
+    (void)state;
+    double micros;
+    assert_ok(tkl_ads_ecpm(TKL_ADS_CPM, 1500000, 0, 0, &micros));
+    assert_true(micros == 1500000);
+    assert_ok(tkl_ads_ecpm(TKL_ADS_CPC, 250000, 1000, 2, &micros));
+    assert_true(micros == 500000);
+    assert_ok(tkl_ads_ecpm(TKL_ADS_CPA, 3000000, 0, 0, &micros));
+    assert_true(micros == 0);
+    assert_code(tkl_ads_ecpm(TKL_ADS_CPC, -1, 1, 1, &micros), TKL_EINVAL);
+    assert_code(tkl_ads_ecpm(TKL_ADS_CPC, 1, -1, 1, &micros), TKL_EINVAL);
+    assert_code(tkl_ads_ecpm(TKL_ADS_CPC, 1, 1, -1, &micros), TKL_EINVAL);
+    assert_code(tkl_ads_ecpm((tkl_ads_type)4, 1, 1, 1, &micros), TKL_EINVAL);
+}
+
 /* ---- Who is shown where -------------------------------------------------- */
 
 static void one_location_of_the_ad_must_be_the_pages(void **state)
@@ -561,6 +577,7 @@ static void ads_live_in_a_cluster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(ecpm_is_what_1000_views_earn),
         TEST(one_location_of_the_ad_must_be_the_pages),
         TEST(all_required_kinds_must_be_met),
         TEST(words_are_a_bonus),

@@ -169,6 +169,26 @@ const char *tkl_ads_type_name(tkl_ads_type type)
     return type >= TKL_ADS_CPM && type <= TKL_ADS_CPA ? type_names[type] : type_names[0];
 }
 
+int tkl_ads_ecpm(tkl_ads_type type, int64_t price_micros, int64_t views, int64_t events,
+                 double *ecpm_micros)
+{
+    *ecpm_micros = 0;
+    int rc = tkl__check_number("type", type, TKL_ADS_CPM, TKL_ADS_CPA);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("price_micros", price_micros, 0, TKL_ADS_PRICE_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("views", views, 0, INT64_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("events", events, 0, INT64_MAX);
+    if (rc != TKL_OK)
+        return rc;
+    if (type == TKL_ADS_CPM)
+        *ecpm_micros = (double)price_micros;
+    else if (views > 0)
+        *ecpm_micros = 1000.0 * (double)price_micros * (double)events / (double)views;
+    return TKL_OK;
+}
+
 tkl_ads_type tkl__ads_type(tkl_bytes text)
 {
     for (tkl_ads_type type = TKL_ADS_CPM; type <= TKL_ADS_CPA; type++)

@@ -5,6 +5,16 @@
 . "$(dirname "$0")/lib.bash"
 start_server
 
+# What 1000 views earn, by plain rates.
+ends 0 tackle ads ecpm --type cpc --price 0.25 --views 1000 --events 2
+is "a click" "$out" "eCPM  0.50"
+ends 0 tackle ads ecpm --type cpa --price 3 --views 10000 --events 2 --json
+is "an action" "$(jq '.ecpm == 0.6' <<<"$out")" true
+ends 0 tackle ads ecpm --type cpm --price 1.5
+is "views" "$out" "eCPM  1.50"
+ends 64 tackle ads ecpm --type cpc --price 0.25
+ends 64 tackle ads ecpm --type cpc --price 0.25 --views 10 --events -1
+
 ends 0 tackle ads add site shoes --type cpc --price 0.25 --location Berlin,Germany 'light running shoes' --json
 is "added" "$(jq -c . <<<"$out")" '{"name":"site","added":1}'
 echo 'a phone for gamers' |

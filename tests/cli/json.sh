@@ -417,6 +417,8 @@ t ads show site nothing
 t ads report site
 t ads report site shoes
 t ads stats site
+t ads ecpm --type cpc --price 0.25 --views 1000 --events 2
+t ads ecpm --type cpc --price 0.25
 t ads stats nothing
 t ads list
 t ads remove site phone nothing
