@@ -434,6 +434,7 @@ static void bad_input_is_refused_and_changes_nothing(void **state)
     assert_code(tkl_board_around(board, tkl_str("a"), 250, 250, &e), TKL_EINVAL);
     assert_code(tkl_board_around(board, tkl_str("a"), SIZE_MAX, 1, &e), TKL_EINVAL);
     assert_code(tkl_board_rank(board, &(tkl_bytes){"", 0}, 1, &e), TKL_EINVAL);
+    assert_code(tkl_board_rank(board, NULL, TKL_BOARD_RANK_MAX + 1, &e), TKL_EINVAL);
     assert_null(e);
     free(large);
     tkl_board_close(board);

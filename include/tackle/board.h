@@ -34,7 +34,8 @@ extern "C" {
 typedef struct tkl_board tkl_board;
 
 #define TKL_BOARD_MEMBER_MAX 1024 /* bytes of a member */
-#define TKL_BOARD_PAGE_MAX   500  /* most entries of one answer; most members of one question */
+#define TKL_BOARD_PAGE_MAX   500  /* most entries of one answer */
+#define TKL_BOARD_RANK_MAX   100  /* most members of one tkl_board_rank() */
 #define TKL_BOARD_KEEP_MAX   400  /* most seasons that are kept */
 
 typedef enum tkl_board_order {
@@ -130,7 +131,7 @@ TKL_API int tkl_board_top(tkl_board *board, int64_t first, size_t count,
 TKL_API int tkl_board_around(tkl_board *board, tkl_bytes member, size_t before, size_t after,
                              tkl_board_entries **entries) TKL_NONNULL(1, 5) TKL_CHECK;
 /* Some members, such as friends: those on the board, the best first. A friend's place among them
- * is its place in the list. At most TKL_BOARD_PAGE_MAX; one that is named twice is listed once. */
+ * is its place in the list. At most TKL_BOARD_RANK_MAX; one that is named twice is listed once. */
 TKL_API int tkl_board_rank(tkl_board *board, const tkl_bytes *members, size_t count,
                            tkl_board_entries **entries) TKL_NONNULL(1, 4) TKL_CHECK;
 /* The number of members of the season. */

@@ -573,18 +573,17 @@ static void add_around(tkl__args *args, const tkl__board_season *season, const v
     tkl__args_int(args, r->count);
 }
 
-static int check_count(size_t count)
+static int check_most(size_t count, size_t most)
 {
-    if (count <= TKL_BOARD_PAGE_MAX)
+    if (count <= most)
         return TKL_OK;
-    return tkl__fail(TKL_EINVAL, "%zu entries or members, must be at most %d", count,
-                     TKL_BOARD_PAGE_MAX);
+    return tkl__fail(TKL_EINVAL, "%zu entries or members, must be at most %zu", count, most);
 }
 
 int tkl_board_top(tkl_board *b, int64_t first, size_t count, tkl_board_entries **entries)
 {
     *entries = NULL;
-    int rc = check_count(count);
+    int rc = check_most(count, TKL_BOARD_PAGE_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("first", first, 1, RANK_MAX);
     range r = {.first = first - 1, .count = (int64_t)count};
@@ -597,11 +596,11 @@ int tkl_board_around(tkl_board *b, tkl_bytes member, size_t before, size_t after
     *entries = NULL;
     int rc = check_member(member);
     if (rc == TKL_OK)
-        rc = check_count(before);
+        rc = check_most(before, TKL_BOARD_PAGE_MAX);
     if (rc == TKL_OK)
-        rc = check_count(after);
+        rc = check_most(after, TKL_BOARD_PAGE_MAX);
     if (rc == TKL_OK)
-        rc = check_count(before + 1 + after);
+        rc = check_most(before + 1 + after, TKL_BOARD_PAGE_MAX);
     range r = {.member = member, .before = (int64_t)before, .count = (int64_t)after};
     return rc == TKL_OK ? ask_entries(b, &tkl__lua_board_around, add_around, &r, entries) : rc;
 }
@@ -610,7 +609,7 @@ int tkl_board_rank(tkl_board *b, const tkl_bytes *members, size_t count,
                    tkl_board_entries **entries)
 {
     *entries = NULL;
-    int rc = check_count(count);
+    int rc = check_most(count, TKL_BOARD_RANK_MAX);
     if (rc == TKL_OK)
         rc = check_members(members, count);
     if (rc != TKL_OK || count == 0)
