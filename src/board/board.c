@@ -216,7 +216,7 @@ static int adopt_shape(tkl_board *b, const char *text)
 }
 
 /* Reads the head of an answer. TKL__BOARD_ANOTHER_SEASON: ask again. */
-static int judge(tkl_board *b, const tkl__board_season *season, const tkl_reply *reply)
+static int judge_reply(tkl_board *b, const tkl__board_season *season, const tkl_reply *reply)
 {
     int64_t now = tkl_reply_int(tkl_reply_at(reply, NOW));
     int code = (int)tkl_reply_int(tkl_reply_at(reply, CODE));
@@ -269,8 +269,8 @@ static void begin_args(tkl__args *args, const tkl__board_season *season,
 typedef void add_args(tkl__args *args, const tkl__board_season *season, const void *question);
 
 /* Asks until the server agrees on the season and the settings. */
-static int ask(tkl_board *b, const tkl__script *script, add_args *add, const void *question,
-               bool retry_safe, tkl__board_season *season, tkl_reply **reply)
+static int ask_board(tkl_board *b, const tkl__script *script, add_args *add, const void *question,
+                     bool retry_safe, tkl__board_season *season, tkl_reply **reply)
 {
     int rc = TKL__BOARD_ANOTHER_SEASON;
     *reply = NULL;
@@ -292,7 +292,7 @@ static int ask(tkl_board *b, const tkl__script *script, add_args *add, const voi
         tkl__args_free(&args);
         tkl__keys_free(&keys);
         if (rc == TKL_OK)
-            rc = judge(b, season, *reply);
+            rc = judge_reply(b, season, *reply);
     }
     if (rc == TKL__BOARD_ANOTHER_SEASON)
         rc = tkl__fail(TKL_EREFUSED, "the server's clock does not stand still");
@@ -350,7 +350,7 @@ static int write_step(tkl_board *b, const step *s, bool retry_safe, int64_t *cha
 {
     tkl__board_season season;
     tkl_reply *reply;
-    int rc = ask(b, &tkl__lua_board_write, add_step, s, retry_safe, &season, &reply);
+    int rc = ask_board(b, &tkl__lua_board_write, add_step, s, retry_safe, &season, &reply);
     if (rc == TKL_OK)
         tkl__add(changed, tkl_reply_int(tkl_reply_at(reply, TOTAL)));
     tkl_reply_free(reply);
@@ -382,7 +382,7 @@ static int write_trip(tkl_board *b, const step *steps, size_t count, bool retry_
     rc = tkl__batch_run(&batch, tkl__deadline(b->client, b->timeout_ms));
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         const tkl_reply *reply = tkl__batch_reply(&batch, i);
-        rc = judge(b, &season, reply);
+        rc = judge_reply(b, &season, reply);
         if (rc == TKL_OK)
             tkl__add(changed, tkl_reply_int(tkl_reply_at(reply, TOTAL)));
         else if (rc == TKL__BOARD_ANOTHER_SEASON)
@@ -465,7 +465,7 @@ int tkl_board_remove(tkl_board *b, const tkl_bytes *members, size_t count, int64
         group g = {members + from, count - from < STEP ? count - from : STEP};
         tkl__board_season season;
         tkl_reply *reply;
-        rc = ask(b, &tkl__lua_board_remove, add_members, &g, true, &season, &reply);
+        rc = ask_board(b, &tkl__lua_board_remove, add_members, &g, true, &season, &reply);
         if (rc == TKL_OK)
             tkl__add(&sum, tkl_reply_int(tkl_reply_at(reply, TOTAL)));
         tkl_reply_free(reply);
@@ -546,7 +546,7 @@ static int ask_entries(tkl_board *b, const tkl__script *script, add_args *add, c
 {
     tkl__board_season season;
     tkl_reply *reply;
-    int rc = ask(b, script, add, question, true, &season, &reply);
+    int rc = ask_board(b, script, add, question, true, &season, &reply);
     return rc == TKL_OK ? read_entries(&season, reply, entries) : rc;
 }
 

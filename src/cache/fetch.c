@@ -197,7 +197,7 @@ static int compute_value(fetch *f, bool leased, tkl_cache_compute *compute, void
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static int look(void *arg, tkl__wait *wait, const tkl__news *news)
+static int look_for_value(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     fetch *f = arg;
     int64_t left_ms;
@@ -228,7 +228,7 @@ static int await_turn(fetch *f, int64_t wait_ms)
                       .deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms),
                       .ears = TKL__EARS(&ear),
                       .count = 1};
-    rc = tkl__wait_until(&wait, look, f);
+    rc = tkl__wait_until(&wait, look_for_value, f);
     tkl__wait_end(&wait);
     return rc == TKL__NOT_YET ? tkl__fail(TKL_BUSY, "another caller computes the value") : rc;
 }
@@ -236,7 +236,7 @@ static int await_turn(fetch *f, int64_t wait_ms)
 /* ---- The whole ----------------------------------------------------------- */
 
 /* The value is there: computes it again if it is time to and nobody else does. */
-static int refresh(fetch *f, tkl_cache_compute *compute, void *arg, tkl_cache_value **value)
+static int refresh_value(fetch *f, tkl_cache_compute *compute, void *arg, tkl_cache_value **value)
 {
     int64_t left_ms, early = f->value->none ? 0 : f->cache->refresh_ms;
     if (f->value->fresh_ms > early)
@@ -255,7 +255,7 @@ int tkl_cache_fetch(tkl_cache *cache, tkl_bytes key, tkl_cache_compute *compute,
         return rc;
     tkl__token_new(f.token);
     rc = tkl__cache_read(cache, &f.keys, tkl__cache_deadline(cache), &f.value);
-    if (rc == TKL_OK && refresh(&f, compute, arg, value) != TKL_OK) {
+    if (rc == TKL_OK && refresh_value(&f, compute, arg, value) != TKL_OK) {
         *value = f.value; /* others compute, or it failed */
         f.value = NULL;
     } else if (rc == TKL_NOTFOUND) {
