@@ -369,7 +369,8 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "remove a board with all its seasons",
         .options = drop_options,
-        .example = "tackle board add old-game alice 15\ntackle board drop old-game --yes --json",
+        .example = "tackle board add tackle-example alice 15\ntackle board drop tackle-example "
+                   "--yes --json",
         .run = drop,
     },
     {0},

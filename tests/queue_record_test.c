@@ -2,8 +2,8 @@
  *
  * What is written down about a job, and its id.
  */
-#include "queue/record.h"
 #include "queue/partition.h"
+#include "queue/record.h"
 #include "support/test.h"
 
 static void assert_bytes(tkl_bytes got, const char *expected, size_t len)

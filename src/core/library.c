@@ -76,8 +76,8 @@ tkl_reply *tkl__library_refusal(tkl_reply *reply, const tkl__library *library)
 
 bool tkl__runs_when_full(const tkl__script *script, const tkl_reply *refusal)
 {
-    bool no_writes_now =
-        error_begins(refusal, "READONLY") || error_begins(refusal, "NOREPLICAS") || error_begins(refusal, "MISCONF");
+    bool no_writes_now = error_begins(refusal, "READONLY") || error_begins(refusal, "NOREPLICAS") ||
+                         error_begins(refusal, "MISCONF");
     if (script->no_writes && no_writes_now)
         return true;
     return tkl_reply_code(refusal) == TKL_EOOM && (script->allow_oom || script->no_writes);

@@ -97,9 +97,9 @@ echo "snippets: $count compile"
 # The library of a sanitizer build cannot be linked with an ordinary program.
 [ -z "${TACKLE_SANITIZE:-}" ] || exit 0
 
-# Not run: examples that need servers, files or signals of their own, or have no client.
+# Not run: examples that need servers, files, functions or signals of their own, or have no client.
 needs_more() {
-    [[ $1 =~ ^(client|files|redlock|worker)$ ]]
+    [[ $1 =~ ^(cache|client|files|redlock|worker)$ ]]
 }
 
 # Lets each call of a function that returns a code be looked at.
