@@ -555,9 +555,14 @@ bool cli_reader_is_gone(void)
 int cli_flush(const cli_session *cli)
 {
     static bool told;
-    errno = EIO; /* when an earlier write failed and its reason is gone */
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return CLI_OK;
+    errno = EIO;
+    if (fflush(stdout) == 0) {
+        if (!ferror(stdout))
+            return CLI_OK;
+        /* An earlier write failed, and its reason is gone: another one fails for the same. */
+        putchar('\n');
+        fflush(stdout);
+    }
     if (told || errno == EPIPE || cli_reader_is_gone())
         return CLI_FAILURE;
     told = true;
