@@ -42,7 +42,7 @@ static void check(const tkl__search_query *query)
         check_item(&query->excluded[i]);
 }
 
-/* "q q" means what "q" means, unless it is too long. */
+/* "q q" means what "q" means, unless it is too long. OR, AND and NOT belong to their neighbours. */
 static void check_twice(tkl_bytes text, const tkl__search_query_rules *rules,
                         const tkl__search_query *query)
 {
@@ -52,7 +52,8 @@ static void check_twice(tkl_bytes text, const tkl__search_query_rules *rules,
     copy[text.len] = ' ';
     memcpy(copy + text.len + 1, text.data, text.len);
     if (tkl__search_query_parse((tkl_bytes){copy, 2 * text.len + 1}, rules, &twice) == TKL_OK) {
-        if (!memchr(copy, '+', text.len) && !memchr(copy, ':', text.len)) {
+        bool has_operators = twice.understood.len > 0 || memchr(copy, '+', text.len);
+        if (!has_operators && !memchr(copy, ':', text.len)) {
             require(twice.normal.len == query->normal.len);
             require(memcmp(twice.normal.data, query->normal.data, twice.normal.len) == 0);
         }
