@@ -42,6 +42,7 @@
 #include "core/number.h"
 #include "core/options.h"
 #include "core/plain.h"
+#include "core/reply.h"
 
 #define KEEP 8
 /* Members of one script: 100 changes take 2 to 3 ms on a board of millions. */
@@ -218,7 +219,7 @@ static int adopt_shape(tkl_board *b, const char *text)
 /* Reads the head of an answer. TKL__BOARD_ANOTHER_SEASON: ask again. */
 static int judge_reply(tkl_board *b, const tkl__board_season *season, const tkl_reply *reply)
 {
-    int64_t now = tkl_reply_int(tkl_reply_at(reply, NOW));
+    int64_t now = tkl__reply_number(tkl_reply_at(reply, NOW));
     int code = (int)tkl_reply_int(tkl_reply_at(reply, CODE));
     if (tkl_reply_count(reply) < 2 || now < 0)
         return tkl__fail(TKL_EPROTO, "an answer that no script of tackle gives");
@@ -511,7 +512,7 @@ static bool read_element(const tkl_reply *element, tkl_board_entry *entry)
 static int read_entries(const tkl__board_season *season, tkl_reply *reply,
                         tkl_board_entries **entries)
 {
-    int64_t first = tkl_reply_int(tkl_reply_at(reply, FIRST));
+    int64_t first = tkl__reply_number(tkl_reply_at(reply, FIRST));
     size_t words = first < 0 ? 3 : 2, all = tkl_reply_count(reply);
     size_t count = all < HEAD ? 0 : (all - HEAD) / words;
     listing *l = calloc(1, sizeof *l + count * sizeof l->items[0]);
@@ -522,7 +523,7 @@ static int read_entries(const tkl__board_season *season, tkl_reply *reply,
     }
     l->reply = reply;
     l->entries = (tkl_board_entries){
-        .items = l->items, .count = count, .total = tkl_reply_int(tkl_reply_at(reply, TOTAL))};
+        .items = l->items, .count = count, .total = tkl__reply_number(tkl_reply_at(reply, TOTAL))};
     for (size_t i = 0; fine && i < count; i++) {
         size_t at = HEAD + i * words;
         tkl_board_entry *entry = &l->items[i];
@@ -531,7 +532,7 @@ static int read_entries(const tkl__board_season *season, tkl_reply *reply,
                tkl__double_parse(tkl_reply_bytes(tkl_reply_at(reply, at + 1)), &score);
         entry->score = fine ? turned(&season->shape, score) : 0;
         entry->rank =
-            1 + (first < 0 ? tkl_reply_int(tkl_reply_at(reply, at + 2)) : first + (int64_t)i);
+            1 + (first < 0 ? tkl__reply_number(tkl_reply_at(reply, at + 2)) : first + (int64_t)i);
     }
     if (!fine) {
         tkl_board_entries_free(&l->entries);
