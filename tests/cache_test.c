@@ -17,6 +17,7 @@
 #include "support/fixture.h"
 #include "support/permissions.h"
 #include "support/proxy.h"
+#include "support/text.h"
 
 enum { LONG_MS = 60000, CALLERS = 50 };
 
@@ -61,7 +62,7 @@ static tkl_cache_value fetch(source *s, int expected)
     assert_code(tkl_cache_fetch(s->cache, tkl_str("page"), compute, s, -1, &value), expected);
     if (value)
         copy = *value;
-    copy.data = value ? tkl_str(test_format(TKL_FMT, TKL_ARG(value->data))) : tkl_str("");
+    copy.data = value ? tkl_str(test_text(TKL_FMT, TKL_ARG(value->data))) : tkl_str("");
     tkl_cache_value_free(value);
     return copy;
 }
@@ -151,8 +152,8 @@ static void waiting_is_bounded(void **state)
 static void a_killed_caller_is_replaced(void **state)
 {
     fixture *f = *state;
-    source s = {.cache = open_cache(f->client, NULL)};
     skip_under_sanitizers();
+    source s = {.cache = open_cache(f->client, NULL)};
     pid_t child = fork();
     if (child == 0) {
         tkl_client *client;
@@ -298,7 +299,7 @@ static void tags_drop_many(void **state)
     tkl_cache *one = open_cache(f->client, &(tkl_cache_options){.tags = tags, .tag_count = 1});
     int64_t dropped;
     for (int i = 0; i < 2500; i++)
-        assert_ok(tkl_cache_set(i < 10 ? both : one, tkl_str(test_format("key%d", i)), &data));
+        assert_ok(tkl_cache_set(i < 10 ? both : one, tkl_str(test_text("key%d", i)), &data));
     assert_ok(tkl_cache_drop_tag(one, tkl_str("peo{ple"), &dropped));
     assert_int_equal(dropped, 10);
     assert_ok(tkl_cache_drop_tag(one, tkl_str("site"), &dropped));
@@ -334,7 +335,7 @@ static void tags_forget_expired_values(void **state)
     tkl_cache *lasting = open_cache(f->client, &(tkl_cache_options){.tags = &tag, .tag_count = 1});
     assert_ok(tkl_cache_set(lasting, tkl_str("lasting"), &data));
     for (int i = 0; i < 200; i++)
-        assert_ok(tkl_cache_set(brief, tkl_str(test_format("key%d", i)), &data));
+        assert_ok(tkl_cache_set(brief, tkl_str(test_text("key%d", i)), &data));
     test_sleep_ms(5);
     assert_ok(tkl_cache_set(lasting, tkl_str("another"), &data));
     assert_in_range(server_ask_int(f->server, "ZCARD tackle:cache-tag:{site}"), 2, 22);

@@ -10,6 +10,7 @@
 
 #include "support/fixture.h"
 #include "support/permissions.h"
+#include "support/text.h"
 
 enum { LONG_MS = 60000 };
 
@@ -65,21 +66,23 @@ static void publish_numbers(tkl_channel *channel, int from, int to)
 }
 
 /* Reads all that is there, "1 2 3"; "-2 3" where two are lost before 3, "! 1" after a reset. */
-static char *read_all(tkl_channel_follower *follower)
+static const char *read_all(tkl_channel_follower *follower)
 {
+    static char text[8192];
+    size_t len = 0;
     tkl_channel_messages *messages;
-    char *text = test_format("%s", "");
+    text[0] = '\0';
     while (tkl_channel_next(follower, 0, 0, &messages) == TKL_OK) {
-        char *more = test_format("%s", text);
         if (messages->lost > 0)
-            more = test_format("%s%s-%d", text, *text ? " " : "", (int)messages->lost);
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s-%d", len ? " " : "",
+                                    (int)messages->lost);
         if (messages->reset)
-            more = test_format("%s%s!", more, *more ? " " : "");
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s!", len ? " " : "");
         for (size_t i = 0; i < messages->count; i++)
-            more = test_format("%s%s" TKL_FMT, more, *more ? " " : "",
-                               TKL_ARG(messages->items[i].data));
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s" TKL_FMT, len ? " " : "",
+                                    TKL_ARG(messages->items[i].data));
+        assert_true(len < sizeof text);
         tkl_channel_messages_free(messages);
-        text = more;
     }
     return text;
 }
@@ -100,8 +103,7 @@ static void followers_get_all_messages_in_order(void **state)
         assert_true(messages->count > 0 && messages->lost == 0 && !messages->reset);
         for (size_t i = 0; i < messages->count; i++, expected++) {
             assert_int_equal(messages->items[i].id.number, expected);
-            assert_int_equal(atoi(test_format(TKL_FMT, TKL_ARG(messages->items[i].data))),
-                             expected);
+            assert_int_equal(atoi(test_text(TKL_FMT, TKL_ARG(messages->items[i].data))), expected);
         }
         tkl_channel_messages_free(messages);
     }
@@ -212,7 +214,7 @@ static void late_followers_begin_where_they_want(void **state)
     tkl_channel *channel = open_channel(f->client);
     tkl_channel_id third = {0};
     for (int i = 1; i <= 5; i++) {
-        tkl_channel_id id = publish(channel, test_format("%d", i));
+        tkl_channel_id id = publish(channel, test_text("%d", i));
         third = i == 3 ? id : third;
     }
     static const struct {
@@ -373,7 +375,7 @@ static void an_older_copy_repeats_nothing_and_hides_nothing(void **state)
     tkl_channel_follower *follower = follow(channel);
     tkl_channel_id second = {0};
     for (int i = 1; i <= 5; i++) {
-        tkl_channel_id id = publish(channel, test_format("%d", i));
+        tkl_channel_id id = publish(channel, test_text("%d", i));
         second = i == 2 ? id : second;
         test_sleep_ms(2);
     }
@@ -423,7 +425,7 @@ static void what_is_read_and_lost_adds_up(void **state)
         tkl_bytes batch[20];
         size_t count = 1 + (size_t)rand_r(&seed) % 20;
         for (size_t i = 0; i < count; i++)
-            batch[i] = tkl_str(test_format("%d", (int)published + (int)i + 1));
+            batch[i] = tkl_str(test_text("%d", (int)published + (int)i + 1));
         switch (rand_r(&seed) % 4) {
         case 0:
         case 1:
@@ -439,7 +441,7 @@ static void what_is_read_and_lost_adds_up(void **state)
             lost += messages->lost;
             for (size_t i = 0; i < messages->count; i++) {
                 assert_int_equal(messages->items[i].id.number, read + lost + 1);
-                assert_int_equal(atoi(test_format(TKL_FMT, TKL_ARG(messages->items[i].data))),
+                assert_int_equal(atoi(test_text(TKL_FMT, TKL_ARG(messages->items[i].data))),
                                  read + lost + 1);
                 read++;
             }

@@ -15,6 +15,7 @@
 #include "support/proxy.h"
 #include "support/server.h"
 #include "support/test.h"
+#include "support/text.h"
 #include "support/timed.h"
 
 enum { FOLLOWERS = 2, MOST = 200000, PATIENCE_MS = 60000 };
@@ -77,7 +78,7 @@ static void follow_numbers(void *arg, int index)
             s->resets++;
         }
         for (size_t i = 0; i < messages->count; i++) {
-            int number = atoi(test_format(TKL_FMT, TKL_ARG(messages->items[i].data)));
+            int number = atoi(test_text(TKL_FMT, TKL_ARG(messages->items[i].data)));
             assert_in_range(number, 1, MOST);
             assert_int_equal(s->seen[index][number], 0);
             assert_true(number > s->got[index]);
