@@ -363,6 +363,7 @@ static void rewinds_to(fixture *f, tkl_channel_id id, int count)
                                 "1)[1][1]",
                                 HISTORY);
         server_do(f->server, "XDEL %s %s", HISTORY, last);
+        free(last);
     }
     char text[TKL_CHANNEL_ID_SIZE];
     server_do(f->server, "XSETID %s %s", HISTORY, tkl_channel_id_text(id, text));
