@@ -80,7 +80,7 @@ static int print_value(const cli_session *cli, const tkl_cache_value *value)
 
 typedef struct running {
     cli_session *cli;
-    int exit;      /* of the command; -1: it was not run */
+    int exit;      /* exit code of the command; -1: it was not run */
     int none_exit; /* exit code that says that there is none; -1: no code does */
 } running;
 

@@ -55,7 +55,7 @@ typedef struct tkl_cache_options {
                                TKL_NONE: it is not kept. It is never used after its end */
     int64_t refresh_ms;  /* a caller computes the value again so long before its end; 0: a tenth of
                                `ttl_ms`; TKL_NONE: not before */
-    const tkl_bytes *tags; /* of the values that this handle stores; copied */
+    const tkl_bytes *tags; /* tags of the values that this handle stores; copied */
     size_t tag_count;
     TKL_RESERVED(8);
 } tkl_cache_options;
@@ -117,7 +117,7 @@ TKL_API int tkl_cache_drop_tag(tkl_cache *cache, tkl_bytes tag, int64_t *dropped
 
 /* One object: free it with tkl_cache_info_free(). */
 typedef struct tkl_cache_info {
-    int64_t bytes;      /* of the value */
+    int64_t bytes;      /* size of the value */
     int64_t fresh_ms;   /* how long it stays fresh; 0 or less: it is stale */
     int64_t expires_ms; /* until it is gone */
     bool none;          /* "there is none" is stored */

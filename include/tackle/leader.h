@@ -95,8 +95,8 @@ TKL_API int tkl_leader_adopt(tkl_leader *leader, const char *token) TKL_NONNULL(
 
 /* ---- For observers and operators ------------------------------------------ */
 
-/* Who leads: items[0], whose fence is the term; no item: nobody. Who stands: the line. One round
- * trip. Free with tkl_holders_free(). */
+/* The leader is items[0], its fence the term; no item: nobody leads. The line has the candidates.
+ * One round trip. Free with tkl_holders_free(). */
 TKL_API int tkl_leader_show(tkl_leader *leader, tkl_holders **leaders) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Waits until the term is not `term` any more (0: until there is a leader) and reports who leads

@@ -16,8 +16,7 @@
 local shape, start, till, member, before, after = unpack(ARGV)
 
 local now = clock.us()
-local stored = redis.call('HGET', SETTINGS, 'shape')
-local refusal = board.refusal(now, stored, shape, start, till)
+local refusal = board.refusal(now, shape, start, till)
 if refusal then
   return refusal
 end

@@ -552,8 +552,8 @@ static int ask_entries(tkl_board *b, const tkl__script *script, add_args *add, c
 }
 
 typedef struct range {
-    tkl_bytes member; /* of tkl_board_around() */
-    int64_t first;    /* of tkl_board_top() */
+    tkl_bytes member; /* the one in the middle, for tkl_board_around() */
+    int64_t first;    /* rank to begin with, from 0, for tkl_board_top() */
     int64_t before, count;
 } range;
 

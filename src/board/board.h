@@ -47,7 +47,7 @@ struct tkl_board {
 typedef struct tkl__board_season {
     tkl__board_shape shape;
     char name[TKL__BOARD_SEASON_SIZE]; /* its first day, "2026-11-16"; "" without seasons */
-    int64_t start_ms, till_ms; /* of the current season, which the script compares; 0, 0: it does
+    int64_t start_ms, till_ms; /* the current season, which the script compares; 0, 0: it does
                                   not compare */
     int64_t kept_ms;           /* when it expires; 0: never */
 } tkl__board_season;

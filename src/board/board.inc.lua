@@ -15,7 +15,8 @@ local VALUE = '>I7d'
 
 -- The answer to a client that has other settings, or thinks of another season; nil when both agree.
 -- `till` is '0' for a season that the client has chosen.
-function board.refusal(now, stored, shape, start, till)
+function board.refusal(now, shape, start, till)
+  local stored = redis.call('HGET', SETTINGS, 'shape')
   local now_ms = clock.to_ms(now)
   if stored and stored ~= shape then
     return {TKL_CONFLICT, now_ms, stored}

@@ -14,8 +14,7 @@ local FIRST = 4 -- index of the first member in the arguments
 local shape, start, till = unpack(ARGV)
 
 local now = clock.us()
-local stored = redis.call('HGET', SETTINGS, 'shape')
-local refusal = board.refusal(now, stored, shape, start, till)
+local refusal = board.refusal(now, shape, start, till)
 if refusal then
   return refusal
 end

@@ -14,8 +14,7 @@
 local shape, start, till, first, count = unpack(ARGV)
 
 local now = clock.us()
-local stored = redis.call('HGET', SETTINGS, 'shape')
-local refusal = board.refusal(now, stored, shape, start, till)
+local refusal = board.refusal(now, shape, start, till)
 if refusal then
   return refusal
 end

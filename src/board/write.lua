@@ -19,8 +19,7 @@ local LARGEST = 1.7976931348623157e308
 local shape, start, till, season, kept, how = unpack(ARGV)
 
 local now = clock.us()
-local stored = redis.call('HGET', SETTINGS, 'shape')
-local refusal = board.refusal(now, stored, shape, start, till)
+local refusal = board.refusal(now, shape, start, till)
 if refusal then
   return refusal
 end

@@ -36,7 +36,7 @@ struct tkl_pipeline {
     tkl__buf wire; /* commands in RESP form; in a transaction, the arguments of the function */
     tkl__buf keys; /* in RESP form; of a transaction */
     size_t nwords, nkeys;
-    int slot; /* of the transaction; TKL__NO_SLOT: not known yet */
+    int slot; /* slot of the transaction; TKL__NO_SLOT: not known yet */
     entry *entries;
     size_t count, cap;
 };

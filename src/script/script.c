@@ -20,13 +20,13 @@
 #include "pipeline/pipeline.h"
 
 #define NAME_MAX_BYTES 100
-#define FIRST_LINE     4 /* of the source, in the library */
+#define FIRST_LINE     4 /* where the source begins in the library */
 
 struct tkl_script {
     tkl_client *client;
     int64_t timeout_ms; /* 0: the client's */
     char *name;
-    tkl__buf source; /* of the library */
+    tkl__buf source; /* text of the library */
     char library_name[64], function_name[64];
     tkl__origin origins[3];
     tkl__library library;

@@ -43,7 +43,7 @@ typedef struct clearing {
     size_t *terms;        /* number of terms of each document */
     size_t *postings;     /* number of their postings */
     tkl_bytes *rest;      /* terms of each document that are not cleared yet */
-    tkl__buf *long_terms; /* of each document whose terms are in pieces; else empty */
+    tkl__buf *long_terms; /* for each document: its terms if they are in pieces, else empty */
     tkl__buf members;
     size_t *ends; /* end of each member in `members`: document by document, field by field */
 } clearing;
