@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "lines.h"
 
 int cli_files_open(cli_session *cli, const tkl_files_options *options, tkl_files **files)
 {
@@ -49,7 +50,8 @@ int cli_files_check(cli_session *cli)
 static const cli_option send_options[] = {
     {"to", CLI_TEXT, "A,B,C", "names of the receivers (required)"},
     {"limit", CLI_SIZE, "SIZE", "memory limit of the channel (default 256mb for a new channel)"},
-    {"name", CLI_TEXT, "NAME", "send one file, or standard input, under this name"},
+    {"name", CLI_TEXT, "NAME", "send one file, directory or standard input under this name"},
+    {"more", CLI_FLAG, NULL, "more will come: receivers with --exit-when-done go on waiting"},
     {"wait", CLI_DURATION, "DURATION", "wait this long for the receivers to have it (default 0)"},
     {"drop-after", CLI_PERIOD, "DURATION",
      "drop receivers that are gone for this long (default: never)"},
@@ -67,8 +69,13 @@ static const cli_option receive_options[] = {
     {"unpack", CLI_FLAG, NULL, "unpack what is compressed by gzip"},
     {"sync", CLI_FLAG, NULL, "write each file through to the disk before acknowledging it"},
     {"wait", CLI_DURATION, "DURATION", "wait up to this long for a file (default: no limit)"},
-    {"exit-when-done", CLI_FLAG, NULL, "end when something was received and nothing is left"},
+    {"exit-when-done", CLI_FLAG, NULL, "end when a sender says that no more will come"},
     {"lease", CLI_PERIOD, "DURATION", "a silent receiver counts as gone after this (default 10s)"},
+    {0},
+};
+
+static const cli_option end_options[] = {
+    {"to", CLI_TEXT, "A,B,C", "names of the receivers (required)"},
     {0},
 };
 
@@ -84,15 +91,30 @@ static const cli_verb verbs[] = {
         .summary = "send files to receivers; prints each when all of it is on the server",
         .options = send_options,
         .details =
-            "Without a path, or for -, standard input is sent; it needs a --name. While the\n"
-            "channel is full, the command waits, and says for whom. Called again after it was\n"
-            "interrupted, it goes on where it was: what was sent is not sent again.\n"
-            "Two paths with one last part are refused: use --name, one by one.\n"
+            "Without a path, or for -, standard input is sent; it needs a --name. A directory is\n"
+            "sent with everything in it. Symbolic links in it are sent as links, unless they may\n"
+            "lead out of it; those, special files and what cannot be read are reported, and the\n"
+            "rest is sent. While the channel is full, the command waits, and says for whom.\n"
+            "Called again after it was interrupted, it goes on where it was: what was sent is not\n"
+            "sent again. Two paths with one last part are refused: use --name, one by one.\n"
             "Exit code 1 when a file changed while it was sent: no receiver gets it.",
         .example = "date >report.txt\n"
                    "tackle files send logs --to a,b report.txt\n"
+                   "mkdir -p site/img && date >site/index && tackle files send web --to a site/\n"
                    "echo 'hello' | tackle files send logs --to a --name greeting --json",
         .run = cli_files_send,
+    },
+    {
+        .name = "end",
+        .args = "CHANNEL",
+        .summary = "tell receivers that no more files will come, after send --more",
+        .options = end_options,
+        .details = "Each send without --more says so with its last file. A receiver that was\n"
+                   "started with --exit-when-done ends when it has everything.",
+        .example = "date >report.txt\n"
+                   "tackle files send logs --to a --more report.txt\n"
+                   "tackle files end logs --to a",
+        .run = cli_files_end,
     },
     {
         .name = "receive",
@@ -104,6 +126,8 @@ static const cli_verb verbs[] = {
             "Called again after it was interrupted, the command goes on where it was. If two\n"
             "processes receive under one name, the earlier one ends. A file that something is in\n"
             "the way of is reported and waits for the next call; the others are received.\n"
+            "With --exit-when-done the command ends when everything is there and the sender has\n"
+            "sent the last file of its call; without --wait it waits for that without a limit.\n"
             "Exit code 1 when nothing came.",
         .example = "date >report.txt\n"
                    "mkdir -p inbox\n"
@@ -144,6 +168,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all channels",
+        .options = cli_list_options,
         .example = "tackle files list",
         .run = cli_files_list,
     },

@@ -39,6 +39,7 @@ const char *cli_bytes_text(int64_t bytes, char text[CLI_BYTES_SIZE]);
 /* ---- files_move.c, files_look.c ------------------------------------------ */
 
 int cli_files_send(cli_session *cli);
+int cli_files_end(cli_session *cli);
 int cli_files_receive(cli_session *cli);
 int cli_files_status(cli_session *cli);
 int cli_files_drop_receiver(cli_session *cli);

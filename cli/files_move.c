@@ -36,8 +36,8 @@ static void show_progress(const tkl_files_progress *progress, void *arg)
 static json_t *outcome_json(const tkl_files_outcome *o)
 {
     json_t *object =
-        json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "name", cli_json_present(o->name), "path",
-                  cli_json_present(tkl_str(o->path)), "size",
+        json_pack("{s:o, s:s, s:o, s:o, s:b, s:o, s:o}", "name", cli_json_present(o->name), "type",
+                  tkl_files_type_name(o->type), "path", cli_json_present(tkl_str(o->path)), "size",
                   o->size >= 0 ? json_integer(o->size) : json_null(), "resumed", o->resumed,
                   "error", o->code == TKL_OK ? json_null() : json_string(tkl_codename(o->code)),
                   "message", cli_json_present(tkl_str(o->message)));
@@ -181,6 +181,7 @@ static int send_files(cli_session *cli, tkl_files *files, const tkl_bytes *to, s
                                       .on_progress = show_progress,
                                       .on_file = show_file,
                                       .on_waiting = show_waiting,
+                                      .more = cli_flag(cli, "more"),
                                       .arg = &m};
     int failed = cli_patience_begin(cli, cancel, cli->client);
     if (failed)
@@ -213,6 +214,26 @@ int cli_files_send(cli_session *cli)
         failed = send_files(cli, files, to, to_count, sources, count);
     tkl_files_close(files);
     free(sources);
+    free(to);
+    return failed;
+}
+
+/* A call without sources says only that no more will come. */
+int cli_files_end(cli_session *cli)
+{
+    tkl_files *files = NULL;
+    tkl_bytes *to = NULL;
+    size_t count = 0;
+    int failed = read_receivers(cli, &to, &count);
+    if (!failed)
+        failed = cli_files_open(cli, NULL, &files);
+    if (!failed)
+        failed = cli_end(cli, tkl_files_send(files, to, count, NULL, 0, NULL, NULL));
+    if (!failed && cli->json)
+        failed = cli_print_json(cli, json_pack("{s:o, s:I}", "name",
+                                               cli_json_bytes(tkl_str(cli->argv[0])),
+                                               "receiver_count", (json_int_t)count));
+    tkl_files_close(files);
     free(to);
     return failed;
 }

@@ -667,8 +667,8 @@ static void bad_arguments_are_refused(void **state)
     assert_code(tkl_files_open(f->client, tkl_str(""), NULL, &files), TKL_EINVAL);
     files = open_channel(f);
     tkl_files_source none = {0}, both = {.path = "x", .read = read_numbers},
-                     unnamed = {.read = read_numbers}, slash = {.path = "/tmp/"},
-                     missing = {.path = "/nonexistent/x"}, dir = {.path = "/tmp"};
+                     unnamed = {.read = read_numbers}, slash = {.path = "//"},
+                     missing = {.path = "/nonexistent/x"}, device = {.path = "/dev/null"};
     const tkl_bytes to[] = {TKL_LIT("a")}, empty[] = {{NULL, 0}};
     assert_code(tkl_files_send(files, NULL, 0, &missing, 1, NULL, NULL), TKL_EINVAL);
     assert_code(tkl_files_send(files, empty, 1, &missing, 1, NULL, NULL), TKL_EINVAL);
@@ -678,7 +678,7 @@ static void bad_arguments_are_refused(void **state)
     assert_code(tkl_files_send(files, to, 1, &slash, 1, NULL, NULL), TKL_EINVAL);
     assert_code(tkl_files_send(files, to, 1, &missing, 1, NULL, NULL), TKL_EIO);
     assert_contains(tkl_errmsg(), "/nonexistent/x");
-    assert_code(tkl_files_send(files, to, 1, &dir, 1, NULL, NULL), TKL_EIO);
+    assert_code(tkl_files_send(files, to, 1, &device, 1, NULL, NULL), TKL_EIO);
     assert_ok(tkl_files_send(files, to, 1, NULL, 0, NULL, NULL));
     tkl_files_receive_options nowhere = {.dir = "/nonexistent"};
     assert_code(tkl_files_receive(files, to[0], &nowhere, 0, NULL), TKL_EIO);

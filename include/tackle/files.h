@@ -66,9 +66,9 @@ TKL_API void tkl_files_close(tkl_files *files);
 
 /* ---- Sending ------------------------------------------------------------- */
 
-/* A file, or a stream. */
+/* A file, a directory with everything in it, or a stream. */
 typedef struct tkl_files_source {
-    const char *path; /* path of a regular file; NULL: a stream */
+    const char *path; /* path of a regular file or of a directory; NULL: a stream */
     tkl_bytes name;   /* name under which it is sent; empty: the last part of the path */
     /* Callback that reads a stream: fills the buffer; returns the number of bytes, 0 at the end,
      * negative on failure (errno says why). A stream cannot be resumed. */
@@ -96,9 +96,19 @@ typedef struct tkl_files_progress {
     TKL_RESERVED(4);
 } tkl_files_progress;
 
+typedef enum tkl_files_type {
+    TKL_FILES_TYPE_FILE = 0,
+    TKL_FILES_TYPE_DIRECTORY = 1, /* of a directory that was sent: itself, or one below it */
+    TKL_FILES_TYPE_LINK = 2,      /* a symbolic link in such a directory */
+} tkl_files_type;
+
+/* "file", "directory", "link"; never NULL. */
+TKL_API const char *tkl_files_type_name(tkl_files_type type);
+
 /* The outcome of one file. */
 typedef struct tkl_files_outcome {
     tkl_bytes name;      /* as it was sent; empty: the server has lost it */
+    tkl_files_type type; /* what it is; of a source that cannot be read: a file */
     const char *path;    /* path of the source, or of the received file; "" where there is none */
     int64_t size;        /* bytes as they were sent; TKL_NONE: not known */
     int64_t lines;       /* lines delivered to the callback by this call */
@@ -114,16 +124,18 @@ typedef struct tkl_files_send_options {
     int64_t drop_after_ms; /* while waiting, drop receivers that are gone for this long; a receiver
                               that was active before stays for at least half a lease; 0: never */
     void (*on_progress)(const tkl_files_progress *progress, void *arg); /* now and then */
-    void (*on_file)(const tkl_files_outcome *outcome, void *arg);       /* once for each source */
+    void (*on_file)(const tkl_files_outcome *outcome, void *arg); /* once for each source, and for
+                                                                     each member of a directory */
     void (*on_waiting)(const tkl_files_waiting *waiting, void *arg); /* after a second, then every 5
                                                                         seconds */
     void *arg;
     int64_t timeout_ms; /* time-out of one request; 0: the handle's */
+    bool more; /* more files will come by other calls: receivers with `exit_when_done` go on */
     TKL_RESERVED(8);
 } tkl_files_send_options;
 
 typedef struct tkl_files_totals {
-    int64_t files;  /* files sent, or received and put in place */
+    int64_t files;  /* files sent, or received and put in place; directories and links count, too */
     int64_t bytes;  /* bytes of these files */
     int64_t failed; /* files that failed; `on_file` was called for each */
     int64_t lines;  /* delivered to the callback */
@@ -139,6 +151,15 @@ typedef struct tkl_files_totals {
  * different files have the same name. TKL_EINTR: tkl_interrupt(). TKL_BUSY: wait_ms is over.
  * TKL_DEAD: with wait_ms, a receiver could not put a file in place. `options` and `totals` may be
  * NULL.
+ *
+ * A directory is sent with everything in it, by name: each file, symbolic link and directory is a
+ * file of the channel with a name such as "tree/sub/file". The name of the directory itself has no
+ * '/'; "." has the name of where it leads. Symbolic links are sent as links, and only if they
+ * cannot lead out of the directory: relative, with ".." at the beginning only. Such links, special
+ * files and directories that cannot be read are reported (TKL_EIO); the rest is sent.
+ *
+ * Receivers with `exit_when_done` learn by the last file of a call that no more will come, unless
+ * `more` is set. A call without sources says only that.
  *
  * A call that did not finish (TKL_EINTR, TKL_BUSY, an error of the server, a killed process) may be
  * repeated within resume_ms: it resumes the file it was sending, and does not send again files that
@@ -156,7 +177,8 @@ typedef struct tkl_files_receive_options {
                         NULL: "." */
     bool unpack;     /* unpack gzip files and drop the ".gz" at the end of the name */
     bool sync;       /* flush files to disk (fsync) before the server may remove them */
-    bool exit_when_done; /* return when nothing is left, after at least one file was received */
+    bool exit_when_done; /* return when a sender has said that no more will come, and nothing is
+                            left; see `more` of the sender */
     /* Delivers lines instead of files: called for each line, without its line feed, and with the
      * name, as sent, of the file that it is from. Nonzero ends the call with TKL_EINTR; this line
      * and later ones come again. After a crash the last lines, up to a few megabytes, may come
@@ -188,7 +210,10 @@ typedef struct tkl_files_receive_options {
  * arrived in time. Returns the code of the first failure.
  *
  * Names are not trusted: tkl_files_safe_name() makes the name under which a file is put in place.
- * It replaces a file that had this name. */
+ * It replaces a file that had this name. Members of a directory keep their names below `dir`, byte
+ * by byte; directories are made as needed, symbolic links in the way are not followed (TKL_EIO). A
+ * name or a link that leads out of the directory is refused (TKL_EPROTO). With `exit_when_done`
+ * TKL_OK: also when a sender had nothing to send. */
 TKL_API int tkl_files_receive(tkl_files *files, tkl_bytes as,
                               const tkl_files_receive_options *options, int64_t wait_ms,
                               tkl_files_totals *totals) TKL_NONNULL(1) TKL_CHECK;
@@ -199,6 +224,34 @@ TKL_API int tkl_files_receive(tkl_files *files, tkl_bytes as,
  * I/O. */
 #define TKL_FILES_SAFE_SIZE 256
 TKL_API void tkl_files_safe_name(tkl_bytes name, char safe[TKL_FILES_SAFE_SIZE]) TKL_NONNULL(2);
+
+/* ---- Reading what was received ------------------------------------------- */
+
+/* A received file that is read like a stream. One thread at a time; no server is needed. */
+typedef struct tkl_files_reader tkl_files_reader;
+
+/* How a received file is read. */
+typedef struct tkl_files_reading {
+    bool unpack; /* unpack gzip data; other data are read as they are */
+    TKL_RESERVED(8);
+} tkl_files_reading;
+
+/* Opens a file that was put in place in `dir` (NULL: "."), by the name that `on_file` reports. A
+ * name with '/' is a path below `dir`, or else the safe name of a file that was sent alone. No part
+ * of it may be a symbolic link. TKL_NOTFOUND: there is no such file. TKL_EIO: it cannot be read, or
+ * is not a regular file. `how` may be NULL. */
+TKL_API int tkl_files_reader_open(const char *dir, tkl_bytes name, const tkl_files_reading *how,
+                                  tkl_files_reader **reader) TKL_NONNULL(4) TKL_CHECK;
+/* Frees the reader. NULL is fine. */
+TKL_API void tkl_files_reader_close(tkl_files_reader *reader);
+/* Reads up to `size` bytes; *len is how many, at least one unless `size` is 0. TKL_EMPTY: the end.
+ * TKL_EIO. TKL_EDAMAGED: the gzip data are corrupt, or end early. */
+TKL_API int tkl_files_reader_read(tkl_files_reader *reader, char *buffer, size_t size, size_t *len)
+    TKL_NONNULL(1, 4) TKL_CHECK;
+/* Reads the next line, of any length, without its line feed. *line stays valid until the next call.
+ * Codes as of tkl_files_reader_read(). */
+TKL_API int tkl_files_reader_line(tkl_files_reader *reader, tkl_bytes *line)
+    TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- Channels ------------------------------------------------------------ */
 

@@ -57,7 +57,9 @@
  *   ns:files:{name}:holders    hash: receiver to the token of the process that receives
  *   ns:files:{name}:trouble    stream of what went wrong, the last 100
  *   ns:files:{name}:F          record of a file, a hash:
- *                                name, size, mtime, mode   of the source; size '' is not known yet
+ *                                name, size, mtime, mode   of the source; size '' is not known yet;
+ *                                          `mode` says more, see tree.h: the type of a member of a
+ *                                          directory, and whether its sender will send no more
  *                                state     open, complete, removing
  *                                chunk     bytes of a chunk; 0: the bytes are in `data`
  *                                freed, sent, reserved     numbers of chunks: those before `freed`

@@ -53,6 +53,21 @@ static bool copy_bytes(const tkl_reply *reply, tkl_bytes *copy)
     return true;
 }
 
+static void note_mode(tkl__files_incoming *in, int64_t mode)
+{
+    in->mode = (int)(mode & 0777);
+    in->type = (mode_t)(mode & S_IFMT);
+    in->last = mode & TKL__FILES_LAST;
+    in->end = mode & TKL__FILES_END;
+}
+
+tkl_files_type tkl__files_incoming_type(const tkl__files_incoming *in)
+{
+    return S_ISDIR(in->type)   ? TKL_FILES_TYPE_DIRECTORY
+           : S_ISLNK(in->type) ? TKL_FILES_TYPE_LINK
+                               : TKL_FILES_TYPE_FILE;
+}
+
 tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, const char *token,
                                              const tkl_reply *fields)
 {
@@ -64,7 +79,7 @@ tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, co
     in->fd = -1;
     in->chunk = tkl__files_number(tkl_reply_at(fields, CHUNK), TKL__FILES_CHUNK);
     in->has_mtime = tkl__files_read_time(tkl_reply_str(tkl_reply_at(fields, MTIME)), &in->mtime);
-    in->mode = (int)(tkl_reply_int(tkl_reply_at(fields, MODE)) & 0777);
+    note_mode(in, tkl_reply_int(tkl_reply_at(fields, MODE)));
     in->small = !tkl_reply_is_nil(tkl_reply_at(fields, DATA));
     if (tkl__files_is_token(tkl_reply_str(tkl_reply_at(fields, CALL))))
         memcpy(in->call, tkl_reply_str(tkl_reply_at(fields, CALL)), sizeof in->call);
@@ -113,12 +128,14 @@ static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
 {
     tkl__files_receiving *r = in->receiving;
     tkl_files_outcome outcome = {.name = in->name,
+                                 .type = tkl__files_incoming_type(in),
                                  .path = path,
                                  .size = in->size,
                                  .lines = in->lines.count,
                                  .resumed = in->resumed,
                                  .code = rc,
                                  .message = rc == TKL_OK ? "" : tkl_errmsg()};
+    r->ended |= in->last;
     r->totals.lines += in->lines.count;
     if (rc == TKL_OK) {
         r->totals.files++;
@@ -192,6 +209,7 @@ int tkl__files_incoming_given_up(tkl__files_incoming *in)
 /* Handles a file whose keys the server has evicted. Its name may be lost, too. */
 int tkl__files_incoming_lost(tkl__files_incoming *in)
 {
+    in->receiving->ended = true; /* it may have been the last one */
     if (tkl__files_receiving_find(in->receiving, in->token.text))
         return report_failure(in, "");
     return fail_file(in, tkl__fail(TKL_EDAMAGED, "the server has lost it: it has evicted keys"),
@@ -229,6 +247,38 @@ const tkl__files_delivered *tkl__files_receiving_find(const tkl__files_receiving
         if (strcmp(files[i].token, token) == 0)
             return &files[i];
     return NULL;
+}
+
+/* ---- Members of directories ---------------------------------------------- */
+
+/* Checks what a sender says about a member of a directory. */
+static int check_member(const tkl__files_incoming *in)
+{
+    bool link = S_ISLNK(in->type);
+    if (in->type == 0)
+        return TKL_OK;
+    if (!S_ISREG(in->type) && !(in->small && (S_ISDIR(in->type) || link)))
+        return tkl__fail(TKL_EPROTO, "it is not a file, a directory or a symbolic link");
+    if (!tkl__files_tree_is_path(in->name))
+        return tkl__fail(TKL_EPROTO, "its name is not a path below the directory");
+    if (link && !tkl__files_tree_leads_inside(in->name, in->data))
+        return tkl__fail(TKL_EPROTO, "it is a symbolic link that may lead out of the directory");
+    return TKL_OK;
+}
+
+/* Holds back the report of a last file while something is in the way of others: the next call
+ * receives these, and ends by this file. One file that says so is enough. */
+static bool hold_back(tkl__files_incoming *in)
+{
+    const tkl__files_receiving *r = in->receiving;
+    bool blocked = false, said = false;
+    for (size_t i = 0; in->last && r->options.exit_when_done && i < r->count; i++) {
+        const tkl__files_incoming *other = r->active[i];
+        blocked |= other->blocked;
+        said |= other->held || other->end || (other->blocked && other->last);
+    }
+    in->held = blocked && !said;
+    return in->held;
 }
 
 /* ---- The end of a file --------------------------------------------------- */
@@ -291,7 +341,7 @@ static int verify_before(const tkl__files_incoming *in)
 
 static int finish_file(tkl__files_incoming *in)
 {
-    char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
+    char path[TKL__FILES_PATH] = "";
     tkl__files_sum sum = tkl__files_hash_sum(in->hash);
     int rc = in->before == TKL__FILES_NEW ? verify_sum(in, &sum) : verify_before(in);
     if (rc == TKL_OK && in->before == TKL__FILES_NEW)
@@ -306,7 +356,7 @@ static int finish_file(tkl__files_incoming *in)
         remember_sum(in->receiving, in->token.text, in->sum);
         tell_outcome(in, TKL_OK, path);
     }
-    rc = report_failure(in, "");
+    rc = hold_back(in) ? TKL_OK : report_failure(in, "");
     if (rc != TKL_OK)
         return rc;
     tkl__files_partial_close(in);
@@ -411,7 +461,10 @@ bool tkl__files_incoming_ready(const tkl__files_incoming *in)
 {
     int64_t there = in->hinted > in->sent ? in->hinted : in->sent;
     int64_t had = in->position < there ? in->position : there;
-    return !in->blocked && (!in->opened || in->position < there || in->acked < had || in->complete);
+    if (in->end)
+        return !in->receiving->options.exit_when_done; /* else it stays until the call ends */
+    return !in->blocked && !in->held &&
+           (!in->opened || in->position < there || in->acked < had || in->complete);
 }
 
 int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
@@ -419,7 +472,12 @@ int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
     *finished = false;
     if (in->chunk <= 0 || in->chunk > TKL__FILES_CHUNK)
         return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
-    int rc = tkl__files_partial_open(in);
+    int rc = check_member(in);
+    if (rc != TKL_OK) {
+        *finished = true;
+        return fail_file(in, rc, "");
+    }
+    rc = tkl__files_partial_open(in);
     if (rc == TKL_EINTR)
         return stopped(in);
     if (rc == TKL_OK)
@@ -427,7 +485,7 @@ int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
     bool all = in->complete && in->position >= in->sent && in->acked >= in->sent;
     if (rc == TKL_OK && all) {
         rc = finish_file(in);
-        *finished = !in->blocked;
+        *finished = !in->blocked && !in->held;
         return rc;
     }
     if (rc == TKL_NOTFOUND || rc == TKL_EDAMAGED) {
@@ -443,7 +501,12 @@ int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
 
 static int deliver_small(tkl__files_incoming *in, char *path, size_t size)
 {
-    if (!in->receiving->options.on_line)
+    bool lines = in->receiving->options.on_line;
+    if (S_ISDIR(in->type))
+        return lines ? TKL_OK : tkl__files_partial_place_dir(in, path, size);
+    if (S_ISLNK(in->type))
+        return lines ? TKL_OK : tkl__files_partial_place_link(in, path, size);
+    if (!lines)
         return tkl__files_partial_place_small(in, path, size);
     int rc = tkl__files_partial_load_lines(in);
     if (rc == TKL_OK)
@@ -458,8 +521,7 @@ static int deliver_small(tkl__files_incoming *in, char *path, size_t size)
     return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "the gzip data are corrupt or end early") : rc;
 }
 
-/* Notes a small file as done. Many of them are reported to the server in one request, later. */
-static int note_done(const tkl__files_incoming *in)
+int tkl__files_incoming_note_done(const tkl__files_incoming *in)
 {
     tkl__files_receiving *r = in->receiving;
     memcpy(r->done[r->done_count++], in->token.text, sizeof in->token.text);
@@ -468,13 +530,17 @@ static int note_done(const tkl__files_incoming *in)
 
 int tkl__files_incoming_small(tkl__files_incoming *in)
 {
-    char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
+    char path[TKL__FILES_PATH] = "";
     tkl__files_receiving *r = in->receiving;
     tkl__files_sum sum = tkl__files_sum_of(in->data);
     const tkl__files_delivered *before = tkl__files_receiving_find(r, in->token.text);
+    if (in->end)
+        return tkl__files_incoming_note_done(in);
     int rc = verify_sum(in, &sum);
+    if (rc == TKL_OK)
+        rc = check_member(in);
     if (rc == TKL_OK && before && strcmp(before->sum, in->sum) == 0)
-        return note_done(in);
+        return tkl__files_incoming_note_done(in);
     if (rc == TKL_OK)
         rc = deliver_small(in, path, sizeof path);
     if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
@@ -485,7 +551,7 @@ int tkl__files_incoming_small(tkl__files_incoming *in)
     tell_progress(in, in->size);
     tell_outcome(in, TKL_OK, path);
     remember_sum(r, in->token.text, in->sum);
-    return note_done(in);
+    return hold_back(in) ? TKL_OK : tkl__files_incoming_note_done(in);
 }
 
 /* Removes notes about delivered lines that are no longer needed. */

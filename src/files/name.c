@@ -9,13 +9,14 @@
 
 #include "core/buf.h"
 #include "files/files.h"
+#include "files/tree.h"
 
 /* A shortened name ends with "~" and hex digits: this many bytes in total. */
 #define TAIL 17
 #define MOST (TKL_FILES_SAFE_SIZE - 1)
 
 /* Partial files begin with this. */
-static const char own[] = ".tackle-";
+static const char own[] = TKL__FILES_PREFIX;
 
 static bool is_special(tkl_bytes name)
 {

@@ -34,7 +34,7 @@ bool tkl__files_outgoing_changed(int fd, const struct stat *before)
 static int64_t read_some(tkl__files_outgoing *o, char *to, size_t size)
 {
     if (o->fd < 0)
-        return o->source->read(to, size, o->source->arg);
+        return o->item->source.read(to, size, o->item->source.arg);
     ssize_t got = pread(o->fd, to, size, o->bytes);
     return got < 0 && errno == EINTR ? read_some(o, to, size) : got;
 }
@@ -84,7 +84,7 @@ static void begin_args(tkl__files_outgoing *o, tkl__args *args)
         tkl__files_add_time(args, &o->at_start.st_mtim);
     else
         tkl__args_str(args, "");
-    tkl__args_int(args, is_file ? (int64_t)(o->at_start.st_mode & 0777) : 0666);
+    tkl__args_int(args, tkl__files_item_mode(o->item, is_file ? &o->at_start : NULL));
     tkl__args_str(args, o->sending->call);
     tkl__files_sent_kept(o->sending, args);
     for (size_t i = 0; i < o->sending->to_count; i++)
@@ -450,11 +450,11 @@ static int send_with_restarts(tkl__files_outgoing *o)
     return rc;
 }
 
-int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source *source,
+int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl__files_item *item,
                              tkl_bytes name, int fd, const struct stat *st,
                              tkl_files_outcome *outcome)
 {
-    tkl__files_outgoing o = {.sending = sending, .source = source, .name = name, .fd = fd};
+    tkl__files_outgoing o = {.sending = sending, .item = item, .name = name, .fd = fd};
     if (st)
         o.at_start = *st;
     o.hash = tkl__files_hash_new();
@@ -462,7 +462,7 @@ int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source
     tkl__batch_init(&o.batch, sending->files->client);
     int rc = o.hash && o.buffer ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
-        rc = tkl__files_sent_fingerprint(sending, source, name, &o.at_start, o.fingerprint);
+        rc = tkl__files_sent_fingerprint(sending, item, name, &o.at_start, o.fingerprint);
     if (rc == TKL_OK)
         rc = tkl__files_new_holder(sending->files, &o.holder);
     if (rc == TKL_OK)
@@ -470,7 +470,7 @@ int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source
     outcome->size = o.bytes;
     outcome->resumed = o.resumed;
     if (rc == TKL_OK)
-        tkl__files_sent_await(sending, &o.token, source, o.fingerprint);
+        tkl__files_sent_await(sending, &o.token, item, o.fingerprint);
     tkl__batch_free(&o.batch);
     tkl__files_hash_free(o.hash);
     free(o.buffer);

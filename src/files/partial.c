@@ -21,7 +21,7 @@
 #include "core/error.h"
 #include "files/receive.h"
 
-#define PREFIX     ".tackle-"
+#define PREFIX     TKL__FILES_PREFIX
 #define NAME_SIZE  (sizeof PREFIX + TKL__FILES_MARK + 1 + TKL__FILES_TOKEN + 8)
 #define READ_BYTES (256 * 1024)
 
@@ -61,7 +61,7 @@ static bool is_about_name(int error)
 {
     return error == ELOOP || error == EISDIR || error == ENOTDIR || error == ENOTEMPTY ||
            error == EEXIST || error == EPERM || error == EBUSY || error == ENXIO ||
-           error == ENAMETOOLONG;
+           error == ENAMETOOLONG || error == EXDEV;
 }
 
 /* The error for a file that cannot be created: a link, a directory and the like may have its
@@ -110,22 +110,60 @@ static int dress_file(const tkl__files_incoming *in, int fd)
     return TKL_OK;
 }
 
-/* Renames a file to its safe name. */
+/* The place of a file: a name in a directory. */
+typedef struct place {
+    int dir;          /* close it unless it is the directory of the receiver */
+    const char *leaf; /* points into `name` */
+    char name[TKL_FILES_NAME_MAX + 1];
+} place;
+
+/* Finds the place of a file. Members of directories keep their names; others get a safe name. *dir
+ * is -1 on failure, see errno. `create`: makes directories that are missing. */
+static void find_place(const tkl__files_incoming *in, tkl_bytes name, bool create, place *p)
+{
+    const tkl__files_receiving *r = in->receiving;
+    if (in->type == 0) {
+        tkl_files_safe_name(name, p->name);
+        p->dir = r->dir;
+        p->leaf = p->name;
+        return;
+    }
+    memcpy(p->name, name.data, name.len);
+    p->name[name.len] = '\0';
+    p->dir = tkl__files_tree_parent(r->dir, p->name, create, r->options.sync, &p->leaf);
+}
+
+static void leave_place(const tkl__files_incoming *in, const place *p)
+{
+    int saved = errno;
+    if (p->dir >= 0 && p->dir != in->receiving->dir)
+        close(p->dir);
+    errno = saved;
+}
+
+/* The error for a file that cannot be put in place. What is wrong below a received directory
+ * concerns this file only. */
+static int place_error(tkl__files_incoming *in, const place *p)
+{
+    in->blocked = is_about_name(errno) || (in->type != 0 && errno == EACCES);
+    return tkl__fail_errno(TKL_EIO, "putting " TKL_FMT " in place as %s/%s", TKL_ARG(in->name),
+                           in->receiving->options.dir, p->name);
+}
+
+/* Renames a file to its name. */
 static int put_in_place(tkl__files_incoming *in, const char *from, tkl_bytes name, char *path,
                         size_t size)
 {
-    char safe[TKL_FILES_SAFE_SIZE];
-    int dir = in->receiving->dir;
-    tkl_files_safe_name(name, safe);
-    if (renameat(dir, from, dir, safe) != 0) {
-        in->blocked = is_about_name(errno);
-        return tkl__fail_errno(TKL_EIO, "putting " TKL_FMT " in place as %s/%s", TKL_ARG(in->name),
-                               in->receiving->options.dir, safe);
-    }
-    if (in->receiving->options.sync && fsync(dir) != 0)
-        return local_error(in, "syncing the directory of");
-    snprintf(path, size, "%s/%s", in->receiving->options.dir, safe);
-    return TKL_OK;
+    place p;
+    int rc = TKL_OK;
+    find_place(in, name, true, &p);
+    if (p.dir < 0 || renameat(in->receiving->dir, from, p.dir, p.leaf) != 0)
+        rc = place_error(in, &p);
+    else if (in->receiving->options.sync && fsync(p.dir) != 0)
+        rc = local_error(in, "syncing the directory of");
+    leave_place(in, &p);
+    snprintf(path, size, "%s/%s", in->receiving->options.dir, p.name);
+    return rc;
 }
 
 /* ---- Lines --------------------------------------------------------------- */
@@ -210,13 +248,14 @@ static bool sum_of_file(tkl__files_incoming *in, int fd, int64_t len, tkl__files
  * part that the server has. The server may be behind after it was restored with older data. */
 static bool is_in_place(tkl__files_incoming *in)
 {
-    char safe[TKL_FILES_SAFE_SIZE];
+    place p;
     struct stat st;
     tkl__files_sum known, all;
-    tkl_files_safe_name(in->name, safe);
     if (in->size < 0 || in->receiving->options.on_line || in->receiving->options.unpack)
         return false;
-    int fd = openat(in->receiving->dir, safe, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    find_place(in, in->name, false, &p);
+    int fd = p.dir < 0 ? -1 : openat(p.dir, p.leaf, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    leave_place(in, &p);
     if (fd < 0)
         return false;
     int64_t len = in->complete || in->sent * in->chunk > in->size ? in->size : in->sent * in->chunk;
@@ -404,8 +443,12 @@ int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size)
 void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t size)
 {
     char safe[TKL_FILES_SAFE_SIZE];
+    const char *dir = in->receiving->options.dir;
     tkl_files_safe_name(in->name, safe);
-    snprintf(path, size, "%s/%s", in->receiving->options.dir, safe);
+    if (in->type == 0)
+        snprintf(path, size, "%s/%s", dir, safe);
+    else
+        snprintf(path, size, "%s/" TKL_FMT, dir, TKL_ARG(in->name));
 }
 
 /* Writes a small file as a partial file, which then ends like that of a large one. */
@@ -429,6 +472,52 @@ int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t s
     }
     tkl__files_partial_close(in);
     return rc;
+}
+
+/* Makes a directory, or takes one that is there, and sets its permissions and time. A file with the
+ * same permissions tells what the umask of this process allows. The owner can always write: files
+ * may come again. */
+int tkl__files_partial_place_dir(tkl__files_incoming *in, char *path, size_t size)
+{
+    place p;
+    struct stat file, st;
+    own_name part = name_of(in, "part");
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, in->mtime};
+    int rc = create_file(in, part.text, O_TRUNC, &in->fd);
+    if (rc != TKL_OK)
+        return rc;
+    bool known = fstat(in->fd, &file) == 0;
+    tkl__files_partial_close(in);
+    unlinkat(in->receiving->dir, part.text, 0);
+    find_place(in, in->name, true, &p);
+    bool made = p.dir >= 0 && (mkdirat(p.dir, p.leaf, 0700) == 0 || errno == EEXIST);
+    int fd = made ? tkl__files_tree_open(p.dir, p.leaf) : -1;
+    if (fd < 0) {
+        rc = place_error(in, &p);
+    } else if (known && fstat(fd, &st) == 0) {
+        mode_t mode = (st.st_mode & 07000) | (file.st_mode & (mode_t)in->mode & 0777) | 0700;
+        bool dressed = fchmod(fd, mode) == 0 && (!in->has_mtime || futimens(fd, times) == 0);
+        if (!dressed || (in->receiving->options.sync && (fsync(fd) != 0 || fsync(p.dir) != 0)))
+            rc = place_error(in, &p);
+    }
+    if (fd >= 0)
+        close(fd);
+    leave_place(in, &p);
+    snprintf(path, size, "%s/%s", in->receiving->options.dir, p.name);
+    return rc;
+}
+
+int tkl__files_partial_place_link(tkl__files_incoming *in, char *path, size_t size)
+{
+    int dir = in->receiving->dir;
+    own_name part = name_of(in, "part");
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, in->mtime};
+    unlinkat(dir, part.text, 0);
+    if (symlinkat(in->data.data, dir, part.text) != 0)
+        return create_error(in, part.text);
+    if (in->has_mtime)
+        utimensat(dir, part.text, times, AT_SYMLINK_NOFOLLOW); /* not all disks can */
+    return put_in_place(in, part.text, in->name, path, size);
 }
 
 void tkl__files_partial_remove(const tkl__files_incoming *in)

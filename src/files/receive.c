@@ -202,7 +202,7 @@ static int work_on(tkl__files_receiving *r, tkl__files_incoming *in, bool *finis
     *finished = false;
     if (in->small) {
         rc = tkl__files_incoming_small(in);
-        *finished = !in->blocked;
+        *finished = !in->blocked && !in->held;
         return rc;
     }
     tkl__rounds rounds = {.idle = 0};
@@ -211,12 +211,12 @@ static int work_on(tkl__files_receiving *r, tkl__files_incoming *in, bool *finis
         int64_t position = in->position, acked = in->acked;
         if (rc == TKL_OK)
             rc = tkl__files_incoming_step(in, finished);
-        if (rc == TKL_OK && !*finished && !in->blocked)
+        if (rc == TKL_OK && !*finished && !in->blocked && !in->held)
             rc = tkl__next_round(&rounds, r->files->client, 0,
                                  in->position != position || in->acked != acked);
         if (rc == TKL_OK && !*finished)
             rc = check_lost(r);
-    } while (rc == TKL_OK && !*finished && in->complete && !in->blocked);
+    } while (rc == TKL_OK && !*finished && in->complete && !in->blocked && !in->held);
     return rc;
 }
 
@@ -322,13 +322,23 @@ static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_en
 
 /* ---- The call ------------------------------------------------------------ */
 
-static bool is_done(const tkl__files_receiving *r)
+/* Whether all is received and no more will come. Then the marks of senders have done their work and
+ * the server may forget them, unless something was in the way of a file. */
+static bool is_done(tkl__files_receiving *r, int *rc)
 {
-    bool some = r->totals.files > 0 || r->totals.failed > 0;
     size_t left = 0;
-    for (size_t i = 0; i < r->count; i++)
-        left += !r->active[i]->blocked;
-    return r->options.exit_when_done && some && left == 0;
+    bool blocked = false;
+    for (size_t i = 0; i < r->count; i++) {
+        blocked |= r->active[i]->blocked;
+        r->ended |= r->active[i]->end;
+        left += !r->active[i]->blocked && !r->active[i]->held && !r->active[i]->end;
+    }
+    if (!r->options.exit_when_done || !r->ended || left > 0)
+        return false;
+    for (size_t i = 0; *rc == TKL_OK && i < r->count; i++)
+        if (r->active[i]->end && !blocked)
+            *rc = tkl__files_incoming_note_done(r->active[i]);
+    return true;
 }
 
 /* Looks for new files if there may be some. *more: there are more. */
@@ -367,8 +377,8 @@ static int receive_loop(tkl__files_receiving *r, int64_t wait_ms)
             r->look |= !is_listening(r) || r->count == 0;
             continue;
         }
-        if (is_done(r) || tkl__left(deadline) == 0)
-            return TKL_OK;
+        if (is_done(r, &rc) || tkl__left(deadline) == 0)
+            return rc;
         rc = sleep_once(r, deadline, next_end_ms);
     }
     return rc;
@@ -412,7 +422,8 @@ static int receive_files(tkl__files_receiving *r, int64_t wait_ms)
         return rc;
     if (r->failure != TKL_OK)
         return tkl__fail(r->failure, "%s", r->message);
-    return r->totals.files > 0 ? TKL_OK : tkl__no(TKL_EMPTY);
+    bool ended = r->options.exit_when_done && r->ended;
+    return r->totals.files > 0 || ended ? TKL_OK : tkl__no(TKL_EMPTY);
 }
 
 /* Sets the mark that separates this receiver from others in the same directory. */

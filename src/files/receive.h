@@ -5,11 +5,13 @@
 #ifndef TKL_FILES_RECEIVE_H
 #define TKL_FILES_RECEIVE_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "core/keeper.h"
 #include "files/files.h"
+#include "files/tree.h"
 
 /* Hex digits of the mark that separates files of several receivers in one directory. */
 #define TKL__FILES_MARK 16
@@ -45,6 +47,7 @@ typedef struct tkl__files_receiving {
     char mark[TKL__FILES_MARK + 1]; /* identifies the channel and the receiver */
     tkl__files_cursor cursor;
     bool look;                    /* there may be files that this receiver does not know of */
+    bool ended;                   /* a sender has said that no more will come */
     bool swept;                   /* left-over files in the directory are removed */
     tkl__files_incoming **active; /* files that are not done, in the order of their discovery */
     size_t count, cap;
@@ -78,6 +81,9 @@ struct tkl__files_incoming {
     bool has_mtime;
     struct timespec mtime;
     int mode;                      /* permissions */
+    mode_t type;                   /* of a member of a directory (S_IFMT); 0: not a member */
+    bool last;                     /* no more will come of its sender */
+    bool end;                      /* not a file: only says that no more will come */
     char call[TKL__FILES_SUM + 1]; /* the call that sends it; "": not known */
     int64_t chunk;                 /* bytes of a chunk */
     int64_t sent, freed;
@@ -87,6 +93,8 @@ struct tkl__files_incoming {
 
     bool opened;
     bool blocked;     /* its name is blocked: this call does not receive it */
+    bool held;        /* it is in place, and not reported: it says that no more will come, and the
+                         next call must learn that, too */
     int fd;           /* partial file; -1: closed */
     int64_t position; /* chunks written */
     int64_t acked;    /* chunks that the server knows to be written */
@@ -109,6 +117,8 @@ tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, co
 void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields);
 void tkl__files_incoming_free(tkl__files_incoming *in);
 
+/* The type for the caller. */
+tkl_files_type tkl__files_incoming_type(const tkl__files_incoming *in);
 /* Whether there is something to do for this file. */
 bool tkl__files_incoming_ready(const tkl__files_incoming *in);
 /* Does some of the work, in one round trip. *finished: the file is done, with success or not, and
@@ -121,11 +131,16 @@ int tkl__files_incoming_given_up(tkl__files_incoming *in);
 /* Reports a file whose keys the server has evicted. */
 int tkl__files_incoming_lost(tkl__files_incoming *in);
 
+/* Notes a small file as done; many of them are reported in one request. */
+int tkl__files_incoming_note_done(const tkl__files_incoming *in);
 /* Reports the finished small files to the server. */
 int tkl__files_receiving_flush(tkl__files_receiving *r);
 /* The file that this process has delivered under a token, or NULL. */
 const tkl__files_delivered *tkl__files_receiving_find(const tkl__files_receiving *r,
                                                       const char *token);
+
+/* Room for the path of a received file. */
+#define TKL__FILES_PATH (PATH_MAX + TKL_FILES_NAME_MAX + 2)
 
 /* ---- partial.c: what is on the disk -------------------------------------- */
 
@@ -148,6 +163,9 @@ int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size);
 /* Writes the path where the file will be put. */
 void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t size);
 int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t size);
+/* The same for a directory and for a symbolic link. */
+int tkl__files_partial_place_dir(tkl__files_incoming *in, char *path, size_t size);
+int tkl__files_partial_place_link(tkl__files_incoming *in, char *path, size_t size);
 void tkl__files_partial_remove(const tkl__files_incoming *in);
 /* Removes partial files that belong to no file on the channel. */
 int tkl__files_partial_sweep(tkl__files_receiving *r);

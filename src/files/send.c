@@ -20,7 +20,7 @@
 /* ---- Small files --------------------------------------------------------- */
 
 typedef struct small_file {
-    const tkl_files_source *source;
+    const tkl__files_item *item; /* NULL: only the mark that no more will come */
     tkl_bytes name;
     tkl__files_token token;
     char fingerprint[TKL__FILES_SUM + 1];
@@ -36,17 +36,27 @@ typedef struct batch {
     size_t count;
 } batch;
 
-static void tell_outcome(tkl__files_sending *s, const tkl_files_source *source,
+static tkl_files_type type_of(int64_t mode)
+{
+    return S_ISDIR(mode)   ? TKL_FILES_TYPE_DIRECTORY
+           : S_ISLNK(mode) ? TKL_FILES_TYPE_LINK
+                           : TKL_FILES_TYPE_FILE;
+}
+
+static void tell_outcome(tkl__files_sending *s, const tkl__files_item *item,
                          tkl_files_outcome *outcome, int rc)
 {
-    outcome->path = source->path ? source->path : "";
+    const char *path = item->source.path;
+    outcome->path = path ? path : "";
     outcome->code = rc;
     outcome->message = rc == TKL_OK ? "" : tkl_errmsg();
     if (rc != TKL_OK && s->failure == TKL_OK) {
         s->failure = rc;
         snprintf(s->message, sizeof s->message, TKL_FMT ": %s",
-                 TKL_ARG(source->path ? tkl_str(source->path) : outcome->name), outcome->message);
+                 TKL_ARG(path ? tkl_str(path) : outcome->name), outcome->message);
     }
+    if (rc == TKL_NOTFOUND || (rc == TKL_OK && item->last))
+        s->ended = true; /* receivers know, or are dropped */
     if (rc == TKL_OK && s->again)
         return;
     if (rc == TKL_OK) {
@@ -126,12 +136,16 @@ static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken
 
 static void tell_posted(tkl__files_sending *s, const small_file *file)
 {
-    tkl_files_outcome outcome = {
-        .name = file->name, .size = (int64_t)file->data.len, .resumed = file->resumed};
+    tkl_files_outcome outcome = {.name = file->name,
+                                 .type = type_of(file->mode),
+                                 .size = (int64_t)file->data.len,
+                                 .resumed = file->resumed};
+    if (!file->item)
+        return;
     s->progress.name = file->name;
     s->progress.file_bytes = s->progress.file_done = (int64_t)file->data.len;
-    tell_outcome(s, file->source, &outcome, TKL_OK);
-    tkl__files_sent_await(s, &file->token, file->source, file->fingerprint);
+    tell_outcome(s, file->item, &outcome, TKL_OK);
+    tkl__files_sent_await(s, &file->token, file->item, file->fingerprint);
 }
 
 static int post_all(tkl__files_sending *s, batch *b)
@@ -169,43 +183,6 @@ static int flush_batch(tkl__files_sending *s, batch *b)
 
 /* ---- Sources ------------------------------------------------------------- */
 
-/* The name under which a path is sent by default. */
-static tkl_bytes last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return tkl_str(slash ? slash + 1 : path);
-}
-
-static int name_of(const tkl_files_source *source, tkl_bytes *name)
-{
-    *name = source->name.len > 0 || !source->path ? source->name : last_part(source->path);
-    if (name->len == 0)
-        return tkl__fail(TKL_EINVAL, "a source has no name: %s",
-                         source->path ? source->path : "a stream must be given one");
-    if (name->len > TKL_FILES_NAME_MAX)
-        return tkl__fail(TKL_EINVAL, "the name of a file has more than %d bytes",
-                         TKL_FILES_NAME_MAX);
-    return TKL_OK;
-}
-
-/* Opens a source. Does not block on a FIFO that nobody writes to. */
-static int open_source(const char *path, int *fd, struct stat *st)
-{
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (*fd < 0)
-        return tkl__fail(TKL_EIO, "%s", strerror(errno));
-    int rc = TKL_OK;
-    if (fstat(*fd, st) != 0)
-        rc = tkl__fail(TKL_EIO, "%s", strerror(errno));
-    else if (!S_ISREG(st->st_mode))
-        rc = tkl__fail(TKL_EIO, "it is not a regular file");
-    if (rc != TKL_OK) {
-        close(*fd);
-        *fd = -1;
-    }
-    return rc;
-}
-
 /* Reads up to `size` bytes from the beginning; *len is how many there are. */
 static int read_start(int fd, char *buffer, size_t size, size_t *len)
 {
@@ -237,19 +214,28 @@ static int read_small(int fd, const struct stat *st, tkl_bytes *data)
     return rc;
 }
 
-static int add_small(tkl__files_sending *s, batch *b, const tkl_files_source *source,
-                     tkl_bytes name, int fd, const struct stat *st)
+/* Reads what is sent of an item: the bytes of a file, the target of a link, nothing of a
+ * directory. */
+static int read_item(int fd, const struct stat *st, char *link, tkl_bytes *data)
+{
+    if (fd >= 0)
+        return read_small(fd, st, data);
+    *data = (tkl_bytes){link ? strdup(link) : malloc(1), link ? strlen(link) : 0};
+    return data->data ? TKL_OK : tkl__nomem();
+}
+
+static int add_small(tkl__files_sending *s, batch *b, const tkl__files_item *item, tkl_bytes name,
+                     int fd, const struct stat *st, char *link)
 {
     small_file *file = &b->files[b->count];
-    *file = (small_file){.source = source,
+    *file = (small_file){.item = item,
                          .name = name,
                          .token = tkl__files_new_token(),
                          .mtime = st->st_mtim,
-                         .mode = (int64_t)(st->st_mode & 0777)};
-    int rc =
-        *s->call ? tkl__files_sent_fingerprint(s, source, name, st, file->fingerprint) : TKL_OK;
+                         .mode = tkl__files_item_mode(item, st)};
+    int rc = *s->call ? tkl__files_sent_fingerprint(s, item, name, st, file->fingerprint) : TKL_OK;
     if (rc == TKL_OK)
-        rc = read_small(fd, st, &file->data);
+        rc = read_item(fd, st, link, &file->data);
     if (rc == TKL_OK) {
         file->sum = tkl__files_sum_of(file->data);
         b->count++;
@@ -264,8 +250,8 @@ static bool concerns_this_source(int rc)
            rc == TKL_ELOST;
 }
 
-static int send_large(tkl__files_sending *s, batch *b, const tkl_files_source *source,
-                      tkl_bytes name, int fd, const struct stat *st)
+static int send_large(tkl__files_sending *s, batch *b, const tkl__files_item *item, tkl_bytes name,
+                      int fd, const struct stat *st)
 {
     tkl_files_outcome outcome = {.name = name};
     int rc = flush_batch(s, b);
@@ -274,40 +260,54 @@ static int send_large(tkl__files_sending *s, batch *b, const tkl_files_source *s
     s->progress.name = name;
     s->progress.file_bytes = st ? (int64_t)st->st_size : TKL_NONE;
     s->progress.file_done = 0;
-    rc = tkl__files_outgoing_send(s, source, name, fd, st, &outcome);
-    tell_outcome(s, source, &outcome, rc);
+    rc = tkl__files_outgoing_send(s, item, name, fd, st, &outcome);
+    tell_outcome(s, item, &outcome, rc);
     return concerns_this_source(rc) ? TKL_OK : rc;
 }
 
-static int send_source(tkl__files_sending *s, batch *b, const tkl_files_source *source)
+static int send_item(tkl__files_sending *s, batch *b, const tkl__files_item *item)
 {
     struct stat st;
     tkl_bytes name;
+    char *link;
     int fd;
-    int rc = name_of(source, &name);
-    if (rc != TKL_OK || !source->path)
-        return rc == TKL_OK ? send_large(s, b, source, name, -1, NULL) : rc;
-    rc = open_source(source->path, &fd, &st);
-    if (rc == TKL_OK && st.st_size > TKL__FILES_SMALL) {
-        rc = send_large(s, b, source, name, fd, &st);
+    int rc = tkl__files_source_name(&item->source, &name);
+    if (rc != TKL_OK || !item->source.path)
+        return rc == TKL_OK ? send_large(s, b, item, name, -1, NULL) : rc;
+    rc = tkl__files_item_open(item, name, &fd, &st, &link);
+    bool large = rc == TKL_OK && fd >= 0 && st.st_size > TKL__FILES_SMALL;
+    if (large)
+        rc = send_large(s, b, item, name, fd, &st);
+    else if (rc == TKL_OK)
+        rc = add_small(s, b, item, name, fd, &st, link);
+    if (fd >= 0)
         close(fd);
+    free(link);
+    if (large)
         return rc;
-    }
-    if (rc == TKL_OK) {
-        rc = add_small(s, b, source, name, fd, &st);
-        close(fd);
-    }
     if (rc != TKL_OK) {
         tkl_files_outcome outcome = {.name = name};
-        tell_outcome(s, source, &outcome, rc);
+        tell_outcome(s, item, &outcome, rc);
         return concerns_this_source(rc) ? TKL_OK : rc;
     }
     return b->count >= tkl__files_batch(s->to_count) ? flush_batch(s, b) : TKL_OK;
 }
 
-/* Sends the sources from `first` to before `end`. The entry of a file in `awaited` replaces that of
- * its source, or of an earlier one. */
-static int send_sources(tkl__files_sending *s, size_t first, size_t end)
+/* Tells receivers that no more will come, unless the last file says so. */
+static void add_end(tkl__files_sending *s, batch *b)
+{
+    if (s->options.more || s->ended || s->again)
+        return;
+    b->files[b->count++] = (small_file){.name = TKL_LIT("end"),
+                                        .token = tkl__files_new_token(),
+                                        .mode = TKL__FILES_LAST | TKL__FILES_END,
+                                        .sum = tkl__files_sum_of((tkl_bytes){"", 0})};
+    s->ended = true;
+}
+
+/* Sends the items from `first` to before `end`. The entry of a file in `awaited` replaces that of
+ * its item, or of an earlier one. */
+static int send_items(tkl__files_sending *s, size_t first, size_t end)
 {
     batch *b = calloc(1, sizeof *b);
     if (!b)
@@ -315,9 +315,13 @@ static int send_sources(tkl__files_sending *s, size_t first, size_t end)
     int rc = TKL_OK;
     for (size_t i = first; rc == TKL_OK && i < end; i++)
         rc = tkl__is_interrupted(s->files->client) ? tkl__interrupted()
-                                                   : send_source(s, b, s->awaited[i].source);
+                                                   : send_item(s, b, s->awaited[i].item);
     if (rc == TKL_OK)
         rc = flush_batch(s, b);
+    if (rc == TKL_OK) {
+        add_end(s, b);
+        rc = flush_batch(s, b);
+    }
     for (size_t i = 0; i < b->count; i++)
         free((char *)(uintptr_t)b->files[i].data.data);
     free(b);
@@ -347,46 +351,49 @@ static int check_sources(const tkl_files_source *sources, size_t count)
         if (rc == TKL_OK && !sources[i].path == !sources[i].read)
             rc = tkl__fail(TKL_EINVAL, "a source has either a path or a function to read");
         if (rc == TKL_OK)
-            rc = name_of(&sources[i], &name);
+            rc = tkl__files_source_name(&sources[i], &name);
     }
     return rc;
 }
 
 /* Whether both sources are the same file, which is then sent once. */
-static bool is_same_file(const tkl_files_source *a, const tkl_files_source *b)
+static bool is_same_file(const tkl__files_item *a, const tkl__files_item *b)
 {
     struct stat x, y;
-    return a->path && b->path &&
-           (strcmp(a->path, b->path) == 0 || (stat(a->path, &x) == 0 && stat(b->path, &y) == 0 &&
-                                              x.st_dev == y.st_dev && x.st_ino == y.st_ino));
+    const char *p = a->source.path, *q = b->source.path;
+    return p && q &&
+           (strcmp(p, q) == 0 ||
+            (stat(p, &x) == 0 && stat(q, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino));
 }
 
 static int by_name(const void *a, const void *b)
 {
     tkl_bytes x, y;
-    (void)!name_of(*(const tkl_files_source *const *)a, &x);
-    (void)!name_of(*(const tkl_files_source *const *)b, &y);
+    (void)!tkl__files_source_name(&(*(const tkl__files_item *const *)a)->source, &x);
+    (void)!tkl__files_source_name(&(*(const tkl__files_item *const *)b)->source, &y);
     int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
     return order != 0 ? order : x.len < y.len ? -1 : x.len > y.len;
 }
 
 /* Rejects two sources of one name: the receiver would get only the last one. */
-static int check_names(const tkl_files_source *sources, size_t count)
+static int check_names(const tkl__files_items *items)
 {
     int rc = TKL_OK;
-    const tkl_files_source **sorted = calloc(count + 1, sizeof *sorted);
+    size_t count = items->count;
+    const tkl__files_item **sorted = calloc(count + 1, sizeof *sorted);
     if (!sorted)
         return tkl__nomem();
     for (size_t i = 0; i < count; i++)
-        sorted[i] = &sources[i];
-    qsort(sorted, count, sizeof(const tkl_files_source *), by_name);
+        sorted[i] = &items->items[i];
+    qsort(sorted, count, sizeof(const tkl__files_item *), by_name);
     for (size_t i = 1; rc == TKL_OK && i < count; i++) {
         tkl_bytes name;
         if (by_name(&sorted[i - 1], &sorted[i]) == 0 && !is_same_file(sorted[i - 1], sorted[i]) &&
-            name_of(sorted[i], &name) == TKL_OK)
+            tkl__files_source_name(&sorted[i]->source, &name) == TKL_OK)
             rc = tkl__fail(TKL_EINVAL, "two sources have the name " TKL_FMT ": %s and %s",
-                           TKL_ARG(name), sorted[i - 1]->path ? sorted[i - 1]->path : "a stream",
-                           sorted[i]->path ? sorted[i]->path : "a stream");
+                           TKL_ARG(name),
+                           sorted[i - 1]->source.path ? sorted[i - 1]->source.path : "a stream",
+                           sorted[i]->source.path ? sorted[i]->source.path : "a stream");
     }
     free(sorted);
     return rc;
@@ -404,19 +411,17 @@ static int check_send(const tkl_bytes *to, size_t to_count, const tkl_files_sour
         rc = check_receivers(to, to_count);
     if (rc == TKL_OK)
         rc = check_sources(sources, count);
-    return rc == TKL_OK ? check_names(sources, count) : rc;
+    return rc;
 }
 
 /* The bytes of all files; TKL_NONE when one of them is a stream. */
-static int64_t total_bytes(const tkl_files_source *sources, size_t count)
+static int64_t total_bytes(const tkl__files_items *items)
 {
     int64_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct stat st;
-        if (!sources[i].path)
+    for (size_t i = 0; i < items->count; i++) {
+        if (!items->items[i].source.path)
             return TKL_NONE;
-        if (stat(sources[i].path, &st) == 0 && S_ISREG(st.st_mode))
-            total += st.st_size;
+        total += items->items[i].bytes;
     }
     return total;
 }
@@ -428,12 +433,12 @@ static int64_t total_bytes(const tkl_files_source *sources, size_t count)
 static int send_again(tkl__files_sending *s)
 {
     size_t end = s->awaited_count;
-    if (!s->awaited[s->arrived].source->path || s->files->rules.resume_ms == 0)
+    if (!s->awaited[s->arrived].item->source.path || s->files->rules.resume_ms == 0)
         return tkl__fail(TKL_ELOST, "the server has lost files that were sent");
     s->again = true;
     s->options.on_progress = NULL; /* their progress was reported before */
     s->awaited_count = s->arrived;
-    return send_sources(s, s->arrived, end);
+    return send_items(s, s->arrived, end);
 }
 
 /* Waits until all receivers have everything. */
@@ -465,6 +470,33 @@ static int end_send(tkl__files_sending *s, int rc)
     return rc;
 }
 
+/* Sends everything that the sources have, and waits for receivers if the caller wants that. */
+static int send_all(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
+{
+    tkl__files_items items;
+    int rc = tkl__files_expand(sources, count, &items);
+    if (rc == TKL_OK)
+        rc = check_names(&items);
+    s->awaited = calloc(items.count + 1, sizeof *s->awaited);
+    if (rc == TKL_OK && !s->awaited)
+        rc = tkl__nomem();
+    if (rc == TKL_OK) {
+        for (size_t i = 0; i < items.count; i++)
+            s->awaited[i].item = &items.items[i];
+        if (items.count > 0)
+            items.items[items.count - 1].last = !s->options.more;
+        s->progress.total_bytes = s->options.on_progress ? total_bytes(&items) : TKL_NONE;
+        rc = tkl__files_sent_begin(s, &items, count > 0 ? sources[0].path : NULL);
+    }
+    if (rc == TKL_OK)
+        rc = end_send(s, send_items(s, 0, items.count));
+    tkl__files_room_had(s);
+    tkl__files_room_forget(s);
+    free(s->awaited);
+    tkl__files_items_free(&items);
+    return rc;
+}
+
 int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                    const tkl_files_source *sources, size_t count,
                    const tkl_files_send_options *options, tkl_files_totals *totals)
@@ -480,18 +512,7 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
         s.options = *options;
     if (s.options.timeout_ms > 0)
         patient.rules.timeout_ms = s.options.timeout_ms;
-    s.awaited = calloc(count + 1, sizeof *s.awaited);
-    if (!s.awaited)
-        return tkl__nomem();
-    for (size_t i = 0; i < count; i++)
-        s.awaited[i].source = &sources[i];
-    s.progress.total_bytes = s.options.on_progress ? total_bytes(sources, count) : TKL_NONE;
-    rc = tkl__files_sent_begin(&s, sources, count);
-    if (rc == TKL_OK)
-        rc = end_send(&s, send_sources(&s, 0, count));
-    tkl__files_room_had(&s);
-    tkl__files_room_forget(&s);
-    free(s.awaited);
+    rc = send_all(&s, sources, count);
     if (totals)
         *totals = s.totals;
     return rc;

@@ -9,6 +9,7 @@
 
 #include "core/keeper.h"
 #include "files/files.h"
+#include "files/tree.h"
 
 /* Files of up to this many bytes travel in their record. */
 #define TKL__FILES_SMALL (16 * 1024)
@@ -19,7 +20,7 @@
 /* A source; after it was sent, the file whose receivers the call waits for. */
 typedef struct tkl__files_awaited {
     tkl__files_token token; /* first: they are sorted by it */
-    const tkl_files_source *source;
+    const tkl__files_item *item;
     char field[TKL__FILES_SUM + 1]; /* the field in which the server remembers that it was sent */
 } tkl__files_awaited;
 
@@ -28,6 +29,7 @@ typedef struct tkl__files_sending {
     const tkl_bytes *to;
     size_t to_count;
     tkl_files_send_options options;
+    bool ended; /* receivers are told that no more will come */
     tkl_files_totals totals;
     tkl_files_progress progress;
     int failure; /* error of the first source that failed */
@@ -59,7 +61,7 @@ typedef struct tkl__files_sending {
 /* One file or stream that is being sent in chunks. */
 typedef struct tkl__files_outgoing {
     tkl__files_sending *sending;
-    const tkl_files_source *source;
+    const tkl__files_item *item;
     tkl_bytes name;
     int fd; /* -1: a stream */
     struct stat at_start;
@@ -84,7 +86,7 @@ typedef struct tkl__files_outgoing {
 /* ---- outgoing.c ---------------------------------------------------------- */
 
 /* Sends one file or stream in chunks. `fd` -1: a stream. */
-int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source *source,
+int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl__files_item *item,
                              tkl_bytes name, int fd, const struct stat *st,
                              tkl_files_outcome *outcome);
 /* Whether the file has changed since `before`. */
@@ -93,19 +95,20 @@ bool tkl__files_outgoing_changed(int fd, const struct stat *before);
 /* ---- sent.c -------------------------------------------------------------- */
 
 /* Decides whether the server remembers what this call has sent. Then the call can be made again,
- * and files that the server has lost are not mistaken for files that all receivers have. */
-int tkl__files_sent_begin(tkl__files_sending *sending, const tkl_files_source *sources,
-                          size_t count);
+ * and files that the server has lost are not mistaken for files that all receivers have. `first`:
+ * the path of the caller's first source. */
+int tkl__files_sent_begin(tkl__files_sending *sending, const tkl__files_items *items,
+                          const char *first);
 /* Hashes what must be the same for a file to be resumed: the machine, the path, the file as it is,
  * its name and its receivers. "": it cannot be resumed. */
-int tkl__files_sent_fingerprint(const tkl__files_sending *sending, const tkl_files_source *source,
+int tkl__files_sent_fingerprint(const tkl__files_sending *sending, const tkl__files_item *item,
                                 tkl_bytes name, const struct stat *st,
                                 char fingerprint[TKL__FILES_SUM + 1]);
 /* Adds the argument that says how long the server remembers the call. */
 void tkl__files_sent_kept(const tkl__files_sending *sending, tkl__args *args);
 /* Adds a file whose receivers the call waits for. */
 void tkl__files_sent_await(tkl__files_sending *sending, const tkl__files_token *token,
-                           const tkl_files_source *source, const char *fingerprint);
+                           const tkl__files_item *item, const char *fingerprint);
 /* TKL_OK: all receivers are done with the file. TKL_EXISTS: not yet. TKL_NOTFOUND: the server has
  * lost it. */
 int tkl__files_sent_left(tkl__files_sending *sending, const tkl__files_awaited *file);

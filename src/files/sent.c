@@ -42,12 +42,12 @@ static void add_place(tkl__files_hash *hash, const tkl__files_sending *s, const 
         add_text(hash, s->to[i]);
 }
 
-int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl_files_source *source,
+int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl__files_item *item,
                                 tkl_bytes name, const struct stat *st,
                                 char fingerprint[TKL__FILES_SUM + 1])
 {
     *fingerprint = '\0';
-    if (!source->path || s->files->rules.resume_ms == 0)
+    if (!item->source.path || s->files->rules.resume_ms == 0)
         return TKL_OK;
     tkl__files_hash *hash = tkl__files_hash_new();
     if (!hash)
@@ -56,7 +56,7 @@ int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl_files_sou
                                st->st_mtim.tv_sec, (int64_t)st->st_mtim.tv_nsec};
     add_text(hash, name);
     tkl__files_hash_add(hash, numbers, sizeof numbers);
-    add_place(hash, s, source->path);
+    add_place(hash, s, item->source.path);
     memcpy(fingerprint, tkl__files_hash_sum(hash).text, TKL__FILES_SUM + 1);
     tkl__files_hash_free(hash);
     return TKL_OK;
@@ -64,13 +64,12 @@ int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl_files_sou
 
 /* ---- Calls --------------------------------------------------------------- */
 
-static bool can_be_made_again(const tkl__files_sending *s, const tkl_files_source *sources,
-                              size_t count)
+static bool can_be_made_again(const tkl__files_sending *s, const tkl__files_items *items)
 {
     if (s->files->rules.resume_ms == 0)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (!sources[i].path)
+    for (size_t i = 0; i < items->count; i++)
+        if (!items->items[i].source.path)
             return false;
     return true;
 }
@@ -78,11 +77,12 @@ static bool can_be_made_again(const tkl__files_sending *s, const tkl_files_sourc
 /* One file that is sent without waiting needs no memory: it is either sent or under way. A stream
  * may be so slow that the files before it are forgotten, so a stream is only remembered when it is
  * sent alone. */
-int tkl__files_sent_begin(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
+int tkl__files_sent_begin(tkl__files_sending *s, const tkl__files_items *items, const char *first)
 {
+    size_t count = items->count;
     if (count == 0 || (count == 1 && s->options.wait_ms == 0))
         return TKL_OK;
-    if (!can_be_made_again(s, sources, count)) {
+    if (!can_be_made_again(s, items)) {
         if (s->options.wait_ms != 0 && (count == 1 || s->files->rules.resume_ms == 0))
             memcpy(s->call, tkl__files_new_token().text, sizeof s->call);
         return TKL_OK;
@@ -90,7 +90,7 @@ int tkl__files_sent_begin(tkl__files_sending *s, const tkl_files_source *sources
     tkl__files_hash *hash = tkl__files_hash_new();
     if (!hash)
         return tkl__nomem();
-    add_place(hash, s, sources[0].path);
+    add_place(hash, s, first);
     memcpy(s->call, tkl__files_hash_sum(hash).text, sizeof s->call);
     tkl__files_hash_free(hash);
     return TKL_OK;
@@ -181,12 +181,12 @@ void tkl__files_sent_forget(tkl__files_sending *s, int rc)
 /* ---- Files whose receivers are waited for -------------------------------- */
 
 void tkl__files_sent_await(tkl__files_sending *s, const tkl__files_token *token,
-                           const tkl_files_source *source, const char *fingerprint)
+                           const tkl__files_item *item, const char *fingerprint)
 {
     if (s->options.wait_ms == 0)
         return;
     tkl__files_awaited *file = &s->awaited[s->awaited_count++];
-    *file = (tkl__files_awaited){.token = *token, .source = source};
+    *file = (tkl__files_awaited){.token = *token, .item = item};
     if (*s->call)
         snprintf(file->field, sizeof file->field, "%s", *fingerprint ? fingerprint : token->text);
 }

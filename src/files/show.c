@@ -25,6 +25,19 @@ typedef struct view {
     tkl_files_trouble *troubles;
 } view;
 
+const char *tkl_files_type_name(tkl_files_type type)
+{
+    switch (type) {
+    case TKL_FILES_TYPE_FILE:
+        return "file";
+    case TKL_FILES_TYPE_DIRECTORY:
+        return "directory";
+    case TKL_FILES_TYPE_LINK:
+        return "link";
+    }
+    return "unknown";
+}
+
 const char *tkl_files_state_name(tkl_files_state state)
 {
     switch (state) {

@@ -56,6 +56,34 @@ ends 70 bash -c 'tackle files receive logs --as a --dir a --lines --unpack --exi
 ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
 is "what could not be printed comes again" "$out" "$(seq 1000)"
 
+# A directory, in one piece; the receiver waits for the last of it.
+mkdir -p tree/sub tree/empty in
+seq 5 >tree/sub/five; : >tree/nothing; printf x >tree/$'odd\nname'
+ln -s sub/five tree/link; ln -s /etc/passwd tree/out; mkfifo tree/fifo
+tackle files receive web --as a --dir in --exit-when-done --json >got & reader=$!
+ends 70 tackle files send web --to a tree/ --wait 60s
+has "$err" "tree/out: it is a symbolic link that may lead out of the directory"
+has "$err" "tree/fifo: it is not a file"
+wait $reader || fail "the receiver of a directory ended with $?"
+rm tree/out tree/fifo
+diff -r --no-dereference tree in/tree || fail "the directory differs"
+is "types" "$(jq -r .type got | sort | uniq -c | tr -s ' ' | xargs)" "3 directory 3 file 1 link"
+ends 0 tackle files send web --to a --more tree/sub --name other
+tackle files receive web --as a --dir in --exit-when-done >got & reader=$!
+for ((i = 0; i < 600; i++)); do [[ $(cat got) == *in/other ]] && break; sleep 0.05; done
+kill -0 $reader || fail "the receiver did not wait for the end"
+ends 0 tackle files end web --to a
+is "end says nothing" "$out" ""
+wait $reader || fail "the end ended the receiver with $?"
+is "end as JSON" "$(tackle files end web --to a,b --json)" '{"name": "web", "receiver_count": 2}'
+ends 0 tackle files receive web --as a --dir in --exit-when-done
+is "nothing but the end" "$out" ""
+ends 64 tackle files end web
+ends 64 tackle files send web --to a tree --name x/y
+ends 0 tackle files send web --to a tree
+ends 0 tackle files receive web --as a --lines --names --exit-when-done
+is "lines of a directory" "$(head -n 3 <<<"$out")" $'tree/odd\\nname\tx\ntree/sub/five\t1\ntree/sub/five\t2'
+
 # Lines are written whole: a reader that is slow, and a kill while the pipe is full.
 seq 100000 >src/lines
 tackle files send logs --to a src/lines >/dev/null

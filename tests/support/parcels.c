@@ -12,10 +12,12 @@ void parcels_make(parcels *p)
 
 char *parcels_path(const parcels *p, const char *name)
 {
-    char *path = test_format("%s/%s", p->dir, name), *slash = strrchr(path, '/');
-    *slash = '\0';
-    assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
-    *slash = '/';
+    char *path = test_format("%s/%s", p->dir, name), *slash = path + strlen(p->dir);
+    while ((slash = strchr(slash + 1, '/'))) {
+        *slash = '\0';
+        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
     return path;
 }
 
