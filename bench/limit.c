@@ -35,8 +35,9 @@ extern const tkl__script tkl__lua_limit_check;
 
 /* ---- Bare hiredis -------------------------------------------------------- */
 
-static const char *const words[] = {"FCALL", "",           "1",       SERVER_KEY, "1", "gcra",
-                                    "1",     "1000000000", "1000000", "1",        "",  "0"};
+static const char *const words[] = {
+    "FCALL", "", "1", SERVER_KEY,          "1", "gcra", "1", "1000000000", "1000000",
+    "1",     "", "0", "1 1000 1000000000", "0"};
 enum { WORDS = sizeof words / sizeof *words };
 
 static void fill(const char *argv[WORDS])
@@ -56,7 +57,7 @@ static void load_script(const bench_run *run)
 /* It takes a number of requests instead of a time: about as many. */
 #define REDIS_BENCHMARK                                                                  \
     "redis-benchmark -s $BENCH_SOCKET -c 1 -P 100 -n 30000 --csv FCALL $BENCH_SCRIPT 1 " \
-    "'" SERVER_KEY "' 1 gcra 1 1000000000 1000000 1 '' 0 | "                             \
+    "'" SERVER_KEY "' 1 gcra 1 1000000000 1000000 1 '' 0 '1 1000 1000000000' 0 | "       \
     "awk -F '\"' 'END { printf \"{\\\"ops\\\": %d, \\\"seconds\\\": 1}\\n\", $4 }'"
 
 static void bare_check(bench_worker *w)

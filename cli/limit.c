@@ -10,6 +10,7 @@
 #include "child.h"
 #include "guard.h"
 #include "holders.h"
+#include "limit.h"
 #include "out.h"
 #include "release.h"
 #include "value.h"
@@ -50,8 +51,8 @@ static int read_rule(const cli_session *cli, tkl_limit_rule *rule)
     return cli_number(cli, "burst", 0) < 0 ? cli_usage(cli, "invalid --burst: 0 or more") : CLI_OK;
 }
 
-/* The limit named by the first argument, with the rule of the options. */
-static int open_limit(cli_session *cli, bool in_order, tkl_limit **limit)
+/* The limit named by the first argument, with the rule of the options, and what `more` adds. */
+static int open_limit(cli_session *cli, tkl_limit_rule more, tkl_limit **limit)
 {
     tkl_client *client = NULL;
     tkl_limit_rule rule;
@@ -59,7 +60,8 @@ static int open_limit(cli_session *cli, bool in_order, tkl_limit **limit)
     if (rate == NULL)
         return cli_usage(cli, "missing --rate COUNT/PERIOD, like 30/60s");
     int failed = read_rule(cli, &rule);
-    rule.in_order = in_order;
+    rule.in_order = more.in_order;
+    rule.count_denied = more.count_denied;
     if (!failed)
         failed = read_rate(cli, rate, &rule);
     if (!failed)
@@ -150,7 +152,8 @@ static int check(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
-    int failed = open_limit(cli, false, &limit);
+    tkl_limit_rule more = {.count_denied = cli_flag(cli, "count-denied")};
+    int failed = open_limit(cli, more, &limit);
     if (failed)
         return failed;
     int code = tkl_limit_check(limit, tkl_str(cli->argv[1]), quantity_of(cli), &answer);
@@ -168,7 +171,7 @@ static int wait_verb(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
-    int failed = open_limit(cli, cli_flag(cli, "in-order"), &limit);
+    int failed = open_limit(cli, (tkl_limit_rule){.in_order = cli_flag(cli, "in-order")}, &limit);
     if (failed)
         return failed;
     int code = wait_for(cli, limit, &answer);
@@ -275,7 +278,7 @@ static int run(cli_session *cli)
     tkl_limit_answer answer;
     slot s = {.cli = cli, .answer = &answer};
     tkl_limit_rule rule;
-    int failed = open_limit(cli, cli_flag(cli, "in-order"), &limit);
+    int failed = open_limit(cli, (tkl_limit_rule){.in_order = cli_flag(cli, "in-order")}, &limit);
     if (failed)
         return failed;
     int code = wait_for(cli, limit, &answer), exit;
@@ -326,6 +329,7 @@ static int read_limit(const cli_session *cli, char *text, tkl_limit_rule *rule)
 {
     char *rest = text, *word = strsep(&rest, ",");
     int failed = read_rule(cli, rule);
+    rule->count_denied = cli_flag(cli, "count-denied");
     if (!failed)
         failed = read_rate(cli, word, rule);
     while (!failed && (word = strsep(&rest, ",")) != NULL)
@@ -404,7 +408,7 @@ static int all(cli_session *cli)
 static int refund(cli_session *cli)
 {
     tkl_limit *limit = NULL;
-    int failed = open_limit(cli, false, &limit);
+    int failed = open_limit(cli, (tkl_limit_rule){0}, &limit);
     if (failed)
         return failed;
     int code = tkl_limit_refund(limit, tkl_str(cli->argv[1]), quantity_of(cli),
@@ -417,7 +421,7 @@ static int refund(cli_session *cli)
 static int renew(cli_session *cli)
 {
     tkl_limit *limit = NULL;
-    int failed = open_limit(cli, false, &limit);
+    int failed = open_limit(cli, (tkl_limit_rule){0}, &limit);
     if (failed)
         return failed;
     int code = tkl_limit_renew(limit, tkl_str(cli->argv[1]), quantity_of(cli),
@@ -462,6 +466,11 @@ static int reset(cli_session *cli)
     {                                                         \
         "algorithm", CLI_CHOICE, ALGORITHMS, "(default gcra)" \
     }
+#define COUNT_DENIED                                                                             \
+    {                                                                                            \
+        "count-denied", CLI_FLAG, NULL,                                                          \
+            "denied checks count, too: who keeps asking too fast gets nothing (not concurrency)" \
+    }
 #define CELL                                                                         \
     {                                                                                \
         "cell", CLI_FLAG, NULL, "print the five numbers of redis-cell's CL.THROTTLE" \
@@ -475,11 +484,12 @@ static int reset(cli_session *cli)
         "in-order", CLI_FLAG, NULL, "book a place ahead: first come, first served" \
     }
 
-static const cli_option check_options[] = {RATE, BURST, QUANTITY, ALGORITHM, CELL, {0}};
+static const cli_option check_options[] = {RATE,         BURST, QUANTITY, ALGORITHM,
+                                           COUNT_DENIED, CELL,  {0}};
 static const cli_option wait_options[] = {RATE, BURST,    QUANTITY, ALGORITHM,
                                           WAIT, IN_ORDER, CELL,     {0}};
 static const cli_option run_options[] = {RATE, BURST, QUANTITY, ALGORITHM, WAIT, IN_ORDER, {0}};
-static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, {0}};
+static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, COUNT_DENIED, {0}};
 static const cli_option refund_options[] = {
     RATE,
     BURST,
@@ -512,11 +522,16 @@ static const cli_verb verbs[] = {
         .args = "NAME KEY",
         .summary = "take from the limit NAME of KEY, if it fits",
         .options = check_options,
-        .details = KINDS "\n\nExit code 1 when it does not fit: then nothing was taken.",
+        .details = KINDS
+        "\n\nExit code 1 when it does not fit: then nothing was taken. With --count-denied\n"
+        "the denied quantity counts, as if it had been taken, up to a limit that is\n"
+        "used up: a caller must stay away until the next fits.",
         .example = "tackle limit check api alice --rate 30/60s --burst 15\n"
                    "tackle limit check api alice --rate 30/60s --burst 15 --json\n"
                    "tackle limit check api alice --rate 30/60s --burst 15 --cell\n"
-                   "tackle limit reset api alice",
+                   "tackle limit reset api alice\n"
+                   "tackle limit check login alice --rate 5/m --algorithm window --count-denied\n"
+                   "tackle limit reset login alice",
         .run = check,
     },
     {
@@ -593,6 +608,28 @@ static const cli_verb verbs[] = {
                    "tackle limit check api alice --rate 1/h\n"
                    "tackle limit reset api alice",
         .run = reset,
+    },
+    {
+        .name = "show",
+        .args = "NAME KEY",
+        .summary = "what KEY has taken, what remains, and by which rule",
+        .details = "Takes nothing. The rule is that of the last check that took something. Exit\n"
+                   "code 1 when the key is not in use.",
+        .example = "tackle limit check api alice --rate 30/60s --quantity 3\n"
+                   "tackle limit show api alice\n"
+                   "tackle limit reset api alice",
+        .run = cli_limit_show,
+    },
+    {
+        .name = "list",
+        .args = "[NAME]",
+        .summary = "all limits in use; with NAME, its keys in use",
+        .details = "Looks through all keys, without blocking the server.",
+        .example = "tackle limit check api alice --rate 1/h\n"
+                   "tackle limit list\n"
+                   "tackle limit list api\n"
+                   "tackle limit reset api alice",
+        .run = cli_limit_list,
     },
     {0},
 };

@@ -21,8 +21,9 @@ enum {
     RULES = 50, /* of each algorithm */
     STEPS = 400,
     BATCH = 100,
-    KEY_ARGS = 7,         /* of limit/check for a key */
+    KEY_ARGS = 9,         /* of limit/check for a key */
     NARGS = 3 + KEY_ARGS, /* for one key, and the time */
+    ENTRIES = 45000,      /* more than a walk can ask for */
 };
 
 /* ---- Chance -------------------------------------------------------------- */
@@ -109,8 +110,8 @@ typedef struct step {
 typedef struct model {
     tkl_limit_rule given;
     tkl__limit_rule rule;
-    wide tat;          /* funnel, bucket: the theoretical arrival time, times the count */
-    int64_t ends[100]; /* window: when each ends, oldest first */
+    wide tat;              /* funnel, bucket: the theoretical arrival time, times the count */
+    int64_t ends[ENTRIES]; /* window: when each ends, oldest first */
     int alive;
     int64_t index, current, previous; /* approximate */
 } model;
@@ -127,7 +128,7 @@ static void put_key(const model *m, step *s, int64_t quantity, char *text, const
     const tkl_bytes args[KEY_ARGS] = {
         tkl_str(r->kind),      text_of(text, quantity), tkl_str(r->capacity_text),
         tkl_str(r->unit_text), tkl_str(r->rate_text),   tkl_str(ticket),
-        tkl_str("0"),
+        tkl_str("0"),          tkl_str(r->stored_text), tkl_str(r->count_denied ? "1" : "0"),
     };
     memcpy(s->args + s->nargs, args, sizeof args);
     s->nargs += KEY_ARGS;
@@ -163,7 +164,13 @@ static int64_t wanted(int64_t quantity)
     return quantity > 0 ? quantity : 1;
 }
 
-/* T = period / count; everything times count. */
+/* Whether a denied quantity counts. */
+static bool is_charged(const model *m, const expectation *e, int64_t quantity)
+{
+    return m->given.count_denied && !e->allowed && quantity > 0 && quantity <= e->limit;
+}
+
+/* T = period / count; everything times count. A denied quantity counts up to a full bucket. */
 static expectation expect_debt(model *m, int64_t time, int64_t quantity)
 {
     wide count = m->given.count, period = (wide)m->given.period_ms * 1000, now = time * count;
@@ -176,6 +183,11 @@ static expectation expect_debt(model *m, int64_t time, int64_t quantity)
     wide from = m->tat > now ? m->tat : now;
     wide next = from + period * wanted(quantity);
     expectation e = {.allowed = now >= next - tolerance, .limit = capacity, .retry_us = -1};
+    if (is_charged(m, &e, quantity)) {
+        wide full = now + tolerance;
+        m->tat = from = from > full ? from : next < full ? next : full;
+        next = from + period * quantity;
+    }
     if (!e.allowed && quantity <= capacity)
         e.retry_us = up(next - tolerance - now, count);
     if (e.allowed)
@@ -185,6 +197,7 @@ static expectation expect_debt(model *m, int64_t time, int64_t quantity)
     return e;
 }
 
+/* All attempts of the last period are kept here, however many: the script keeps fewer of them. */
 static expectation expect_window(model *m, int64_t now, int64_t quantity)
 {
     int gone = 0, count = (int)m->given.count;
@@ -194,11 +207,12 @@ static expectation expect_window(model *m, int64_t now, int64_t quantity)
     memmove(m->ends, m->ends + gone, (size_t)m->alive * sizeof *m->ends);
     expectation e = {
         .allowed = m->alive + wanted(quantity) <= count, .limit = count, .retry_us = -1};
+    bool counts = e.allowed || is_charged(m, &e, quantity);
+    for (int64_t i = 0; counts && i < quantity; i++)
+        m->ends[m->alive++] = now + m->given.period_ms * 1000;
     if (!e.allowed && quantity <= count)
         e.retry_us = m->ends[m->alive + wanted(quantity) - count - 1] - now;
-    for (int64_t i = 0; e.allowed && i < quantity; i++)
-        m->ends[m->alive++] = now + m->given.period_ms * 1000;
-    e.remaining = count - m->alive;
+    e.remaining = m->alive < count ? count - m->alive : 0;
     e.reset_us = m->alive > 0 ? m->ends[m->alive - 1] - now : 0;
     return e;
 }
@@ -242,10 +256,13 @@ static expectation expect_approx(model *m, int64_t now, int64_t quantity)
         m->index = now / period;
     }
     expectation e = {.allowed = approx_fits(m, now, quantity), .limit = m->given.count};
+    if (is_charged(m, &e, quantity) && m->current < e.limit)
+        m->current = m->current + quantity < e.limit ? m->current + quantity : e.limit;
     e.retry_us = e.allowed || quantity > m->given.count ? -1 : first_fit(m, now, quantity) - now;
     if (e.allowed)
         m->current += quantity;
-    e.remaining = (int64_t)((m->given.count * (wide)period - estimate(m, now)) / period);
+    wide room = m->given.count * (wide)period - estimate(m, now);
+    e.remaining = room > 0 ? (int64_t)(room / period) : 0;
     while (estimate(m, now + e.reset_us) > 0)
         e.reset_us += period - (now + e.reset_us) % period;
     return e;
@@ -352,12 +369,14 @@ static void walk(fixture *f, model *m, const timed_function *check)
     call_int(f->client, "DEL", "state", NULL);
 }
 
-static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm)
+static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm, bool count_denied)
 {
     timed_function *check = with_own_clock(&tkl__lua_limit_check);
     seed = 0x9e3779b97f4a7c15u + (uint64_t)algorithm;
     for (int i = 0; i < RULES; i++) {
-        model m = {.given = random_rule(algorithm)};
+        static model m;
+        m = (model){.given = random_rule(algorithm)};
+        m.given.count_denied = count_denied;
         if (tkl__limit_rule_make(&m.given, &m.rule) == TKL_OK)
             walk(f, &m, check);
     }
@@ -428,11 +447,12 @@ static void lend(fixture *f, const model *m, const timed_function *script, int64
         text_of(texts[2], h->size - h->left),
         text_of(texts[3], quantity > 0 ? quantity + chance(200) : 0),
         text_of(texts[4], quantity),
+        tkl_str(m->rule.stored_text),
         text_of(texts[5], now / 1000000),
         text_of(texts[6], now % 1000000),
     };
     tkl__invocation call = {
-        .script = &script->script, .keys = &key, .args = args, .nkeys = 1, .nargs = 11};
+        .script = &script->script, .keys = &key, .args = args, .nkeys = 1, .nargs = 12};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
     h->size = h->left = tkl_reply_int(tkl_reply_at(reply, 0));
     h->epoch = tkl_reply_int(tkl_reply_at(reply, 1));
@@ -567,31 +587,41 @@ static void slices_survive_a_clock_that_is_set_back(void **state)
     timed_free(slice);
 }
 
+/* ---- Denied checks that count --------------------------------------------- */
+
+static void denied_checks_count_up_to_a_limit_that_is_used_up(void **state)
+{
+    const tkl_limit_algorithm which[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW,
+                                         TKL_LIMIT_WINDOW_APPROX};
+    for (int i = 0; i < 4; i++)
+        answers_are_the_textbooks(*state, which[i], true);
+}
+
 /* ---- All ----------------------------------------------------------------- */
 
 static void funnel(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_LIMIT_GCRA);
+    answers_are_the_textbooks(*state, TKL_LIMIT_GCRA, false);
 }
 
 static void bucket(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_LIMIT_BUCKET);
+    answers_are_the_textbooks(*state, TKL_LIMIT_BUCKET, false);
 }
 
 static void window(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_LIMIT_WINDOW);
+    answers_are_the_textbooks(*state, TKL_LIMIT_WINDOW, false);
 }
 
 static void concurrency(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_LIMIT_CONCURRENCY);
+    answers_are_the_textbooks(*state, TKL_LIMIT_CONCURRENCY, false);
 }
 
 static void approximate_window(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_LIMIT_WINDOW_APPROX);
+    answers_are_the_textbooks(*state, TKL_LIMIT_WINDOW_APPROX, false);
 }
 
 int main(void)
@@ -602,6 +632,7 @@ int main(void)
         TEST(window),
         TEST(concurrency),
         TEST(approximate_window),
+        TEST(denied_checks_count_up_to_a_limit_that_is_used_up),
         TEST(server_clock_set_back_blocks_nobody_for_long),
         TEST(slices_never_exceed_the_limit),
         TEST(retry_is_not_too_early_while_slices_are_lent),

@@ -14,8 +14,8 @@
  *     }
  *
  * A limit has a name and a rule. It applies to each key by itself: a user, an address, a tenant. A
- * check is one round trip. The server's clock decides, and a denial changes nothing. docs/limit.md
- * has the whole contract.
+ * check is one round trip. The server's clock decides, and a denial changes nothing unless the rule
+ * says so. docs/limit.md has the whole contract.
  *
  * Threads: a limit is immutable, and a slice is guarded: any number of threads may use them. Fork:
  * a child may use a limit; a slice belongs to the process that opened it: in a child every check is
@@ -58,6 +58,8 @@ typedef struct tkl_limit_rule {
                       burst of count - 1, a bucket of count). TKL_NONE: no burst, for a funnel
                       only */
     bool in_order; /* tkl_limit_wait() reserves ahead: first come, first served; see there */
+    bool count_denied; /* denied checks count, too: callers that go on asking faster than the limit
+                          allows get nothing; see tkl_limit_check(). Not for concurrency */
     TKL_RESERVED(4);
 } tkl_limit_rule;
 
@@ -87,12 +89,24 @@ TKL_API int tkl_limit_open(tkl_client *client, tkl_bytes name, const tkl_limit_r
 /* NULL is fine. */
 TKL_API void tkl_limit_close(tkl_limit *limit);
 
-/* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed. 0 takes nothing and
+/* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed.
+ *
+ * With `count_denied` a denied quantity counts as if it had been taken, but a key never owes more
+ * than one that is used up: a caller that then stays away for the time of the answer is allowed. A
+ * quantity above the limit never fits and is not counted, nor are denials of tkl_limit_wait(),
+ * which comes back when it is told to. What was taken and pushed out by denied entries of an exact
+ * window cannot be given back.
+ *
+ * A quantity of 0 takes nothing and
  * answers as a check of 1 would: TKL_OK when one would fit, TKL_LIMITED when not. Exact windows and
  * concurrency allow at most 1000 in one call. `answer` may be NULL. TKL_ETYPE: another algorithm
  * uses the key. After TKL_ETIMEOUT and TKL_EUNKNOWN the quantity may have been taken. */
 TKL_API int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity,
                             tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
+/* The same in a pipeline, see tkl_result. `answer` is filled in by the run. */
+TKL_API int tkl_limit_check_in(tkl_pipeline *pipeline, tkl_limit *limit, tkl_bytes key,
+                               int64_t quantity, tkl_limit_answer *answer, tkl_result *result)
+    TKL_NONNULL(1, 2);
 
 typedef struct tkl_limit_item {
     tkl_limit *limit;
@@ -108,7 +122,8 @@ TKL_API int tkl_limit_check_each(const tkl_limit_item *items, size_t count,
                                  tkl_limit_answer *answers) TKL_CHECK;
 
 /* Takes all items or none, in one step. TKL_LIMITED: one of them is denied, and nothing was taken;
- * answers[i].allowed says which would have been allowed. An item of quantity 0 takes nothing, and
+ * answers[i].allowed says which would have been allowed. Limits with `count_denied` count the
+ * attempt, each by itself. An item of quantity 0 takes nothing, and
  * is denied when not even one would fit. On a cluster all items must have the same key
  * (TKL_ECROSSSLOT). 1 to 64 items, none twice. */
 TKL_API int tkl_limit_check_all(const tkl_limit_item *items, size_t count,
@@ -142,6 +157,35 @@ TKL_API int tkl_limit_renew(tkl_limit *limit, tkl_bytes key, int64_t quantity, c
 /* Resets the use of the key to zero, and wakes programs that wait for concurrency. TKL_NOTFOUND:
  * the key was not in use. */
 TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
+
+/* ---- For operators ------------------------------------------------------- */
+
+/* What a key has used of a limit, now. */
+typedef struct tkl_limit_usage {
+    tkl_limit_rule rule;    /* of the last check that took something, without in_order and
+                               count_denied; burst 0 means: has none. count 0: not known, since a
+                               version that did not store it wrote the key; all numbers are 0 then */
+    int64_t limit;          /* the most that can fit at once */
+    int64_t taken;          /* how many are taken; more than `limit` if turns are booked ahead */
+    int64_t remaining;      /* how many more would fit now */
+    int64_t next_after_ms;  /* when the next one fits; 0: now */
+    int64_t reset_after_ms; /* when the key is as if it had never been used */
+    TKL_RESERVED(4);
+} tkl_limit_usage;
+
+/* Shows what a key has used, without knowing the rule, and takes nothing. TKL_NOTFOUND: the key is
+ * not in use. TKL_ETYPE, TKL_EDAMAGED: another program wrote to it. Free with
+ * tkl_limit_usage_free(). */
+TKL_API int tkl_limit_show(tkl_client *client, tkl_bytes name, tkl_bytes key,
+                           tkl_limit_usage **usage) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_limit_usage_free(tkl_limit_usage *usage); /* NULL is fine */
+
+/* The names of all limits of which a key is in use. Looks through all keys of the servers without
+ * blocking them. Free with tkl_names_free(). */
+TKL_API int tkl_limit_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+/* The same for the keys of one limit that are in use. */
+TKL_API int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
+    TKL_NONNULL(1, 3) TKL_CHECK;
 
 /* ---- Very hot keys ------------------------------------------------------- */
 

@@ -7,25 +7,27 @@ local approximate = {}
 -- kind, period, index of the stretch, its count, the count of the one before
 local COUNTERS = {'^(%a+) (%d+) (%d+) (%d+) (%d+)$'}
 
--- Writes the counts of this stretch and the one before.
-function approximate.write_counters(key, period, current, previous)
+-- Writes the counts of this stretch and the one before, and the rule.
+function approximate.write_counters(key, period, current, previous, rule)
   if current + previous == 0 then
     redis.call('DEL', key)
     return
   end
   local left = period - math.fmod(now, period) + (current > 0 and period or 0)
   local index = math.floor(now / period)
-  redis.call('SET', key, string.format('approx %d %d %d %d', period, index, current, previous),
+  redis.call('SET', key, string.format('approx %d %d %d %d%s', period, index, current, previous,
+                                       stored.ending(rule)),
              'PX', expiries.ms(left))
 end
 
--- The counts of this stretch and the one before.
+-- The counts of this stretch and the one before, and the rule.
 function approximate.read_counters(key, period)
   local text = redis.call('GET', key)
   if not text then
     return 0, 0
   end
-  local own_period, index, current, previous = stored.numbers(text, 'approx', COUNTERS)
+  local body, rule = stored.split(text)
+  local own_period, index, current, previous = stored.numbers(body, 'approx', COUNTERS)
   if own_period == 0 then
     stored.refuse()
   end
@@ -37,12 +39,12 @@ function approximate.read_counters(key, period)
   end
   if own_period ~= period then -- the rule was changed: the weighted count now counts as current
     local share = (own_period - math.fmod(now, own_period)) / own_period
-    return math.min(current + math.ceil(previous * share), EXACT), 0
+    return math.min(current + math.ceil(previous * share), EXACT), 0, rule
   end
   if passed < 0 then -- the clock was set back: continue from now
-    approximate.write_counters(key, period, current, previous)
+    approximate.write_counters(key, period, current, previous, rule)
   end
-  return current, previous
+  return current, previous, rule
 end
 
 -- The quantity that counts `passed` microseconds into the stretch, times the period.

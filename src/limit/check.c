@@ -12,6 +12,7 @@
 #include "core/token.h"
 #include "limit/limit.h"
 #include "limit/scripts.h"
+#include "pipeline/pipeline.h"
 
 #define MAX_TOGETHER 64 /* limits checked as one */
 
@@ -28,6 +29,7 @@ static int fill_question(tkl__limit_question *q, const tkl_limit *limit, tkl_byt
     q->len = keys->len - q->start;
     if (rc == TKL_OK)
         rc = tkl__limit_check_quantity(&limit->rule, quantity);
+    q->charges = limit->rule.count_denied;
     if (rc == TKL_OK && tkl__limit_has_tickets(&limit->rule) && q->quantity > 0)
         tkl__token_new(q->ticket);
     return rc;
@@ -38,7 +40,7 @@ static tkl_bytes key_of(const tkl__limit_question *q, const tkl__buf *keys)
     return (tkl_bytes){keys->data + q->start, q->len};
 }
 
-/* The seven arguments of limit/check for a key. */
+/* The nine arguments of limit/check for a key. */
 static void put_question(tkl__args *args, const tkl__limit_question *q)
 {
     const tkl__limit_rule *rule = &q->limit->rule;
@@ -55,6 +57,8 @@ static void put_question(tkl__args *args, const tkl__limit_question *q)
         tkl__args_str(args, "0");
     else
         tkl__args_int(args, q->ahead_us);
+    tkl__args_str(args, rule->stored_text);
+    tkl__args_str(args, q->charges ? "1" : "0");
 }
 
 /* Whether a repeat is safe: for a question that only looks, and for one with a ticket. */
@@ -77,31 +81,86 @@ static int send_question(const tkl__limit_question *q, tkl_bytes key, tkl_reply 
     return rc;
 }
 
-int tkl__limit_check(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, int64_t ahead_us,
-                     tkl_limit_answer *answer, tkl__limit_times *times)
+/* Asks a question whose key is in `keys`, and frees the keys. `rc`: whether it could be filled
+ * in. */
+static int ask_once(int rc, const tkl__limit_question *q, tkl__buf *keys, tkl_limit_answer *answer,
+                    tkl__limit_times *times)
+{
+    tkl_reply *reply = NULL;
+    if (rc == TKL_OK)
+        rc = send_question(q, key_of(q, keys), &reply);
+    if (rc == TKL_OK)
+        rc = tkl__limit_read(q, reply, 0, answer, times);
+    tkl_reply_free(reply);
+    tkl__buf_free(keys);
+    return tkl__limit_explain(rc);
+}
+
+int tkl__limit_try(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, int64_t ahead_us,
+                   tkl_limit_answer *answer, tkl__limit_times *times)
 {
     tkl__limit_question q;
     tkl__buf keys;
-    tkl_reply *reply = NULL;
     tkl__buf_init(&keys);
     int rc = fill_question(&q, limit, subject, quantity, ahead_us, &keys);
-    if (rc == TKL_OK)
-        rc = send_question(&q, key_of(&q, &keys), &reply);
-    if (rc == TKL_OK)
-        rc = tkl__limit_read(&q, reply, 0, answer, times);
-    tkl_reply_free(reply);
-    tkl__buf_free(&keys);
-    return tkl__limit_explain(rc);
+    q.charges = false;
+    return ask_once(rc, &q, &keys, answer, times);
 }
 
 int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity, tkl_limit_answer *answer)
 {
     tkl_limit_answer unread;
     tkl__limit_times times;
+    tkl__limit_question q;
+    tkl__buf keys;
     if (!answer)
         answer = &unread;
     *answer = (tkl_limit_answer){.allowed = false};
-    return tkl__limit_check(limit, key, quantity, 0, answer, &times);
+    tkl__buf_init(&keys);
+    int rc = fill_question(&q, limit, key, quantity, 0, &keys);
+    return ask_once(rc, &q, &keys, answer, &times);
+}
+
+/* ---- One in a pipeline --------------------------------------------------- */
+
+/* The operation's `own`: the question. */
+static int finish_check(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    tkl_limit_answer unread;
+    tkl__limit_times times;
+    tkl_limit_answer *answer = operation->output ? operation->output : &unread;
+    if (code == TKL_OK)
+        code = tkl__limit_read(operation->own, reply, 0, answer, &times);
+    return tkl__limit_explain(code);
+}
+
+int tkl_limit_check_in(tkl_pipeline *pipeline, tkl_limit *limit, tkl_bytes key, int64_t quantity,
+                       tkl_limit_answer *answer, tkl_result *result)
+{
+    tkl__args args;
+    tkl__buf keys;
+    if (answer)
+        *answer = (tkl_limit_answer){.allowed = false};
+    tkl__limit_question *q = malloc(sizeof *q);
+    if (!q)
+        return tkl__result_set(result, tkl__nomem());
+    tkl__buf_init(&keys);
+    int rc = fill_question(q, limit, key, quantity, 0, &keys);
+    if (rc == TKL_OK) {
+        tkl_bytes own_key = key_of(q, &keys);
+        tkl__args_init(&args);
+        tkl__args_str(&args, "1");
+        put_question(&args, q);
+        rc = tkl__pipeline_eval(pipeline, limit->client, &tkl__lua_limit_check,
+                                &(tkl__keys){&own_key, 1}, &args, may_repeat(q),
+                                &(tkl__operation){finish_check, limit, q, answer, result});
+        tkl__args_free(&args);
+    } else {
+        free(q);
+        tkl__result_set(result, rc);
+    }
+    tkl__buf_free(&keys);
+    return rc;
 }
 
 /* ---- Several ------------------------------------------------------------- */

@@ -27,10 +27,11 @@ function debts.write(key, state)
   if debts.owed(state) == 0 then
     redis.call('DEL', key)
   elseif debts.lent(state) == 0 then
-    funnel.write_plain(key, state.kind, state.unit, state.rate, state.debt)
+    funnel.write_plain(key, state.kind, state.unit, state.rate, state.debt, state.rule)
   else
-    redis.call('SET', key, string.format('%s %d %d %d %d %d %d', state.kind, state.unit, now,
-                                         state.debt, state.epoch, state.before, state.latest),
+    redis.call('SET', key, string.format('%s %d %d %d %d %d %d%s', state.kind, state.unit, now,
+                                         state.debt, state.epoch, state.before, state.latest,
+                                         stored.ending(state.rule)),
                'PX', expiries.ms(funnel.time_to(0, debts.owed(state), state.rate) + SLICES_STAY))
   end
 end
@@ -67,6 +68,7 @@ function debts.read(key, kind, unit, rate)
   if not text then
     return state
   end
+  text, state.rule = stored.split(text)
   local unit_then, stamp, debt, epoch, before, latest = stored.numbers(text, kind, DEBT)
   state.debt, state.epoch = debt, epoch or this_epoch
   state.before, state.latest = before or 0, latest or 0

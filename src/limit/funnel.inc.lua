@@ -1,6 +1,7 @@
 -- The debt of a funnel or bucket without slices: how it is stored, how it
 -- shrinks, and what fits. The essay of limit.c explains units and rates.
 -- include: shared/decimal
+-- include: stored
 -- include: expiries
 
 local funnel = {}
@@ -26,8 +27,9 @@ function funnel.room_for(owed, most, unit)
   return math.floor(math.max(0, most - owed) / unit)
 end
 
--- Stores the debt, until it is worked off.
-function funnel.write_plain(key, kind, unit, rate, debt)
-  redis.call('SET', key, string.format('%s %d %d %d', kind, unit, now, debt),
+-- Stores the debt and the rule, until the debt is worked off.
+function funnel.write_plain(key, kind, unit, rate, debt, rule)
+  redis.call('SET', key, string.format('%s %d %d %d%s', kind, unit, now, debt,
+                                       stored.ending(rule)),
              'PX', expiries.ms(funnel.time_to(0, debt, rate)))
 end

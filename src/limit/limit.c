@@ -25,6 +25,15 @@
  *   index. The one before counts by the part of it that a window ending now would still cover. The
  *   key expires when neither counts.
  *
+ * The rule of the last check that wrote is kept with the state, for operators (show.c): a string
+ * ends with " / <count> <period in ms> <capacity>", a sorted set begins with the element "<kind>
+ * rule <count> <period in ms> <capacity>", whose score is below every time. Checks do not read it.
+ *
+ * A rule with `count_denied` also counts what it denies, up to a limit that is used up: the debt
+ * becomes the whole capacity, a counter at most the count, and of a window only the last `count`
+ * entries stay. So nothing grows with the number of attempts. Entries of denied attempts have "-"
+ * before the ticket: a repeated request must not take them for its own.
+ *
  * The kind tells the algorithms apart: one does not touch another's key. The scripts check the
  * stored state before they write, since another program may have changed it (stored.inc.lua).
  */
@@ -64,7 +73,7 @@ static int make_parts(tkl_limit *limit, tkl_bytes name)
     return keep_bytes(&buf, &limit->after);
 }
 
-static int check_name(tkl_bytes name, const char *what)
+int tkl__limit_check_name(tkl_bytes name, const char *what)
 {
     if (name.len >= 1 && name.len <= TKL_NAME_MAX)
         return TKL_OK;
@@ -85,7 +94,7 @@ int tkl_limit_open(tkl_client *client, tkl_bytes name, const tkl_limit_rule *rul
                    const tkl_limit_options *options, tkl_limit **out)
 {
     *out = NULL;
-    int rc = check_name(name, "name");
+    int rc = tkl__limit_check_name(name, "name");
     if (rc != TKL_OK)
         return rc;
     tkl_limit *limit = calloc(1, sizeof *limit);
@@ -115,7 +124,7 @@ void tkl_limit_close(tkl_limit *limit)
 
 int tkl__limit_key(const tkl_limit *limit, tkl_bytes subject, tkl__buf *out)
 {
-    int rc = check_name(subject, "key");
+    int rc = tkl__limit_check_name(subject, "key");
     if (rc != TKL_OK)
         return rc;
     tkl__buf_add(out, limit->before.data, limit->before.len);

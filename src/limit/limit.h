@@ -18,16 +18,20 @@
 /* A rule in the form of script arguments. See the essay of limit.c. */
 typedef struct tkl__limit_rule {
     tkl_limit_algorithm algorithm;
-    bool in_order;
+    bool in_order, count_denied;
     const char *kind; /* name in the scripts: "gcra" */
     int64_t capacity; /* the most that can fit at once */
     int64_t unit;     /* gcra, bucket: debt of one; others: the period in microseconds */
     int64_t rate;     /* gcra, bucket: debt worked off per microsecond; others: 0 */
     char capacity_text[24], unit_text[24], rate_text[24];
+    char stored_text[64]; /* "count period capacity", stored with the state for limit/show */
 } tkl__limit_rule;
 
 /* TKL_EINVAL when the rule makes no sense, or its numbers would not be exact. */
 int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule);
+
+/* The algorithm of a name in the scripts. False: there is none. */
+bool tkl__limit_kind(tkl_bytes name, tkl_limit_algorithm *algorithm);
 
 /* Whether the state is a debt (gcra, bucket). */
 bool tkl__limit_has_debt(const tkl__limit_rule *rule);
@@ -42,6 +46,9 @@ struct tkl_limit {
     int64_t timeout_ms;      /* 0: the client's time-out */
     tkl_bytes before, after; /* the parts of the server's key around the subject; owned */
 };
+
+/* TKL_EINVAL unless `name` has 1 to TKL_NAME_MAX bytes. `what`: "name" or "key". */
+int tkl__limit_check_name(tkl_bytes name, const char *what);
 
 /* Appends the server's key of a subject. TKL_EINVAL for a subject that is empty or too long. */
 int tkl__limit_key(const tkl_limit *limit, tkl_bytes subject, tkl__buf *out);
@@ -72,6 +79,7 @@ typedef struct tkl__limit_question {
     int64_t quantity; /* 0 also when it never fits: the script only looks */
     int64_t ahead_us; /* how far ahead may be booked */
     bool never;
+    bool charges; /* counts although it is denied */
 } tkl__limit_question;
 
 #define TKL__LIMIT_NUMBERS 5 /* numbers per key in an answer of limit/check */
@@ -87,8 +95,8 @@ bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number);
 /* Milliseconds, rounded up; -1 stays. */
 int64_t tkl__limit_ms(int64_t us);
 
-/* One check that may book up to `ahead_us` ahead. */
-int tkl__limit_check(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, int64_t ahead_us,
-                     tkl_limit_answer *answer, tkl__limit_times *times);
+/* One check of a wait, which may book up to `ahead_us` ahead. Its denials never count. */
+int tkl__limit_try(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, int64_t ahead_us,
+                   tkl_limit_answer *answer, tkl__limit_times *times);
 
 #endif

@@ -26,10 +26,11 @@ end
 
 -- Gives back the latest counts first.
 local function refund_counters()
-  local current, previous = approximate.read_counters(key, unit)
+  local current, previous, rule = approximate.read_counters(key, unit)
   local from_current = math.min(current, quantity)
   local from_previous = math.min(previous, quantity - from_current)
-  approximate.write_counters(key, unit, current - from_current, previous - from_previous)
+  approximate.write_counters(key, unit, current - from_current, previous - from_previous,
+                             rule)
   return 1
 end
 
@@ -44,6 +45,7 @@ local function refund_entries()
     return 0
   end
   redis.call('ZREM', key, unpack(entries))
+  window.drop_unused(key)
   if kind == 'concurrency' then -- wakes programs that wait for a slot
     redis.call('SPUBLISH', key, 'free')
   end

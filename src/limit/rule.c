@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "limit/limit.h"
 
@@ -22,6 +23,16 @@ static const char *const kinds[] = {
     [TKL_LIMIT_CONCURRENCY] = "concurrency",
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
+
+bool tkl__limit_kind(tkl_bytes name, tkl_limit_algorithm *algorithm)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (tkl__same_bytes(name, tkl_str(kinds[i]))) {
+            *algorithm = (tkl_limit_algorithm)i;
+            return true;
+        }
+    return false;
+}
 
 bool tkl__limit_has_debt(const tkl__limit_rule *rule)
 {
@@ -53,6 +64,14 @@ static int check_ranges(const tkl_limit_rule *given, const tkl__limit_rule *rule
     if (rc == TKL_OK)
         rc = tkl__check_number("period_ms", given->period_ms, 1, MAX_PERIOD_MS);
     return rc == TKL_OK ? check_burst(given, rule) : rc;
+}
+
+/* A slot that is denied is held by nobody: it could only be counted until its period ends. */
+static int check_denied(const tkl__limit_rule *rule)
+{
+    if (!rule->count_denied || rule->algorithm != TKL_LIMIT_CONCURRENCY)
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL, "a limit of concurrency counts what is held, not what is denied");
 }
 
 static int check_order(const tkl__limit_rule *rule)
@@ -106,8 +125,10 @@ static int check_exact(const tkl__limit_rule *rule)
                      rule->capacity, tkl__limit_has_debt(rule) ? "burst" : "count");
 }
 
-static void set_texts(tkl__limit_rule *rule)
+static void set_texts(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
+    snprintf(rule->stored_text, sizeof rule->stored_text, "%" PRId64 " %" PRId64 " %" PRId64,
+             given->count, given->period_ms, rule->capacity);
     snprintf(rule->capacity_text, sizeof rule->capacity_text, "%" PRId64, rule->capacity);
     snprintf(rule->unit_text, sizeof rule->unit_text, "%" PRId64, rule->unit);
     snprintf(rule->rate_text, sizeof rule->rate_text, "%" PRId64, rule->rate);
@@ -115,7 +136,9 @@ static void set_texts(tkl__limit_rule *rule)
 
 int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
-    *rule = (tkl__limit_rule){.algorithm = given->algorithm, .in_order = given->in_order};
+    *rule = (tkl__limit_rule){.algorithm = given->algorithm,
+                              .in_order = given->in_order,
+                              .count_denied = given->count_denied};
     int rc = tkl__check_number("algorithm", given->algorithm, 0, KINDS - 1);
     if (rc != TKL_OK)
         return rc;
@@ -123,12 +146,14 @@ int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule)
     rc = check_ranges(given, rule);
     if (rc == TKL_OK)
         rc = check_order(rule);
+    if (rc == TKL_OK)
+        rc = check_denied(rule);
     if (rc != TKL_OK)
         return rc;
     if (tkl__limit_has_debt(rule))
         set_debt(given, rule);
     else
         set_window(given, rule);
-    set_texts(rule);
+    set_texts(given, rule);
     return check_exact(rule);
 }

@@ -157,6 +157,7 @@ static void make_order(tkl_limit_slice *l, int64_t quantity, tkl__args *args)
     tkl__args_int(args, spent);
     tkl__args_int(args, l->wish > quantity ? l->wish : quantity);
     tkl__args_int(args, quantity);
+    tkl__args_str(args, rule->stored_text);
 }
 
 static int send_order(const tkl_limit_slice *l, const tkl__args *args, tkl_reply **reply)
@@ -331,6 +332,8 @@ int tkl_limit_slice_open(tkl_limit *limit, tkl_bytes key, const tkl_limit_slice_
     *out = NULL;
     if (!tkl__limit_has_debt(&limit->rule))
         return tkl__fail(TKL_EINVAL, "only funnels and buckets have slices");
+    if (limit->rule.count_denied)
+        return tkl__fail(TKL_EINVAL, "a slice cannot count what is denied");
     tkl_limit_slice *l = calloc(1, sizeof *l);
     if (!l)
         return tkl__nomem();

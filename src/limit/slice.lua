@@ -9,6 +9,7 @@
 -- ARGV[7] spent     of it
 -- ARGV[8] wish      for the next slice
 -- ARGV[9] least     that it must be; 0: none is wanted
+-- ARGV[10] rule     see limit/check
 -- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would
 --   fit, microseconds until all is unused}
 -- include: shared/clock
@@ -21,6 +22,7 @@ local old = {epoch = tonumber(ARGV[5]), size = tonumber(ARGV[6]), spent = tonumb
 local wish, least = tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local state = debts.read(key, kind, unit, rate)
+state.rule = ARGV[10]
 
 -- Settles the old slice: gives it back, and adds the part that was spent to the debt. A slice of an
 -- epoch that is over already counts as spent.

@@ -12,6 +12,18 @@ function stored.refuse(found)
   error({err = IS_KIND[found] and OTHER or DAMAGED})
 end
 
+-- Splits the text of a state into its numbers and the rule of the last check that wrote it, "count
+-- period capacity". The rule is nil in states of versions that did not store it.
+function stored.split(text)
+  local body, rule = string.match(text, '^(.*) / (%d+ %d+ %d+)$')
+  return body or text, rule
+end
+
+-- The ending of a state that names its rule.
+function stored.ending(rule)
+  return rule and ' / ' .. rule or ''
+end
+
 -- The numbers of a state that is stored as "kind number number ...", all of them exact. One of the
 -- patterns must match.
 function stored.numbers(text, kind, patterns)

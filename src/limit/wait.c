@@ -32,7 +32,7 @@ static int wait_in_order(const request *r, int64_t wait_ms)
     tkl_client *client = r->limit->client;
     tkl__limit_times times;
     tkl__begin_request(client);
-    int rc = tkl__limit_check(r->limit, r->key, r->quantity, to_us(wait_ms), r->answer, &times);
+    int rc = tkl__limit_try(r->limit, r->key, r->quantity, to_us(wait_ms), r->answer, &times);
     rc = tkl__end_request(client, rc);
     return rc == TKL_OK && times.turn > 0 ? tkl__sleep(client, tkl__now() + times.turn) : rc;
 }
@@ -44,7 +44,7 @@ static int check_again(void *arg, tkl__wait *wait, const tkl__news *news)
     const request *r = arg;
     tkl__limit_times times;
     (void)news;
-    int rc = tkl__limit_check(r->limit, r->key, r->quantity, 0, r->answer, &times);
+    int rc = tkl__limit_try(r->limit, r->key, r->quantity, 0, r->answer, &times);
     int64_t left = tkl__left(wait->deadline);
     bool too_late = left == 0 || (wait->count == 0 && times.retry > left);
     if (rc != TKL_LIMITED || times.retry < 0 || too_late)

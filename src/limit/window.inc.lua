@@ -8,10 +8,35 @@ local window = {}
 local REMOVED_MAX = 2000
 -- Most entries of a ticket.
 local TICKET_MAX = 1000
+-- Score of the rule, which stands before all entries.
+local RULE_SCORE = -1
 
 -- An entry of a ticket, as it is stored.
 function window.entry(kind, ticket, number)
   return kind .. ':' .. ticket .. ':' .. number
+end
+
+-- The rule of the last check that took something, from the first element; nil if it is an entry.
+function window.rule_in(first)
+  return string.match(first or '', '^%a+ rule (%d+ %d+ %d+)$')
+end
+
+-- Stores the rule. `first` is the first element.
+function window.write_rule(key, kind, rule, first)
+  if window.rule_in(first) == rule then
+    return
+  end
+  if window.rule_in(first) then
+    redis.call('ZREM', key, first)
+  end
+  redis.call('ZADD', key, RULE_SCORE, kind .. ' rule ' .. rule)
+end
+
+-- Removes the key when it has a rule, but no entries.
+function window.drop_unused(key)
+  if redis.call('ZCARD', key) == 1 and window.rule_in(redis.call('ZRANGE', key, 0, 0)[1]) then
+    redis.call('DEL', key)
+  end
 end
 
 -- The time at which the entry at this index ends; now if there is none.
@@ -27,24 +52,26 @@ function window.end_of(key, index)
   return ends
 end
 
--- Removes entries that have ended. Returns how many live, and how many ended ones are still there.
+-- Removes entries that have ended. Returns how many live, how many elements stand before those, and
+-- the first element.
 function window.count_alive(key, kind)
   local first = redis.call('ZRANGE', key, 0, 0)[1]
   if not first then
     return 0, 0
   end
-  local found = string.match(first, '^(%a+):')
+  local found = string.match(first, '^(%a+)[: ]')
   if found ~= kind then
     stored.refuse(found)
   end
   window.end_of(key, -1) -- refuses scores that are not times
   local alive = redis.call('ZCOUNT', key, '(' .. decimal.whole(now), '+inf')
-  local ended = redis.call('ZCARD', key) - alive
-  local removed = math.min(ended, REMOVED_MAX)
+  local ended = redis.call('ZCARD', key) - alive -- the rule included
+  local kept = window.rule_in(first) and 1 or 0
+  local removed = math.min(ended - kept, REMOVED_MAX)
   if removed > 0 then
-    redis.call('ZREMRANGEBYRANK', key, 0, removed - 1)
+    redis.call('ZREMRANGEBYRANK', key, kept, kept + removed - 1)
   end
-  return alive, ended - removed
+  return alive, ended - removed, first
 end
 
 -- Lets the key live as long as its last entry.

@@ -183,3 +183,23 @@ for algorithm in gcra bucket window window-approx concurrency; do
     ends 0 tackle limit reset acl $algorithm
 done
 ends 77 tackle call HGET x y
+
+# What operators see, and denied checks that count.
+ends 0 tackle limit list --json
+has "$out" '"slow"'
+ends 0 tackle limit list slow
+is "keys in use" "$(tail -n +2 <<<"$out")" "alice"
+ends 0 tackle limit check seen 'a b' --rate 30/60s --burst 15 --quantity 4
+ends 0 tackle limit show seen 'a b' --json
+is "show" "$(jq -c 'del(.reset_after_ms)' <<<"$out")" \
+    '{"name":"seen","key":"a b","algorithm":"gcra","count":30,"period_ms":60000,"burst":15,"limit":16,"taken":4,"remaining":12,"next_after_ms":0}'
+ends 0 tackle limit show seen 'a b'
+has "$out" "12"
+ends 1 tackle limit show seen nobody
+ends 1 tackle limit show nosuch alice --json
+is "not in use" "$(jq -r .error <<<"$err")" TKL_NOTFOUND
+ends 0 tackle limit check login eve --rate 2/1h --algorithm window --count-denied
+ends 1 tackle limit check login eve --rate 2/1h --algorithm window --count-denied --quantity 2
+has "$out" "limited, 0 of 2 remain, fits in "
+ends 64 tackle limit check login eve --rate 2/1h --algorithm concurrency --count-denied
+has "$err" "held"

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rate limits from the shell: which are in use, and what a key has used.
+ */
+#include "limit.h"
+#include "lines.h"
+#include "out.h"
+
+/* The keys of the limit that the first argument names. */
+static int list_keys(cli_session *cli)
+{
+    static const cli_column columns[] = {{"key", "KEY"}, {0}};
+    tkl_client *client = NULL;
+    tkl_names *keys = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_limit_keys(client, tkl_str(cli->argv[0]), &keys));
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < keys->count; i++)
+        json_array_append_new(rows,
+                              json_pack("{s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        "key", cli_json_bytes(keys->items[i])));
+    tkl_names_free(keys);
+    return cli_print_rows(cli, rows, columns);
+}
+
+int cli_limit_list(cli_session *cli)
+{
+    return cli->argc > 0 ? list_keys(cli) : cli_list(cli, tkl_limit_names);
+}
+
+/* null where the algorithm has no burst; 0 where it allows none. */
+static json_t *burst_json(const tkl_limit_rule *rule)
+{
+    if (rule->burst == 0)
+        return json_null();
+    return json_integer(rule->burst == TKL_NONE ? 0 : rule->burst);
+}
+
+/* A number of a usage, or null where the rule is not known. */
+static json_t *known_number(const tkl_limit_usage *usage, int64_t number)
+{
+    return usage->rule.count > 0 ? json_integer(number) : json_null();
+}
+
+static json_t *usage_json(const cli_session *cli, const tkl_limit_usage *u)
+{
+    return json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        cli_json_bytes(tkl_str(cli->argv[0])), "key", cli_json_bytes(tkl_str(cli->argv[1])),
+        "algorithm", tkl_limit_algorithm_name(u->rule.algorithm), "count",
+        known_number(u, u->rule.count), "period_ms", known_number(u, u->rule.period_ms), "burst",
+        burst_json(&u->rule), "limit", known_number(u, u->limit), "taken",
+        known_number(u, u->taken), "remaining", known_number(u, u->remaining), "next_after_ms",
+        known_number(u, u->next_after_ms), "reset_after_ms", known_number(u, u->reset_after_ms));
+}
+
+int cli_limit_show(cli_session *cli)
+{
+    static const cli_column columns[] = {
+        {"name", "name"},
+        {"key", "key"},
+        {"algorithm", "algorithm"},
+        {"count", "count"},
+        {"period_ms", "period"},
+        {"burst", "burst"},
+        {"limit", "at most at once"},
+        {"taken", "taken"},
+        {"remaining", "remain"},
+        {"next_after_ms", "next fits in"},
+        {"reset_after_ms", "unused in"},
+        {0},
+    };
+    tkl_client *client = NULL;
+    tkl_limit_usage *usage = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(
+            cli, tkl_limit_show(client, tkl_str(cli->argv[0]), tkl_str(cli->argv[1]), &usage));
+    if (!failed)
+        failed = cli_print_record(cli, usage_json(cli, usage), columns);
+    tkl_limit_usage_free(usage);
+    return failed;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What operators see: the limits in use, their keys, and what a key has used. The rule comes from
+ * the stored state, so a caller need not know it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/letters.h"
+#include "core/name.h"
+#include "core/names.h"
+#include "core/walk.h"
+#include "limit/limit.h"
+#include "limit/scripts.h"
+
+/* ---- Names and keys ------------------------------------------------------ */
+
+typedef struct search {
+    tkl_client *client;
+    const char *limit; /* the escaped name of a limit: looks for its keys; NULL: for all names */
+    size_t limit_len;
+    tkl__names found;
+} search;
+
+/* Keeps the name of a limit, or its key if it is the limit that is looked for. */
+static int visit_state(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes word;
+    const char *end = memchr(key.data, '}', key.len);
+    size_t skip = end ? (size_t)(end - key.data) + 2 : key.len;
+    if (skip >= key.len)
+        return TKL_OK;
+    tkl_bytes name = {key.data + skip, key.len - skip};
+    if (s->limit && !tkl__same_bytes(name, (tkl_bytes){s->limit, s->limit_len}))
+        return TKL_OK;
+    bool is_ours = s->limit ? tkl__name_of_key(s->client, "limit", key, &word)
+                            : tkl__name_unescape(name, &word);
+    return is_ours ? tkl__names_add(&s->found, word) : TKL_OK;
+}
+
+static int list_found(search *s, tkl_names **names)
+{
+    tkl__buf pattern;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, s->client->target.ns);
+    tkl__buf_addz(&pattern, ":limit:{*}:*");
+    int rc = pattern.failed ? tkl__nomem()
+                            : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, NULL,
+                                        visit_state, s);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s->found, NULL, NULL);
+        rc = tkl__names_result(&s->found, names);
+    }
+    tkl__names_free(&s->found);
+    return rc;
+}
+
+int tkl_limit_names(tkl_client *client, tkl_names **names)
+{
+    search s = {.client = client};
+    *names = NULL;
+    tkl__begin();
+    return list_found(&s, names);
+}
+
+int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
+{
+    search s = {.client = client};
+    tkl__buf escaped;
+    *keys = NULL;
+    tkl__begin();
+    int rc = tkl__limit_check_name(name, "name");
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_init(&escaped);
+    tkl__name_escape(&escaped, name);
+    s.limit = escaped.data;
+    s.limit_len = escaped.len;
+    rc = escaped.failed ? tkl__nomem() : list_found(&s, keys);
+    tkl__buf_free(&escaped);
+    return rc;
+}
+
+/* ---- One key ------------------------------------------------------------- */
+
+/* The numbers in a reply of limit/show, behind the kind. */
+enum { COUNT = 1, PERIOD, CAPACITY, TAKEN, ROOM, NEXT, UNUSED };
+
+/* Reads the burst as a caller would write it. */
+static int64_t burst_of(tkl_limit_algorithm algorithm, int64_t capacity)
+{
+    if (algorithm == TKL_LIMIT_BUCKET)
+        return capacity;
+    if (algorithm != TKL_LIMIT_GCRA)
+        return 0;
+    return capacity > 1 ? capacity - 1 : TKL_NONE;
+}
+
+static int read_usage(const tkl_reply *reply, tkl_limit_usage *usage)
+{
+    int64_t numbers[UNUSED + 1];
+    tkl_limit_rule *rule = &usage->rule;
+    if (tkl_reply_count(reply) == 0)
+        return tkl__no(TKL_NOTFOUND);
+    if (!tkl__limit_kind(tkl_reply_bytes(tkl_reply_at(reply, 0)), &rule->algorithm))
+        return tkl__fail(TKL_EPROTO, "the server names no algorithm of limits");
+    if (tkl_reply_count(reply) == 1)
+        return TKL_OK;
+    for (size_t i = COUNT; i <= UNUSED; i++)
+        if (!tkl__limit_number(reply, i, &numbers[i]))
+            return tkl__fail(TKL_EPROTO, "the server described a limit with senseless numbers");
+    rule->count = numbers[COUNT];
+    rule->period_ms = numbers[PERIOD];
+    rule->burst = burst_of(rule->algorithm, numbers[CAPACITY]);
+    usage->limit = numbers[CAPACITY];
+    usage->taken = numbers[TAKEN];
+    usage->remaining = numbers[ROOM];
+    usage->next_after_ms = tkl__limit_ms(numbers[NEXT]);
+    usage->reset_after_ms = tkl__limit_ms(numbers[UNUSED]);
+    return TKL_OK;
+}
+
+/* Runs the script on the key of a subject. */
+static int ask_usage(const tkl_limit *limit, tkl_bytes subject, tkl_limit_usage *usage)
+{
+    tkl__buf buf;
+    tkl__args none;
+    tkl_reply *reply = NULL;
+    tkl__buf_init(&buf);
+    tkl__args_init(&none);
+    int rc = tkl__limit_key(limit, subject, &buf);
+    tkl_bytes key = {buf.data, buf.len};
+    if (rc == TKL_OK)
+        rc = tkl__eval(limit->client, &tkl__lua_limit_show, &(tkl__keys){&key, 1}, &none,
+                       tkl__limit_deadline(limit), true, &reply);
+    if (rc == TKL_OK)
+        rc = read_usage(reply, usage);
+    tkl_reply_free(reply);
+    tkl__args_free(&none);
+    tkl__buf_free(&buf);
+    return rc;
+}
+
+int tkl_limit_show(tkl_client *client, tkl_bytes name, tkl_bytes key, tkl_limit_usage **out)
+{
+    static const tkl_limit_rule any = {.count = 1, .period_ms = 1};
+    tkl_limit *limit;
+    *out = NULL;
+    int rc = tkl_limit_open(client, name, &any, NULL, &limit);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_limit_usage *usage = calloc(1, sizeof *usage);
+    rc = usage ? ask_usage(limit, key, usage) : tkl__nomem();
+    if (rc == TKL_OK)
+        *out = usage;
+    else
+        free(usage);
+    tkl_limit_close(limit);
+    return rc;
+}
+
+void tkl_limit_usage_free(tkl_limit_usage *usage)
+{
+    free(usage);
+}
