@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "args.h"
 
 int cli_url(cli_session *cli, const char **url)
 {
@@ -40,6 +40,12 @@ static bool is_stopped(const char *url)
     return tkl_server_status(url, &info) == TKL_NOTFOUND || info.pid == 0;
 }
 
+/* Whether the verb can look through all keys, and shall. */
+static bool is_scanning(const cli_session *cli)
+{
+    return cli_find_option(cli, "scan", strlen("scan")) != NULL && cli_flag(cli, "scan");
+}
+
 int cli_open(const cli_session *cli, const char *url, tkl_client **client)
 {
     const int64_t *timeout_ms = cli_global_number(cli, "timeout");
@@ -50,6 +56,7 @@ int cli_open(const cli_session *cli, const char *url, tkl_client **client)
         .tls_cert_file = cli_text(cli, "cert", NULL),
         .tls_key_file = cli_text(cli, "key", NULL),
         .tls_no_verify = cli_flag(cli, "insecure"),
+        .no_register = is_scanning(cli),
         .on_event = cli->on_event,
         .event_arg = cli->event_arg,
     };

@@ -535,6 +535,7 @@ static const cli_verb verbs[] = {
     {
         .name = "stores",
         .summary = "the names of all stores that have sessions",
+        .options = cli_list_options,
         .example = "tackle session create alice\n"
                    "tackle session stores --json",
         .run = stores,

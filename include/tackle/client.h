@@ -70,6 +70,10 @@ typedef struct tkl_options {
     int pool_size;             /* most connections to one server, 1 to 10000; 0: 32 */
     bool always_sleep;         /* never spin while waiting for a reply: let the thread sleep at
                                   once */
+    bool no_register;          /* keep the names this program uses out of the register from which
+                                  the _names() functions read; those of this client then look
+                                  through all keys, also for what older programs left. The
+                                  environment variable TACKLE_REGISTER=no does the same */
     const char *ns;            /* first part of every key a component uses, 1 to 256 bytes, no
                                   braces; NULL: "tackle" */
     const char *name;          /* CLIENT SETNAME of every connection; NULL: "tackle" */
@@ -228,18 +232,48 @@ TKL_API int tkl_pipeline_add(tkl_pipeline *pipeline, int argc, const char *const
                              const size_t *lens) TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SENTINEL TKL_CHECK;
 
+/* The outcome of an operation of a component in a pipeline. Functions whose names end with _in, such
+ * as tkl_limit_check_in(), add what the functions without _in do at once: any operations, of any
+ * components, are then one round trip per server.
+ *
+ *     tkl_result seen, allowed;
+ *     tkl_limit_answer answer;
+ *     tkl_session_touch_in(page, shop, &view, &seen);
+ *     tkl_limit_check_in(page, api, tkl_str("alice"), 1, &answer, &allowed);
+ *     tkl_counter_add_in(page, hits, 1, NULL);
+ *     int rc = tkl_pipeline_run(page, NULL, NULL);
+ *     if (seen.code == TKL_NOTFOUND)
+ *         log_in_again();
+ *     else if (allowed.code == TKL_LIMITED)
+ *         come_back_in(answer.retry_after_ms);
+ *
+ * All arguments are copied. The results and outputs belong to the caller; the run fills them in, so
+ * they and the handles must last until the pipeline has run or is closed. An operation that cannot
+ * be added, because an argument is wrong, returns its code, which is in the result, too; the others
+ * are not affected. Without a result (NULL) nobody learns that it failed.
+ *
+ * The operations have the time-out of the pipeline. Each is one step by itself: other clients'
+ * operations may come in between. An operation may be repeated when its reply is lost if it would be
+ * without the pipeline. fork(): operations must run in the process that added them (TKL_EINVAL). */
+typedef struct tkl_result {
+    int code;       /* what the function without _in would return; TKL_ENOTSENT: not run yet */
+    char text[256]; /* the reason in words; "" for TKL_OK */
+    TKL_RESERVED(2);
+} tkl_result;
+
 /* Sends the commands that were added and empties the pipeline. `options` may be NULL; with
  * timeout_ms 0 the pipeline's time-out applies. *replies is an array with one element for each
  * command, in order; tkl_reply_code() of an element is its outcome: TKL_OK, an error of the server,
  * or, when the connection failed on the way, TKL_EUNKNOWN, TKL_ETIMEOUT or TKL_ENOTSENT. Returns
  * TKL_OK when all were answered (even by errors), else the first such failure. An empty pipeline
  * gives an empty array. Unless it is a transaction, other clients' commands may run in between.
+ * `replies` may be NULL. The element of an operation is of no use: see its tkl_result.
  *
  * A transaction either runs as a whole or not at all; when its outcome is unknown, that of all its
  * commands is. A command that fails does not keep those behind it from running, as with MULTI.
  * Commands that scripts may not use, such as CONFIG and WAIT, fail in it. */
 TKL_API int tkl_pipeline_run(tkl_pipeline *pipeline, const tkl_call_options *options,
-                             tkl_reply **replies) TKL_NONNULL(1, 3);
+                             tkl_reply **replies) TKL_NONNULL(1);
 
 /* NULL is fine. Commands that were added and not run are dropped. */
 TKL_API void tkl_pipeline_close(tkl_pipeline *pipeline);

@@ -118,6 +118,12 @@ void tkl__batch_body(tkl__batch *batch, size_t words, const tkl__buf *body, tkl_
     put_plain(batch, key, retry_safe, start);
 }
 
+void tkl__batch_names(tkl__batch *batch, int word)
+{
+    if (batch->count > 0)
+        batch->requests[batch->count - 1].names_word = word;
+}
+
 void tkl__batch_plain(tkl__batch *batch, const tkl__args *words, bool retry_safe)
 {
     if (words->failed)

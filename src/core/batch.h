@@ -53,6 +53,9 @@ void tkl__batch_words(tkl__batch *batch, const tkl_bytes *words, size_t count, b
 /* A plain command whose words are in RESP form already. */
 void tkl__batch_body(tkl__batch *batch, size_t words, const tkl__buf *body, tkl_bytes key,
                      bool retry_safe);
+/* The last call that was added is one that changes something: this word of it is a key whose name
+ * the register gets. Calls of scripts need not say so. */
+void tkl__batch_names(tkl__batch *batch, int word);
 void tkl__batch_plain(tkl__batch *batch, const tkl__args *words, bool retry_safe);
 
 /* Notes that a call could not be made, for the reason in the calling thread's text. */

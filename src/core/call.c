@@ -12,6 +12,7 @@
 #include "core/number.h"
 #include "core/options.h"
 #include "core/refresh.h"
+#include "core/register.h"
 #include "core/reply.h"
 #include "core/report.h"
 #include "core/resp.h"
@@ -202,6 +203,20 @@ static bool lacks_function(const tkl__request *request, int rc, const tkl_reply 
     return rc == TKL_OK && request->script && tkl__is_unknown_function(reply);
 }
 
+/* Announces the name of the request to the register, in front of it. */
+static int announce_name(tkl_client *client, const tkl__node *node, tkl__conn *conn,
+                         const tkl__request *request, int64_t deadline)
+{
+    if (request->names_word == 0)
+        return TKL_OK;
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    unsigned count = tkl__register_write(client, node, request, &wire);
+    int rc = tkl__register_send(conn, &wire, count, deadline);
+    tkl__buf_free(&wire);
+    return rc;
+}
+
 /* Runs the request. If the server does not have the function, loads the library on the same
  * connection: after a redirection no other way leads to the right server. Another client may remove
  * it again before the request runs, so this is repeated until the deadline.
@@ -211,7 +226,9 @@ static bool lacks_function(const tkl__request *request, int rc, const tkl_reply 
 static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
                     const tkl__request *request, bool asking, int64_t deadline, tkl_reply **reply)
 {
-    int rc = exchange(client, node, conn, request->wire, request->slot, asking, deadline, reply);
+    int rc = client && !asking ? announce_name(client, node, conn, request, deadline) : TKL_OK;
+    if (rc == TKL_OK)
+        rc = exchange(client, node, conn, request->wire, request->slot, asking, deadline, reply);
     for (int attempt = 0; lacks_function(request, rc, *reply) && !conn->failed; attempt++) {
         if (attempt > 0 && !tkl__pause(attempt, true, deadline))
             return rc;

@@ -18,6 +18,7 @@
 #include "core/hub.h"
 #include "core/keeper.h"
 #include "core/nofork.h"
+#include "core/register.h"
 #include "server/embedded.h"
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -183,6 +184,8 @@ int tkl_open(const char *url, const tkl_options *options, tkl_client **out)
     client->heartbeat_us = TKL__HEARTBEAT_US;
     enlist_client(client);
     rc = tkl__interrupt_open(&client->interrupt);
+    if (rc == TKL_OK)
+        rc = tkl__register_open(&client->names);
     if (rc == TKL_OK && client->target.tls && !(client->tls = tkl__tls_context(&client->target)))
         rc = TKL_ETLS;
     if (rc == TKL_OK)
@@ -207,6 +210,7 @@ void tkl_close(tkl_client *client)
     tkl__embedded_stop(client->embedded);
     tkl__tls_free(client->tls);
     tkl__interrupt_close(&client->interrupt);
+    tkl__register_close(&client->names);
     tkl__target_free(&client->target);
     pthread_mutex_destroy(&client->hubs_mutex);
     pthread_mutex_destroy(&client->mutex);

@@ -15,6 +15,13 @@ struct tkl__embedded;
 struct tkl__hub;
 struct tkl__keeper;
 
+/* Which names the client has announced to the register; see register.c. */
+typedef struct tkl__register {
+    _Atomic(uint64_t) *announced; /* marks of names */
+    atomic_llong silent_until;    /* monotonic: nothing is announced before, since it was refused */
+    int64_t tokens, tokens_at;    /* bucket that bounds announcements; under the client's mutex */
+} tkl__register;
+
 struct tkl_client {
     tkl__target target;
     struct ssl_ctx_st *tls; /* NULL: plain */
@@ -23,9 +30,11 @@ struct tkl_client {
     void *route_state;
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
 
-    atomic_bool reached; /* a server has answered at least once */
+    atomic_bool reached;  /* a server has answered at least once */
+    atomic_uint reroutes; /* how often the route has changed */
     tkl__interrupt interrupt;
     int64_t heartbeat_us; /* heartbeat of subscriptions: see hub.h */
+    tkl__register names;
 
     pthread_mutex_t mutex;      /* guards all that follows, and all nodes and routes */
     struct tkl__keeper *keeper; /* renews leases; see keeper.h */

@@ -417,6 +417,7 @@ static void rouse_reader(tkl__hub *hub)
 
 void tkl__hubs_reroute(tkl_client *client)
 {
+    client->reroutes++;
     pthread_mutex_lock(&client->hubs_mutex);
     for (tkl__hub *hub = client->hubs; hub; hub = hub->next) {
         pthread_mutex_lock(&hub->mutex);

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/name.h"
-#include "core/walk.h"
+#include "core/register.h"
 
 typedef struct search {
     tkl_client *client;
@@ -25,23 +25,22 @@ int tkl__instances_find(tkl_client *client, const char *component, const char *p
                         const char *type, tkl__names *names)
 {
     search s = {.client = client, .component = component, .names = names};
-    tkl__buf pattern;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, client->target.ns);
-    tkl__buf_addf(&pattern, ":%s:{*}%s%s", component, *part ? ":" : "", part);
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, type, visit_key, &s);
-    tkl__buf_free(&pattern);
-    return rc;
+    return tkl__register_visit(client, component, &part, 1, type, visit_key, &s);
 }
 
 int tkl__instances(tkl_client *client, const char *component, const char *part, const char *type,
                    tkl_names **names)
 {
+    return tkl__instances_any(client, component, &part, 1, type, names);
+}
+
+int tkl__instances_any(tkl_client *client, const char *component, const char *const *parts,
+                       size_t count, const char *type, tkl_names **names)
+{
     tkl__names found = {0};
+    search s = {.client = client, .component = component, .names = &found};
     *names = NULL;
-    int rc = tkl__instances_find(client, component, part, type, &found);
+    int rc = tkl__register_visit(client, component, parts, count, type, visit_key, &s);
     if (rc == TKL_OK) {
         tkl__names_tidy(&found, NULL, NULL);
         rc = tkl__names_result(&found, names);

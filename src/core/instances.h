@@ -9,9 +9,12 @@
 #include "core/names.h"
 
 /* Lists the names that have a key with this part ("" for the bare key) and a value of this type
- * ("hash"), on every master. Walks over all keys of the servers without blocking them. */
+ * ("hash"), on every master; see tkl__register_visit(). */
 int tkl__instances(tkl_client *client, const char *component, const char *part, const char *type,
                    tkl_names **names);
+/* The same with a key of any of these parts. */
+int tkl__instances_any(tkl_client *client, const char *component, const char *const *parts,
+                       size_t count, const char *type, tkl_names **names);
 /* The same list as it is found: in any order, with possible duplicates. The caller frees the list,
  * also on failure. */
 int tkl__instances_find(tkl_client *client, const char *component, const char *part,

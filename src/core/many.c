@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/library.h"
+#include "core/register.h"
 #include "core/reply.h"
 #include "core/report.h"
 
@@ -204,6 +205,20 @@ static int64_t group_deadline(const batch *b)
     return b->ngroup < b->nopen && left != TKL__FOREVER ? tkl__now() + left / 2 : b->deadline;
 }
 
+/* Announces the names of the group to the register, in front of it. */
+static int announce_names(const batch *b, const tkl__node *node, tkl__conn *conn, int64_t deadline)
+{
+    size_t built = b->ahead ? b->ahead->ready : b->ngroup;
+    unsigned count = 0;
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    for (size_t i = 0; i < built; i++)
+        count += tkl__register_write(b->client, node, &b->requests[b->group[i]], &wire);
+    int rc = tkl__register_send(conn, &wire, count, deadline);
+    tkl__buf_free(&wire);
+    return rc;
+}
+
 static int serve_group(batch *b, tkl__node *node)
 {
     tkl__conn *conn;
@@ -219,7 +234,8 @@ static int serve_group(batch *b, tkl__node *node)
                          : tkl__node_borrow(node, tkl__borrow_deadline(b->client, deadline), &conn);
     int unsent = rc != TKL_OK ? rc : TKL_ENOTSENT;
     if (rc == TKL_OK) {
-        tkl__conn_send(conn, wire, deadline, &written);
+        if (announce_names(b, node, conn, deadline) == TKL_OK)
+            tkl__conn_send(conn, wire, deadline, &written);
         if (b->ahead)
             send_others(b, conn, &written);
         tkl__reader_collect(conn->reader, b->replies);

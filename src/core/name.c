@@ -115,6 +115,21 @@ static bool unescape(tkl_bytes in, tkl__buf *out)
     return true;
 }
 
+bool tkl__name_unescape(tkl_bytes escaped, tkl_bytes *name)
+{
+    tkl__buf buf;
+    char *data = NULL;
+    *name = (tkl_bytes){NULL, 0};
+    tkl__buf_init(&buf);
+    bool good = unescape(escaped, &buf);
+    if (good)
+        good = keep_content(&buf, &data, &name->len) == TKL_OK;
+    else
+        tkl__buf_free(&buf);
+    name->data = data;
+    return good;
+}
+
 bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes key,
                       tkl_bytes *name)
 {
@@ -127,14 +142,6 @@ bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes
     const char *end = memchr(key.data + skip, '}', key.len - skip);
     if (!end)
         return false;
-    tkl__buf buf;
-    tkl__buf_init(&buf);
-    char *data = NULL;
-    bool good = unescape((tkl_bytes){key.data + skip, (size_t)(end - key.data) - skip}, &buf);
-    if (good)
-        good = keep_content(&buf, &data, &name->len) == TKL_OK;
-    else
-        tkl__buf_free(&buf);
-    name->data = data;
-    return good;
+    size_t len = (size_t)(end - key.data) - skip;
+    return tkl__name_unescape((tkl_bytes){key.data + skip, len}, name);
 }

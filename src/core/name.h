@@ -26,6 +26,8 @@ void tkl__name_escape(tkl__buf *out, tkl_bytes name);
 
 /* Makes "base:part", malloc'ed. */
 int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key);
+/* Turns an escaped name into the name, malloc'ed. False: no name is written so, or no memory. */
+bool tkl__name_unescape(tkl_bytes escaped, tkl_bytes *name);
 /* Extracts the name from a key of this component, unescaped and malloc'ed. False: not such a
  * key. */
 bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes key,

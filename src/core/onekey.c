@@ -98,7 +98,7 @@ static int64_t deadline_of(const tkl__query *command)
     return tkl__deadline(command->key->client, command->key->timeout_ms);
 }
 
-int tkl__query_end(tkl__query *command, bool retry_safe, tkl_reply **reply)
+static int send_query(tkl__query *command, bool retry_safe, int names_word, tkl_reply **reply)
 {
     tkl__buf wire;
     bool cluster = command->key->client->route->cluster;
@@ -110,11 +110,17 @@ int tkl__query_end(tkl__query *command, bool retry_safe, tkl_reply **reply)
     tkl__buf_free(&command->words);
     tkl__request request = {.wire = {wire.data, wire.len},
                             .slot = cluster ? tkl__slot_of(bytes_of(command->key)) : TKL__NO_SLOT,
-                            .retry_safe = retry_safe};
+                            .retry_safe = retry_safe,
+                            .names_word = names_word};
     int rc = wire.failed ? tkl__nomem()
                          : tkl__exec(command->key->client, &request, deadline_of(command), reply);
     tkl__buf_free(&wire);
     return rc == TKL_OK ? tkl__check(reply) : rc;
+}
+
+int tkl__query_end(tkl__query *command, bool retry_safe, tkl_reply **reply)
+{
+    return send_query(command, retry_safe, 0, reply);
 }
 
 /* Sends the command and its expiry in one round trip. The key can stay without an expiry only if
@@ -126,6 +132,7 @@ static int write_with_life(tkl__query *command, bool retry_safe, tkl_reply **rep
     snprintf(ttl, sizeof ttl, "%" PRId64, command->key->ttl_ms);
     tkl__batch_init(&batch, command->key->client);
     tkl__batch_body(&batch, command->count, &command->words, bytes_of(command->key), retry_safe);
+    tkl__batch_names(&batch, 1);
     TKL__BATCH_WORDS(&batch, tkl_str("PEXPIRE"), bytes_of(command->key), tkl_str(ttl));
     tkl__buf_free(&command->words);
     return tkl__batch_end(&batch, deadline_of(command), replies);
@@ -138,7 +145,7 @@ int tkl__query_write(tkl__query *command, bool retry_safe, tkl_reply **owner,
     *owner = NULL;
     *reply = NULL;
     int rc = lives ? write_with_life(command, retry_safe, owner)
-                   : tkl__query_end(command, retry_safe, owner);
+                   : send_query(command, retry_safe, 1, owner);
     *reply = lives ? tkl_reply_at(*owner, 0) : *owner;
     return rc;
 }

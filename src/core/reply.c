@@ -353,6 +353,30 @@ void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element)
     array->elements[index] = element;
 }
 
+tkl_reply *tkl__reply_copy(const tkl_reply *reply)
+{
+    if (reply->kind == TKL_REPLY_INTEGER)
+        return tkl__reply_new_int(reply->integer);
+    if (reply->kind == TKL_REPLY_STRING)
+        return tkl__reply_new_bytes((tkl_bytes){reply->data, reply->len});
+    if (reply->kind == TKL_REPLY_ERROR)
+        return tkl__reply_new_error(reply->code, reply->data);
+    tkl_reply *array = tkl__reply_new_array(reply->count);
+    for (size_t i = 0; array && i < reply->count; i++) {
+        if (tkl_reply_is_nil(tkl_reply_at(reply, i)))
+            continue;
+        tkl_reply *element = tkl__reply_copy(reply->elements[i]);
+        if (!element) {
+            tkl_reply_free(array);
+            return NULL;
+        }
+        tkl__reply_put(array, i, element);
+    }
+    if (array)
+        array->kind = reply->kind;
+    return array;
+}
+
 tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count)
 {
     size_t total = 0;

@@ -22,6 +22,9 @@ tkl_reply *tkl__reply_new_int(int64_t value);
 tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes);
 tkl_reply *tkl__reply_new_error(int code, const char *text);
 
+/* A tree of its own. */
+tkl_reply *tkl__reply_copy(const tkl_reply *reply);
+
 /* tkl_reply_int(), limited to the range that scripts count exactly, 2^53 either way. A server may
  * send any number; a few of these can be added and subtracted without overflow. */
 int64_t tkl__reply_number(const tkl_reply *reply);

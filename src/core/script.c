@@ -51,6 +51,7 @@ tkl__request tkl__script_request(const tkl_client *client, const tkl__invocation
                           .no_tryagain = call->no_tryagain,
                           .crowded = call->crowded,
                           .imported = call->imported,
+                          .names_word = call->script->no_writes || call->nkeys == 0 ? 0 : 3,
                           .script = call->script};
 }
 

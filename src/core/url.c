@@ -428,6 +428,7 @@ static int apply_options(tkl__target *target, const tkl_options *options)
     }
     target->no_verify |= options->tls_no_verify;
     target->always_sleep = options->always_sleep;
+    target->no_register |= options->no_register;
     target->on_event = options->on_event;
     target->event_arg = options->event_arg;
     target->reply_max = options->reply_max != 0 ? options->reply_max : DEFAULT_REPLY_MAX;
@@ -448,6 +449,8 @@ static int apply_defaults(tkl__target *target)
         target->idle_ms = DEFAULT_IDLE_MS;
     if (target->pool_size == 0)
         target->pool_size = DEFAULT_POOL_SIZE;
+    const char *registers = getenv("TACKLE_REGISTER");
+    target->no_register |= registers && strcmp(registers, "no") == 0;
     int rc = target->ns ? TKL_OK : set_text(&target->ns, "tackle");
     if (rc == TKL_OK && !target->name)
         rc = set_text(&target->name, "tackle");

@@ -93,7 +93,7 @@ ends 64 tackle session drop
 has "$err" "--yes"
 ends 0 tackle session drop --yes
 ends 1 tackle session drop --yes
-is "nothing is left" "$(tackle call DBSIZE)" 0
+is "nothing is left but the register" "$(tackle call KEYS "*")" "tackle:session:names"
 
 # Data of a session.
 token=$(tackle session create dora --store data)

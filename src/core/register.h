@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The register of names: which queues, locks, indexes ... there are, without a walk over all keys.
+ */
+#ifndef TKL_CORE_REGISTER_H
+#define TKL_CORE_REGISTER_H
+
+#include "core/call.h"
+#include "core/walk.h"
+
+int tkl__register_open(tkl__register *r);
+void tkl__register_close(tkl__register *r);
+
+/* Appends to `wire` the commands that announce the name of this request, if it has one and the
+ * client has not announced it lately. Returns how many commands. */
+unsigned tkl__register_write(tkl_client *client, const tkl__node *node, const tkl__request *request,
+                             tkl__buf *wire);
+/* Sends announcements in front of a request. Their answers are skipped when they arrive.
+ * TKL_ENOTSENT: the connection broke. */
+int tkl__register_send(tkl__conn *conn, const tkl__buf *wire, unsigned count, int64_t deadline);
+
+/* Visits a key "ns:component:{name}:part" of each name that has a key of one of these parts (""
+ * for the bare key) and of this type ("hash"). The names come from the register; a client that does
+ * not keep one, or may not read it, walks over all keys. Names that are gone and were not used for
+ * a while leave the register. Anything but TKL_OK from `visit` ends the search. */
+int tkl__register_visit(tkl_client *client, const char *component, const char *const *parts,
+                        size_t count, const char *type, tkl__visit *visit, void *arg);
+
+#endif
