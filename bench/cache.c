@@ -70,13 +70,40 @@ static void ours_set(bench_worker *w)
     check(tkl_cache_set(cache, tkl_str("page"), &data));
 }
 
+static void local_setup(bench_run *run, const bench_contender *self)
+{
+    tkl_bytes data = tkl_str(page);
+    tkl_cache_options options = {.local_bytes = 1 << 20};
+    tkl_cache_local_stats stats = {.hits = 0};
+    run->shared = ours_client(run, self);
+    check(tkl_cache_open(run->shared, &options, &cache));
+    check(tkl_cache_set(cache, tkl_str("page"), &data));
+    while (stats.hits == 0) {
+        tkl_cache_value *value;
+        check(tkl_cache_get(cache, tkl_str("page"), &value));
+        tkl_cache_value_free(value);
+        check(tkl_cache_local_stats_get(cache, &stats));
+    }
+}
+
+#define HITS 1000
+
+static void local_hits(bench_worker *w)
+{
+    for (int i = 0; i < HITS; i++)
+        ours_hit(w);
+}
+
 #define OURS(function) .setup = cache_setup, .step = function, .teardown = cache_teardown
+#define LOCAL          .setup = local_setup, .step = local_hits, .batch = HITS, .teardown = cache_teardown
 
 static const bench_case cases[] = {
     {.name = "Cache hit of 1 KB",
      .unit = "ops/s",
      .prepare = prepare,
-     .contenders = {{.name = "hiredis, GET", BARE(bare_get)}, {.name = "tackle", OURS(ours_hit)}}},
+     .contenders = {{.name = "hiredis, GET", BARE(bare_get)},
+                    {.name = "tackle", OURS(ours_hit)},
+                    {.name = "tackle, local copy", LOCAL}}},
     {.name = "Cache set of 1 KB",
      .unit = "ops/s",
      .prepare = prepare,

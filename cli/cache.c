@@ -377,6 +377,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the keys of all values",
+        .options = cli_list_options,
         .example = "tackle cache set users 42\n"
                    "tackle cache list",
         .run = list,

@@ -57,6 +57,7 @@ typedef struct tkl_cache_options {
                                `ttl_ms`; TKL_NONE: not before */
     const tkl_bytes *tags; /* tags of the values that this handle stores; copied */
     size_t tag_count;
+    int64_t local_bytes; /* most memory of the local copy, see below; 0: no copy */
     TKL_RESERVED(8);
 } tkl_cache_options;
 
@@ -108,6 +109,12 @@ TKL_API int tkl_cache_get(tkl_cache *cache, tkl_bytes key, tkl_cache_value **val
 /* Stores a value; NULL: "there is none". A computation that is under way is not stored. */
 TKL_API int tkl_cache_set(tkl_cache *cache, tkl_bytes key, const tkl_bytes *data)
     TKL_NONNULL(1) TKL_CHECK;
+/* The same in a pipeline, see tkl_result. *value is NULL until the run. A handle with tags cannot
+ * store in a pipeline (TKL_EINVAL). */
+TKL_API int tkl_cache_get_in(tkl_pipeline *pipeline, tkl_cache *cache, tkl_bytes key,
+                             tkl_cache_value **value, tkl_result *result) TKL_NONNULL(1, 2, 4);
+TKL_API int tkl_cache_set_in(tkl_pipeline *pipeline, tkl_cache *cache, tkl_bytes key,
+                             const tkl_bytes *data, tkl_result *result) TKL_NONNULL(1, 2);
 /* Removes a value. A computation that is under way is not stored. TKL_NOTFOUND: there is none. */
 TKL_API int tkl_cache_drop(tkl_cache *cache, tkl_bytes key) TKL_NONNULL(1) TKL_CHECK;
 /* Removes all values with this tag, 1000 in a round trip or two; *dropped (may be NULL): how many.
@@ -132,6 +139,29 @@ TKL_API int tkl_cache_show(tkl_cache *cache, tkl_bytes key, tkl_cache_info **inf
 TKL_API void tkl_cache_info_free(tkl_cache_info *info); /* NULL is fine */
 /* The keys of all values. */
 TKL_API int tkl_cache_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* ---- The local copy ------------------------------------------------------ */
+
+/* With `local_bytes` the handle keeps fresh values that it has read, in memory: a hit is no round
+ * trip, and takes some 100 ns. The servers tell the handle which values change (client
+ * tracking): a thread of the handle listens, on one connection to each master. Changes that this
+ * handle makes are seen by its next call. Changes of others are seen as soon as the server's message
+ * has arrived; while a server hangs or is cut off, values may be outdated for two heartbeats, 8 s.
+ * When a connection is lost, or the servers change their roles, the whole copy is dropped, and
+ * values come from the server until all masters are heard again. Where the user may not listen, the
+ * copy stays empty. A forked child begins with an empty copy. tkl_cache_get_in() does not use
+ * it. */
+typedef struct tkl_cache_local_stats {
+    bool live;       /* the servers are heard: the copy is in use */
+    int64_t entries; /* values in it */
+    int64_t bytes;   /* their memory, at most `local_bytes` */
+    int64_t hits;    /* calls that were answered by it */
+    TKL_RESERVED(4);
+} tkl_cache_local_stats;
+
+/* No I/O. TKL_EINVAL: the handle has no local copy. */
+TKL_API int tkl_cache_local_stats_get(tkl_cache *cache, tkl_cache_local_stats *stats)
+    TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

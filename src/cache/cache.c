@@ -25,6 +25,10 @@
  * of the tags with those that were there before computing. Dropping a tag changes the generation
  * first, and removes what is noted then. Whichever comes first, one of both sees the other.
  *
+ * A local copy (local.c) is kept by the handles that want one. Every change of an entry, whoever
+ * makes it, is heard by client tracking. Leases have the same prefix as entries, so a computation
+ * is heard twice.
+ *
  * Everything may be evicted at any time: a missing entry is computed again, a missing lease lets
  * two callers compute. Names that are left in a tag after their values expired are removed by later
  * ones, and the tag expires with the last of them. A tag that is evicted forgets its values.
@@ -42,6 +46,7 @@
 #include "core/instances.h"
 #include "core/options.h"
 #include "core/reply.h"
+#include "pipeline/pipeline.h"
 
 #define TTL_MS      INT64_C(600000)
 #define HEADER_SIZE 24 /* a letter, up to 20 digits, a line feed */
@@ -60,6 +65,7 @@ static int check_options(const tkl_cache_options *options)
         {"stale_ms", options->stale_ms, TKL_NONE},
         {"none_ttl_ms", options->none_ttl_ms, TKL_NONE},
         {"refresh_ms", options->refresh_ms, TKL_NONE},
+        {"local_bytes", options->local_bytes, 0},
     };
     int rc = TKL__CHECK_RESERVED(options);
     for (size_t i = 0; rc == TKL_OK && i < sizeof numbers / sizeof *numbers; i++)
@@ -90,6 +96,19 @@ static int add_tags(tkl_cache *cache, const tkl_cache_options *options)
     return rc;
 }
 
+/* Prepares the local copy: the prefix is what the keys of all values have in common. */
+static int add_local(tkl_cache *cache, int64_t bytes)
+{
+    tkl__keys keys;
+    int rc = bytes > 0 ? tkl__cache_keys(cache, tkl_str("x"), &keys) : TKL_OK;
+    if (bytes == 0 || rc != TKL_OK)
+        return rc;
+    tkl_bytes name = keys.items[0];
+    rc = tkl__local_open(cache->client, (tkl_bytes){name.data, name.len - 2}, bytes, &cache->local);
+    tkl__keys_free(&keys);
+    return rc;
+}
+
 int tkl_cache_open(tkl_client *client, const tkl_cache_options *options, tkl_cache **cache)
 {
     static const tkl_cache_options defaults;
@@ -115,6 +134,8 @@ int tkl_cache_open(tkl_client *client, const tkl_cache_options *options, tkl_cac
     if (rc == TKL_OK)
         rc = add_tags(made, options);
     if (rc == TKL_OK)
+        rc = add_local(made, options->local_bytes);
+    if (rc == TKL_OK)
         *cache = made;
     else
         tkl_cache_close(made);
@@ -125,6 +146,7 @@ void tkl_cache_close(tkl_cache *cache)
 {
     if (!cache)
         return;
+    tkl__local_close(cache->local);
     for (size_t i = 0; i < cache->tag_count; i++)
         tkl__keys_free(&cache->tags[i]);
     free(cache->tags);
@@ -146,11 +168,14 @@ int tkl__cache_keys(const tkl_cache *cache, tkl_bytes key, tkl__keys *keys)
 /* The block that a value is part of. */
 typedef struct block {
     tkl_cache_value value;
+    tkl__shared *shared; /* has the bytes of a value from the local copy; NULL: they are here */
     char data[];
 } block;
 
 void tkl_cache_value_free(tkl_cache_value *value)
 {
+    if (value)
+        tkl__shared_release(((block *)value)->shared);
     free(value);
 }
 
@@ -211,10 +236,80 @@ int tkl__cache_value_new(const tkl_cache *cache, const tkl_bytes *data, tkl_cach
 
 /* ---- Reading ------------------------------------------------------------- */
 
-int tkl__cache_read(const tkl_cache *cache, const tkl__keys *keys, int64_t deadline,
+bool tkl__cache_find(const tkl_cache *cache, tkl_bytes key, int64_t early_ms,
+                     tkl_cache_value **value)
+{
+    tkl__found found;
+    if (!cache->local || !tkl__local_find(cache->local, key, early_ms, &found))
+        return false;
+    block *made = malloc(sizeof *made);
+    if (!made) {
+        tkl__shared_release(found.shared);
+        return false;
+    }
+    made->shared = found.shared;
+    made->value = (tkl_cache_value){.data = {found.shared->data, found.shared->len},
+                                    .none = found.shared->none,
+                                    .fresh_ms = found.fresh_us / 1000 + 1};
+    *value = &made->value;
+    tkl__begin();
+    return true;
+}
+
+void tkl__cache_forget(const tkl_cache *cache, const tkl__keys *keys)
+{
+    if (cache->local)
+        tkl__local_drop(cache->local, keys->items[0]);
+}
+
+/* Makes a value of the reply of cache/get. */
+static int read_entry(const tkl_reply *reply, tkl_cache_value **value)
+{
+    const tkl_reply *entry = tkl_reply_at(reply, 0);
+    if (tkl_reply_is_nil(entry))
+        return tkl__no(TKL_NOTFOUND);
+    return tkl__cache_value_read(tkl_reply_bytes(entry), tkl__reply_number(tkl_reply_at(reply, 1)),
+                                 value);
+}
+
+static tkl__invocation call_get(const tkl__keys *keys)
+{
+    return (tkl__invocation){.script = &tkl__lua_cache_get,
+                             .keys = keys->items,
+                             .nkeys = keys->count,
+                             .retry_safe = true};
+}
+
+/* Reads the value and keeps a copy, unless the answer is of a node that is about to get the slot:
+ * the route does not know whose messages name the key then. */
+static int read_and_keep(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys,
+                         int64_t deadline, tkl_cache_value **value)
+{
+    bool imported = false;
+    tkl_reply *reply = NULL;
+    tkl__moment moment = tkl__local_note(cache->local, keys->items[0]);
+    tkl__invocation call = call_get(keys);
+    call.imported = &imported;
+    int rc = tkl__run(cache->client, &call, deadline, &reply);
+    if (rc == TKL_OK)
+        rc = read_entry(reply, value);
+    tkl_reply_free(reply);
+    tkl__shared *shared =
+        rc == TKL_OK && !imported ? tkl__shared_new((*value)->data, (*value)->none) : NULL;
+    if (shared)
+        tkl__local_store(cache->local, &moment, key, keys->items[0], shared, (*value)->fresh_ms);
+    else
+        tkl__cache_forget(cache, keys);
+    tkl__shared_release(shared);
+    return rc;
+}
+
+int tkl__cache_read(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys, int64_t deadline,
                     tkl_cache_value **value)
 {
     tkl__batch batch;
+    if (cache->local)
+        return read_and_keep(cache, key, keys, deadline, value);
     tkl__batch_init(&batch, cache->client);
     TKL__BATCH_WORDS(&batch, tkl_str("GET"), keys->items[0]);
     TKL__BATCH_WORDS(&batch, tkl_str("PTTL"), keys->items[0]);
@@ -233,34 +328,50 @@ int tkl_cache_get(tkl_cache *cache, tkl_bytes key, tkl_cache_value **value)
 {
     tkl__keys keys;
     *value = NULL;
+    if (tkl__cache_find(cache, key, 0, value))
+        return TKL_OK;
     int rc = tkl__cache_keys(cache, key, &keys);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__cache_read(cache, &keys, tkl__cache_deadline(cache), value);
+    rc = tkl__cache_read(cache, key, &keys, tkl__cache_deadline(cache), value);
     tkl__keys_free(&keys);
     return rc;
 }
 
 /* ---- Storing ------------------------------------------------------------- */
 
-static int run_store(const tkl_cache *cache, const tkl__keys *keys, const char *token,
-                     const tkl_bytes *data, int64_t px, int64_t deadline)
+/* How long a value is kept, stale or not; NULL: there is none. */
+static int64_t keep_ms(const tkl_cache *cache, const tkl_bytes *data)
 {
-    tkl__args args;
-    tkl_reply *reply = NULL;
+    return data ? cache->ttl_ms + cache->stale_ms : cache->none_ttl_ms;
+}
+
+/* The arguments of cache/store. */
+static void write_store(tkl__args *args, const tkl_cache *cache, const char *token,
+                        const tkl_bytes *data)
+{
     size_t len = data ? data->len : 0;
-    tkl__args_init(&args);
-    tkl__args_str(&args, token);
-    char *entry = tkl__args_room(&args, HEADER_SIZE + len);
+    tkl__args_init(args);
+    tkl__args_str(args, token);
+    char *entry = tkl__args_room(args, HEADER_SIZE + len);
     if (entry) {
         int header = snprintf(entry, HEADER_SIZE, "%c%" PRId64 "\n", data ? 'V' : 'N',
                               data ? cache->stale_ms : 0);
         if (len > 0)
             memcpy(entry + header, data->data, len);
-        args.items[args.count - 1].len = (size_t)header + len;
+        args->items[args->count - 1].len = (size_t)header + len;
     }
-    tkl__args_int(&args, px);
+    tkl__args_int(args, keep_ms(cache, data));
+}
+
+static int run_store(const tkl_cache *cache, const tkl__keys *keys, const char *token,
+                     const tkl_bytes *data, int64_t deadline)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    write_store(&args, cache, token, data);
     int rc = tkl__eval(cache->client, &tkl__lua_cache_store, keys, &args, deadline, true, &reply);
+    tkl__cache_forget(cache, keys);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -274,6 +385,7 @@ static int drop_entry(const tkl_cache *cache, const tkl__keys *keys, int64_t dea
     tkl__args_init(&args);
     int rc = tkl__eval(cache->client, &tkl__lua_cache_drop, keys, &args, deadline, true, &reply);
     *dropped = tkl__reply_number(reply);
+    tkl__cache_forget(cache, keys);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -283,12 +395,12 @@ int tkl__cache_store(const tkl_cache *cache, tkl_bytes key, const tkl__keys *key
                      const char *token, const tkl_bytes *data, const tkl_reply *generations)
 {
     int64_t deadline = tkl__cache_deadline(cache), dropped;
-    int64_t px = data ? cache->ttl_ms + cache->stale_ms : cache->none_ttl_ms;
+    int64_t px = keep_ms(cache, data);
     int rc = TKL_OK;
     if (cache->tag_count > 0 && px > 0)
         rc = tkl__cache_tag(cache, key, px, deadline);
     if (rc == TKL_OK)
-        rc = run_store(cache, keys, token, data, px, deadline);
+        rc = run_store(cache, keys, token, data, deadline);
     if (rc != TKL_OK || !generations)
         return rc;
     tkl_reply *now = NULL;
@@ -301,13 +413,20 @@ int tkl__cache_store(const tkl_cache *cache, tkl_bytes key, const tkl__keys *key
     return rc;
 }
 
+static int check_data(const tkl_bytes *data)
+{
+    if (!data || data->len <= TKL_CACHE_VALUE_MAX)
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL, "the value has %zu bytes, %d are allowed", data->len,
+                     TKL_CACHE_VALUE_MAX);
+}
+
 int tkl_cache_set(tkl_cache *cache, tkl_bytes key, const tkl_bytes *data)
 {
     tkl__keys keys;
-    if (data && data->len > TKL_CACHE_VALUE_MAX)
-        return tkl__fail(TKL_EINVAL, "the value has %zu bytes, %d are allowed", data->len,
-                         TKL_CACHE_VALUE_MAX);
-    int rc = tkl__cache_keys(cache, key, &keys);
+    int rc = check_data(data);
+    if (rc == TKL_OK)
+        rc = tkl__cache_keys(cache, key, &keys);
     if (rc != TKL_OK)
         return rc;
     rc = tkl__cache_store(cache, key, &keys, "", data, NULL);
@@ -325,6 +444,65 @@ int tkl_cache_drop(tkl_cache *cache, tkl_bytes key)
     rc = drop_entry(cache, &keys, tkl__cache_deadline(cache), &dropped);
     tkl__keys_free(&keys);
     return rc == TKL_OK && dropped == 0 ? tkl__no(TKL_NOTFOUND) : rc;
+}
+
+/* ---- In a pipeline ------------------------------------------------------- */
+
+static int finish_get(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    return code == TKL_OK ? read_entry(reply, operation->output) : code;
+}
+
+int tkl_cache_get_in(tkl_pipeline *pipeline, tkl_cache *cache, tkl_bytes key,
+                     tkl_cache_value **value, tkl_result *result)
+{
+    tkl__keys keys;
+    *value = NULL;
+    int rc = tkl__cache_keys(cache, key, &keys);
+    if (rc != TKL_OK)
+        return tkl__result_set(result, rc);
+    tkl__invocation call = call_get(&keys);
+    rc = tkl__pipeline_operation(pipeline, cache->client, &call,
+                                 &(tkl__operation){finish_get, cache, NULL, value, result});
+    tkl__keys_free(&keys);
+    return rc;
+}
+
+/* The operation's `own`: the keys. */
+static int finish_set(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    tkl__keys *keys = operation->own;
+    (void)reply;
+    tkl__cache_forget(operation->handle, keys);
+    tkl__keys_free(keys);
+    return code;
+}
+
+int tkl_cache_set_in(tkl_pipeline *pipeline, tkl_cache *cache, tkl_bytes key, const tkl_bytes *data,
+                     tkl_result *result)
+{
+    tkl__args args;
+    tkl__keys keys, *own = NULL;
+    int rc = check_data(data);
+    if (rc == TKL_OK && cache->tag_count > 0)
+        rc = tkl__fail(TKL_EINVAL, "a value with tags is stored in several steps: not in one of a "
+                                   "pipeline");
+    if (rc == TKL_OK && !(own = malloc(sizeof *own)))
+        rc = tkl__nomem();
+    if (rc == TKL_OK)
+        rc = tkl__cache_keys(cache, key, &keys);
+    if (rc != TKL_OK) {
+        free(own);
+        return tkl__result_set(result, rc);
+    }
+    *own = keys;
+    write_store(&args, cache, "", data);
+    rc = tkl__pipeline_eval(pipeline, cache->client, &tkl__lua_cache_store, &keys, &args, true,
+                            &(tkl__operation){finish_set, cache, own, NULL, result});
+    tkl__args_free(&args);
+    if (rc != TKL_OK)
+        tkl__keys_free(&keys);
+    return rc;
 }
 
 /* ---- For operators ------------------------------------------------------- */
@@ -384,4 +562,13 @@ int tkl_cache_show(tkl_cache *cache, tkl_bytes key, tkl_cache_info **info)
 int tkl_cache_names(tkl_client *client, tkl_names **names)
 {
     return tkl__instances(client, "cache", "", "string", names);
+}
+
+int tkl_cache_local_stats_get(tkl_cache *cache, tkl_cache_local_stats *stats)
+{
+    *stats = (tkl_cache_local_stats){.hits = 0};
+    if (!cache->local)
+        return tkl__fail(TKL_EINVAL, "the cache has no local copy");
+    tkl__local_stats(cache->local, stats);
+    return TKL_OK;
 }

@@ -7,6 +7,7 @@
 
 #include <tackle/cache.h>
 
+#include "cache/local.h"
 #include "core/batch.h"
 
 struct tkl_cache {
@@ -16,6 +17,7 @@ struct tkl_cache {
     int64_t stale_ms;    /* 0: none */
     int64_t none_ttl_ms; /* 0: not kept */
     int64_t refresh_ms;  /* 0: not before the end */
+    tkl__local *local;   /* NULL: none */
     tkl__keys *tags;     /* keys of each tag: the values that have it, and its generation */
     size_t tag_count;
 };
@@ -30,9 +32,14 @@ int tkl__cache_keys(const tkl_cache *cache, tkl_bytes key, tkl__keys *keys);
 int tkl__cache_value_read(tkl_bytes entry, int64_t left_ms, tkl_cache_value **value);
 /* Makes a value that was just computed; NULL: there is none. */
 int tkl__cache_value_new(const tkl_cache *cache, const tkl_bytes *data, tkl_cache_value **value);
-/* Reads the value of these keys. TKL_NOTFOUND: there is none. */
-int tkl__cache_read(const tkl_cache *cache, const tkl__keys *keys, int64_t deadline,
+/* Finds the value in the local copy, if there is one and it is fresh for more than `early_ms`. */
+bool tkl__cache_find(const tkl_cache *cache, tkl_bytes key, int64_t early_ms,
+                     tkl_cache_value **value);
+/* Reads the value of these keys from the server. TKL_NOTFOUND: there is none. */
+int tkl__cache_read(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys, int64_t deadline,
                     tkl_cache_value **value);
+/* Forgets the local copy of these keys, after a change of the server. */
+void tkl__cache_forget(const tkl_cache *cache, const tkl__keys *keys);
 /* Stores a value under these keys; NULL: there is none. `token`: of the lease; "": in any case. It
  * is not stored when a tag was dropped since `generations` (NULL: not checked) were read. */
 int tkl__cache_store(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys,

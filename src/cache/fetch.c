@@ -250,11 +250,13 @@ int tkl_cache_fetch(tkl_cache *cache, tkl_bytes key, tkl_cache_compute *compute,
 {
     fetch f = {.cache = cache, .key = key};
     *value = NULL;
+    if (tkl__cache_find(cache, key, cache->refresh_ms, value))
+        return TKL_OK;
     int rc = tkl__cache_keys(cache, key, &f.keys);
     if (rc != TKL_OK)
         return rc;
     tkl__token_new(f.token);
-    rc = tkl__cache_read(cache, &f.keys, tkl__cache_deadline(cache), &f.value);
+    rc = tkl__cache_read(cache, key, &f.keys, tkl__cache_deadline(cache), &f.value);
     if (rc == TKL_OK && refresh_value(&f, compute, arg, value) != TKL_OK) {
         *value = f.value; /* others compute, or it failed */
         f.value = NULL;

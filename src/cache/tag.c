@@ -146,6 +146,8 @@ int tkl_cache_drop_tag(tkl_cache *cache, tkl_bytes tag, int64_t *dropped)
     }
     if (dropped)
         *dropped = count;
+    if (cache->local)
+        tkl__local_drop_all(cache->local);
     tkl__keys_free(&keys);
     return rc;
 }
