@@ -113,6 +113,7 @@ typedef struct bench_sample {
     X(bloom_bench)          \
     X(lock_bench)           \
     X(leader_bench)         \
+    X(pipeline_bench)       \
     X(limit_bench)          \
     X(queue_bench)          \
     X(mail_bench)           \

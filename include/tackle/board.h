@@ -95,6 +95,11 @@ TKL_API int tkl_board_set(tkl_board *board, const tkl_board_score *scores, size_
                           int64_t *changed) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_board_best(tkl_board *board, const tkl_board_score *scores, size_t count,
                            int64_t *changed) TKL_NONNULL(1) TKL_CHECK;
+/* Adds to one score in a pipeline, see tkl_result. *changed (may be NULL) is filled in by the run,
+ * which adds with a round trip of its own when the server is in another season than this handle
+ * thinks. */
+TKL_API int tkl_board_add_in(tkl_pipeline *pipeline, tkl_board *board, const tkl_board_score *score,
+                             int64_t *changed, tkl_result *result) TKL_NONNULL(1, 2, 3);
 
 /* Takes members off the season. *removed (may be NULL): how many were on it. */
 TKL_API int tkl_board_remove(tkl_board *board, const tkl_bytes *members, size_t count,
@@ -140,7 +145,7 @@ TKL_API int tkl_board_count(tkl_board *board, int64_t *count) TKL_NONNULL(1, 2) 
 /* The seasons that are kept, by the day on which they begin ("2026-11-16"), in order; none for a
  * board without seasons. Free with tkl_names_free(). */
 TKL_API int tkl_board_seasons(tkl_board *board, tkl_names **seasons) TKL_NONNULL(1, 2) TKL_CHECK;
-/* The names of all boards. Walks over all keys of the servers without blocking them. Free with
+/* The names of all boards. See tkl_options.no_register. Free with
  * tkl_names_free(). */
 TKL_API int tkl_board_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 

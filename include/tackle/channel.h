@@ -77,6 +77,11 @@ TKL_API int tkl_channel_id_parse(const char *text, tkl_channel_id *id) TKL_NONNU
  * or all of them too long. No messages: TKL_OK, without a round trip. */
 TKL_API int tkl_channel_publish(tkl_channel *channel, const tkl_bytes *messages, size_t count,
                                 tkl_channel_id *last) TKL_NONNULL(1) TKL_CHECK;
+/* Publishes one message in a pipeline, see tkl_result. *id (may be NULL) is filled in by the run.
+ * Unlike tkl_channel_publish() it is not repeated when the reply is lost: tkl_is_unknown() is true
+ * then. */
+TKL_API int tkl_channel_publish_in(tkl_pipeline *pipeline, tkl_channel *channel, tkl_bytes message,
+                                   tkl_channel_id *id, tkl_result *result) TKL_NONNULL(1, 2);
 
 /* ---- Following ----------------------------------------------------------- */
 

@@ -55,6 +55,9 @@ TKL_API void tkl_counter_close(tkl_counter *counter);
  * TKL_EREFUSED: a slice would exceed TKL_COUNTER_MAX. TKL_EDAMAGED: another program has written
  * into the counter. Nothing is counted then. */
 TKL_API int tkl_counter_add(tkl_counter *counter, int64_t amount) TKL_NONNULL(1) TKL_CHECK;
+/* The same in a pipeline, see tkl_result. */
+TKL_API int tkl_counter_add_in(tkl_pipeline *pipeline, tkl_counter *counter, int64_t amount,
+                               tkl_result *result) TKL_NONNULL(1, 2);
 
 typedef struct tkl_counter_item {
     tkl_counter *counter;

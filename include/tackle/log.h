@@ -82,6 +82,9 @@ typedef struct tkl_log_message {
  * if tkl_is_unknown() is true, the messages may have been written or not. */
 TKL_API int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
+/* Writes one message in a pipeline, see tkl_result. */
+TKL_API int tkl_log_write_in(tkl_pipeline *pipeline, tkl_log *log, const tkl_log_message *message,
+                             tkl_result *result) TKL_NONNULL(1, 2, 3);
 
 /* Writes one message, formatted as by printf(). */
 TKL_API int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *format, ...)

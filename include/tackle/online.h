@@ -74,6 +74,11 @@ TKL_API void tkl_online_close(tkl_online *online);
  * not a number or too large; nobody was marked. */
 TKL_API int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count,
                             int64_t *fresh) TKL_NONNULL(1) TKL_CHECK;
+/* Marks one user in a pipeline, see tkl_result. *fresh (may be NULL) is filled in by the run. A
+ * handle without a kind asks the server for it at the first call; the run marks the user again,
+ * with a round trip of its own, when the server is in another day than this handle thinks. */
+TKL_API int tkl_online_mark_in(tkl_pipeline *pipeline, tkl_online *online, tkl_bytes user,
+                               int64_t *fresh, tkl_result *result) TKL_NONNULL(1, 2);
 
 /* Marks users as present on an earlier day: "2026-11-16", in the zone of the name; also "today" and
  * "yesterday". NULL: today. For logs that are read later. TKL_EINVAL: it is not a day, is yet to

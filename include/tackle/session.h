@@ -110,6 +110,13 @@ TKL_API int tkl_session_touch(tkl_session *sessions, const tkl_session_view *vie
  * round trip. TKL_NOTFOUND: the session has ended. */
 TKL_API int tkl_session_use(tkl_session *sessions, const tkl_session_view *view,
                             tkl_session_info **session) TKL_NONNULL(1, 2, 3) TKL_CHECK;
+/* The same in a pipeline, see tkl_result. *session is NULL until the run. */
+TKL_API int tkl_session_touch_in(tkl_pipeline *pipeline, tkl_session *sessions,
+                                 const tkl_session_view *view, tkl_result *result)
+    TKL_NONNULL(1, 2, 3);
+TKL_API int tkl_session_use_in(tkl_pipeline *pipeline, tkl_session *sessions,
+                               const tkl_session_view *view, tkl_session_info **session,
+                               tkl_result *result) TKL_NONNULL(1, 2, 3, 4);
 
 /* Sets fields of the session's data, or removes those whose values are empty, in one step: all or
  * none. Other fields stay. The data ends with the session. This does not count as a use.

@@ -67,6 +67,10 @@ typedef struct tkl_stats_value {
  * nothing is recorded then. */
 TKL_API int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
+/* Records one value in a pipeline, see tkl_result. */
+TKL_API int tkl_stats_record_in(tkl_pipeline *pipeline, tkl_stats *stats,
+                                const tkl_stats_value *value, tkl_result *result)
+    TKL_NONNULL(1, 2, 3);
 
 /* ---- Reading ------------------------------------------------------------- */
 

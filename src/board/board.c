@@ -43,6 +43,7 @@
 #include "core/options.h"
 #include "core/plain.h"
 #include "core/reply.h"
+#include "pipeline/pipeline.h"
 
 #define KEEP 8
 /* Members of one script: 100 changes take 2 to 3 ms on a board of millions. */
@@ -442,6 +443,71 @@ int tkl_board_best(tkl_board *b, const tkl_board_score *scores, size_t count, in
 {
     return write_scores(b, "best", scores, count, true, changed);
 }
+
+/* ---- Adding in a pipeline ------------------------------------------------ */
+
+/* A score that is added, and the season that it is added to. */
+typedef struct adding {
+    tkl__board_season season;
+    tkl_board_score score;
+    char member[];
+} adding;
+
+static adding *new_adding(const tkl_board_score *score)
+{
+    adding *made = malloc(sizeof *made + score->member.len);
+    if (!made)
+        return NULL;
+    memcpy(made->member, score->member.data, score->member.len);
+    made->score = (tkl_board_score){{made->member, score->member.len}, score->score};
+    return made;
+}
+
+/* Takes the step again when it was that of another season, or of other settings. */
+static int finish_add(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    tkl_board *b = operation->handle;
+    const adding *a = operation->own;
+    int64_t unread = 0, *changed = operation->output ? operation->output : &unread;
+    if (code == TKL_OK)
+        code = judge_reply(b, &a->season, reply);
+    if (code == TKL_OK)
+        *changed = tkl__reply_number(tkl_reply_at(reply, TOTAL));
+    else if (code == TKL__BOARD_ANOTHER_SEASON)
+        code = write_step(b, &(step){"add", &a->score, 1}, false, changed);
+    return code;
+}
+
+int tkl_board_add_in(tkl_pipeline *pipeline, tkl_board *b, const tkl_board_score *score,
+                     int64_t *changed, tkl_result *result)
+{
+    char shape[TKL__BOARD_SHAPE_SIZE];
+    tkl__keys keys;
+    tkl__args args;
+    adding *a = NULL;
+    if (changed)
+        *changed = 0;
+    int rc = check_scores(b, score, 1);
+    if (rc == TKL_OK && !(a = new_adding(score)))
+        rc = tkl__nomem();
+    if (rc == TKL_OK)
+        rc = find_season(b, &a->season);
+    if (rc == TKL_OK)
+        rc = make_keys(b, a->season.name, &keys);
+    if (rc != TKL_OK) {
+        free(a);
+        return tkl__result_set(result, rc);
+    }
+    begin_args(&args, &a->season, shape);
+    add_step(&args, &a->season, &(step){"add", score, 1});
+    rc = tkl__pipeline_eval(pipeline, b->client, &tkl__lua_board_write, &keys, &args, false,
+                            &(tkl__operation){finish_add, b, a, changed, result});
+    tkl__args_free(&args);
+    tkl__keys_free(&keys);
+    return rc;
+}
+
+/* ---- Removing ------------------------------------------------------------ */
 
 typedef struct group {
     const tkl_bytes *members;

@@ -47,6 +47,7 @@
 #include "core/reply.h"
 #include "core/script.h"
 #include "core/token.h"
+#include "pipeline/pipeline.h"
 
 #define HISTORY       1000
 #define TTL_MS        INT64_C(86400000)
@@ -192,6 +193,28 @@ static int run_publish(const tkl_channel *channel, tkl__args *args, int64_t dead
     return tkl__fail_in(first, "published, and the answer was lost");
 }
 
+/* The arguments of channel/publish. `request`: gets a new name. */
+static void write_messages(tkl__args *args, const tkl_channel *channel, char request[REQUEST_SIZE],
+                           int64_t window_ms, const tkl_bytes *messages, size_t count)
+{
+    tkl__random(request, REQUEST_SIZE);
+    tkl__args_init(args);
+    tkl__args_bytes(args, (tkl_bytes){request, REQUEST_SIZE});
+    tkl__args_str(args, "0");
+    tkl__args_int(args, window_ms);
+    tkl__args_int(args, channel->history);
+    tkl__args_int(args, channel->ttl_ms);
+    for (size_t i = 0; i < count; i++)
+        tkl__args_bytes(args, messages[i]);
+}
+
+/* The id of the last message that was published. */
+static tkl_channel_id read_last(const tkl_reply *reply)
+{
+    return (tkl_channel_id){tkl__reply_number(tkl_reply_at(reply, 1)),
+                            tkl__reply_number(tkl_reply_at(reply, 2))};
+}
+
 int tkl_channel_publish(tkl_channel *channel, const tkl_bytes *messages, size_t count,
                         tkl_channel_id *last)
 {
@@ -205,20 +228,38 @@ int tkl_channel_publish(tkl_channel *channel, const tkl_bytes *messages, size_t 
         return rc;
     int64_t deadline = tkl__deadline(channel->client, channel->timeout_ms);
     int64_t left_ms = tkl__left(deadline) / 1000;
-    tkl__random(request, sizeof request);
-    tkl__args_init(&args);
-    tkl__args_bytes(&args, (tkl_bytes){request, sizeof request});
-    tkl__args_str(&args, "0");
-    tkl__args_int(&args, left_ms < REPEAT_MAX_MS ? left_ms + 1 : REPEAT_MAX_MS);
-    tkl__args_int(&args, channel->history);
-    tkl__args_int(&args, channel->ttl_ms);
-    for (size_t i = 0; i < count; i++)
-        tkl__args_bytes(&args, messages[i]);
+    write_messages(&args, channel, request, left_ms < REPEAT_MAX_MS ? left_ms + 1 : REPEAT_MAX_MS,
+                   messages, count);
     rc = run_publish(channel, &args, deadline, &reply);
     if (rc == TKL_OK && last)
-        *last = (tkl_channel_id){tkl__reply_number(tkl_reply_at(reply, 1)),
-                                 tkl__reply_number(tkl_reply_at(reply, 2))};
+        *last = read_last(reply);
     tkl_reply_free(reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+static int finish_publish(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    tkl_channel_id *id = operation->output;
+    if (code == TKL_OK && id)
+        *id = read_last(reply);
+    return code;
+}
+
+int tkl_channel_publish_in(tkl_pipeline *pipeline, tkl_channel *channel, tkl_bytes message,
+                           tkl_channel_id *id, tkl_result *result)
+{
+    char request[REQUEST_SIZE];
+    tkl__args args;
+    if (id)
+        *id = (tkl_channel_id){0};
+    int rc = check_messages(&message, 1);
+    if (rc != TKL_OK)
+        return tkl__result_set(result, rc);
+    write_messages(&args, channel, request, 1, &message, 1); /* it is not repeated */
+    rc = tkl__pipeline_eval(pipeline, channel->client, &tkl__lua_channel_publish, &channel->keys,
+                            &args, false,
+                            &(tkl__operation){finish_publish, channel, NULL, id, result});
     tkl__args_free(&args);
     return rc;
 }

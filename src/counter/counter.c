@@ -42,6 +42,7 @@
 #include "core/instances.h"
 #include "core/options.h"
 #include "counter/scripts.h"
+#include "pipeline/pipeline.h"
 
 #define COMPONENT "counter"
 #define SAMPLES   120
@@ -188,6 +189,25 @@ int tkl_counter_add(tkl_counter *counter, int64_t amount)
         rc = tkl__counter_result(reply);
     tkl_reply_free(reply);
     return rc;
+}
+
+static int finish_add(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    (void)operation;
+    return code == TKL_OK ? tkl__counter_result(reply) : code;
+}
+
+int tkl_counter_add_in(tkl_pipeline *pipeline, tkl_counter *counter, int64_t amount,
+                       tkl_result *result)
+{
+    tkl__counter_count count;
+    int rc = check_amount(amount);
+    if (rc != TKL_OK)
+        return tkl__result_set(result, rc);
+    tkl__invocation call = tkl__counter_call(counter, amount, &count);
+    return tkl__pipeline_operation(
+        pipeline, counter->client, &call,
+        &(tkl__operation){.finish = finish_add, .handle = counter, .result = result});
 }
 
 /* Most adds in one round trip. */

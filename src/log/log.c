@@ -58,6 +58,7 @@
 #include "core/letters.h"
 #include "core/options.h"
 #include "log/scripts.h"
+#include "pipeline/pipeline.h"
 
 #define COMPONENT "log"
 #define KEEP      100
@@ -347,6 +348,30 @@ int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     return rc;
 }
 
+static int finish_write(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    (void)operation;
+    return code == TKL_OK ? tkl__at_result(tkl_reply_int(reply)) : code;
+}
+
+int tkl_log_write_in(tkl_pipeline *pipeline, tkl_log *log, const tkl_log_message *message,
+                     tkl_result *result)
+{
+    tkl__log_batch batch;
+    int rc = check_messages(message, 1);
+    if (rc != TKL_OK)
+        return tkl__result_set(result, rc);
+    tkl__log_batch_init(&batch, log, NULL);
+    tkl__log_batch_at(&batch, message->at_ms);
+    tkl__log_batch_add(&batch, log, message->severity, message->text);
+    rc = tkl__pipeline_eval(
+        pipeline, log->client, &tkl__lua_log_write, &(tkl__keys){batch.keys, batch.nkeys},
+        &batch.args, false,
+        &(tkl__operation){.finish = finish_write, .handle = log, .result = result});
+    tkl__log_batch_free(&batch);
+    return rc;
+}
+
 int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *format, ...)
 {
     char *text = NULL;
@@ -366,7 +391,14 @@ int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *format, .
 
 int tkl_log_names(tkl_client *client, tkl_names **names)
 {
-    return tkl__instances(client, COMPONENT, "recent:*", "stream", names);
+    enum { SIZE = 32 };
+    char texts[TKL__LOG_SEVERITIES][SIZE];
+    const char *parts[TKL__LOG_SEVERITIES];
+    for (size_t i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        snprintf(texts[i], SIZE, "recent:%s", severity_names[i]);
+        parts[i] = texts[i];
+    }
+    return tkl__instances_any(client, COMPONENT, parts, TKL__LOG_SEVERITIES, "stream", names);
 }
 
 int tkl_log_drop(tkl_log *log)

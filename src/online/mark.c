@@ -14,6 +14,7 @@
 #include "core/reply.h"
 #include "online/online.h"
 #include "online/scripts.h"
+#include "pipeline/pipeline.h"
 
 /* Most users and bytes of names in one script, and most users in one round trip. */
 #define STEP       1000
@@ -165,17 +166,23 @@ static int mark_trip(const marking *m, const tkl__keys *keys, const tkl_bytes *u
     return rc;
 }
 
+/* The keys of the day that a change is about. */
+static int day_keys(const marking *m, tkl__keys *keys)
+{
+    static const char *const parts[] = {"settings", "ids"};
+    tkl__online_days day = {
+        .first_ago = m->ago, .days = 1, .chunks = tkl__online_chunks(m->today.shape.kind)};
+    return tkl__online_keys(m->online, &m->today, parts, 2, &day, keys);
+}
+
 /* Marks users of the day. */
 static int mark_day(const marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
-    static const char *const parts[] = {"settings", "ids"};
     tkl_online_kind kind = m->today.shape.kind;
-    tkl__online_days day = {.first_ago = m->ago, .days = 1, .chunks = tkl__online_chunks(kind)};
     bool bits = kind == TKL_ONLINE_BITMAP;
     tkl_bytes *sorted = bits ? by_chunk(users, count) : NULL;
     tkl__keys keys;
-    int rc = bits && !sorted ? tkl__nomem()
-                             : tkl__online_keys(m->online, &m->today, parts, 2, &day, &keys);
+    int rc = bits && !sorted ? tkl__nomem() : day_keys(m, &keys);
     if (rc == TKL_OK) {
         rc = mark_trip(m, &keys, bits ? sorted : users, count, changed);
         if (kind == TKL_ONLINE_HLL)
@@ -263,4 +270,69 @@ int tkl_online_unmark(tkl_online *online, const char *day, const tkl_bytes *user
 {
     marking m = {.online = online, .day = day, .unmark = true};
     return mark_all(&m, users, count, removed);
+}
+
+/* ---- In a pipeline ------------------------------------------------------- */
+
+/* A mark under way. */
+typedef struct mark_in {
+    tkl_online_kind kind;
+    size_t len; /* of the user */
+    char user[];
+} mark_in;
+
+/* Marks the user again when the server says that today is another day, or that the name has another
+ * kind by now: the script did nothing then. */
+static int finish_mark(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    tkl_online *online = operation->handle;
+    const mark_in *own = operation->own;
+    int64_t unread, *fresh = operation->output ? operation->output : &unread;
+    if (code != TKL_OK)
+        return code;
+    code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+    tkl__online_learn(online, tkl__reply_number(tkl_reply_at(reply, 1)));
+    if (code == TKL__ONLINE_ANOTHER_DAY || code == TKL_CONFLICT)
+        return tkl_online_mark(online, &(tkl_bytes){own->user, own->len}, 1, fresh);
+    *fresh = own->kind == TKL_ONLINE_HLL ? TKL_NONE : tkl__reply_number(tkl_reply_at(reply, 2));
+    return code;
+}
+
+/* What is wrong may be right for the server, where the name may have another kind by now. */
+static int prepare_mark_in(marking *m, tkl_bytes user)
+{
+    int rc = prepare_marks(m, &user, 1);
+    if (rc != TKL_EINVAL || m->online->given)
+        return rc;
+    rc = tkl__online_changed(m->online);
+    return rc == TKL_OK ? prepare_marks(m, &user, 1) : rc;
+}
+
+int tkl_online_mark_in(tkl_pipeline *pipeline, tkl_online *online, tkl_bytes user, int64_t *fresh,
+                       tkl_result *result)
+{
+    marking m = {.online = online};
+    tkl__keys keys;
+    tkl__args args;
+    mark_in *own = NULL;
+    if (fresh)
+        *fresh = 0;
+    int rc = prepare_mark_in(&m, user);
+    if (rc == TKL_OK && !(own = malloc(sizeof *own + user.len)))
+        rc = tkl__nomem();
+    if (rc == TKL_OK)
+        rc = day_keys(&m, &keys);
+    if (rc != TKL_OK) {
+        free(own);
+        return tkl__result_set(result, rc);
+    }
+    own->kind = m.today.shape.kind;
+    own->len = user.len;
+    memcpy(own->user, user.data, user.len);
+    write_mark(&args, &m, &user, 1);
+    rc = tkl__pipeline_eval(pipeline, online->client, &tkl__lua_online_mark, &keys, &args, true,
+                            &(tkl__operation){finish_mark, online, own, fresh, result});
+    tkl__args_free(&args);
+    tkl__keys_free(&keys);
+    return rc;
 }

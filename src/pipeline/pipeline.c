@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pipelines of commands and calls of functions, and transactions.
+ * Pipelines of commands, calls of functions and operations of components, and transactions.
  *
  * A transaction is one call of a function that runs the commands. It is not MULTI and EXEC: those
  * are several commands on one connection. If the server refuses MULTI, because a permission is
  * missing, it runs the commands behind it one by one; and each of the replies may be a redirection.
  * A function is one request with one reply, so it is routed, repeated and doubted like every other.
+ *
+ * An operation is a call whose component reads the reply, after all replies have come. A component
+ * that sees from a reply that its call did nothing, because its idea of the server's clock was
+ * wrong, may repeat it alone: that is rare, and costs a round trip.
  */
 #include "pipeline/pipeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "core/command.h"
@@ -27,6 +33,8 @@ typedef struct entry {
     size_t start, len; /* in the wire */
     int slot;
     const tkl__script *script; /* NULL: a command */
+    bool retry_safe;           /* of an operation; that of others is an option of the run */
+    tkl__operation operation;  /* without `finish`: none */
 } entry;
 
 struct tkl_pipeline {
@@ -39,6 +47,8 @@ struct tkl_pipeline {
     int slot; /* slot of the transaction; TKL__NO_SLOT: not known yet */
     entry *entries;
     size_t count, cap;
+    size_t operations;   /* of the entries */
+    unsigned generation; /* of the process that added the operations */
 };
 
 int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
@@ -64,10 +74,33 @@ int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
     return TKL_OK;
 }
 
+/* Tells each operation its outcome: its reply, or `rc`, whose text is the calling thread's. */
+static void finish_all(tkl_pipeline *p, int rc, const tkl_reply *replies)
+{
+    char text[TKL__ERRMSG_MAX];
+    snprintf(text, sizeof text, "%s", tkl_errmsg());
+    for (size_t i = 0; p->operations > 0 && i < p->count; i++) {
+        const tkl__operation *operation = &p->entries[i].operation;
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (!operation->finish)
+            continue;
+        int code = reply ? tkl_reply_code(reply) : rc;
+        if (code != TKL_OK)
+            tkl__fail(code, "%s", reply ? tkl_reply_str(reply) : text);
+        else
+            tkl__begin();
+        tkl__result_set(operation->result, operation->finish(operation, code, reply));
+        free(operation->own);
+    }
+    p->operations = 0;
+    tkl__fail(rc, "%s", text);
+}
+
 void tkl_pipeline_close(tkl_pipeline *pipeline)
 {
     if (!pipeline)
         return;
+    finish_all(pipeline, tkl__fail(TKL_ENOTSENT, "the pipeline was closed before it ran"), NULL);
     tkl__buf_free(&pipeline->wire);
     tkl__buf_free(&pipeline->keys);
     free(pipeline->entries);
@@ -105,7 +138,8 @@ static int add_entry(tkl_pipeline *p, size_t start, int slot, const tkl__script 
         p->wire.failed = p->keys.failed = false;
         return tkl__nomem();
     }
-    p->entries[p->count++] = (entry){start, p->wire.len - start, slot, script};
+    p->entries[p->count++] =
+        (entry){.start = start, .len = p->wire.len - start, .slot = slot, .script = script};
     return TKL_OK;
 }
 
@@ -226,6 +260,66 @@ int tkl__pipeline_call(tkl_pipeline *p, const tkl__invocation *call)
     return add_entry(p, start, tkl__script_request(p->client, call).slot, call->script);
 }
 
+/* ---- Operations ---------------------------------------------------------- */
+
+int tkl__result_set(tkl_result *result, int code)
+{
+    if (!result)
+        return code;
+    *result = (tkl_result){.code = code};
+    if (code != TKL_OK)
+        snprintf(result->text, sizeof result->text, "%s", tkl_errmsg());
+    return code;
+}
+
+static int add_operation(tkl_pipeline *p, const tkl_client *client, const tkl__invocation *call,
+                         const tkl__operation *operation)
+{
+    if (client != p->client)
+        return tkl__fail(TKL_EINVAL, "the pipeline is of another client");
+    if (p->operations > 0 && p->generation != tkl__fork_generation())
+        return tkl__fail(TKL_EINVAL, "the pipeline has operations of the parent process");
+    int rc = tkl__pipeline_call(p, call);
+    if (rc != TKL_OK)
+        return rc;
+    p->generation = tkl__fork_generation();
+    p->operations++;
+    p->entries[p->count - 1].retry_safe = call->retry_safe;
+    p->entries[p->count - 1].operation = *operation;
+    return TKL_OK;
+}
+
+int tkl__pipeline_operation(tkl_pipeline *p, const tkl_client *client, const tkl__invocation *call,
+                            const tkl__operation *operation)
+{
+    int rc = add_operation(p, client, call, operation);
+    if (rc != TKL_OK) {
+        free(operation->own);
+        return tkl__result_set(operation->result, rc);
+    }
+    if (operation->result)
+        *operation->result =
+            (tkl_result){.code = TKL_ENOTSENT, .text = "the pipeline has not run yet"};
+    return TKL_OK;
+}
+
+int tkl__pipeline_eval(tkl_pipeline *p, const tkl_client *client, const tkl__script *script,
+                       const tkl__keys *keys, const tkl__args *args, bool retry_safe,
+                       const tkl__operation *operation)
+{
+    if (args->failed) {
+        free(operation->own);
+        return tkl__result_set(operation->result, tkl__nomem());
+    }
+    tkl__invocation call = {.script = script,
+                            .keys = keys->items,
+                            .nkeys = keys->count,
+                            .args = args->items,
+                            .nargs = args->count,
+                            .retry_safe = retry_safe};
+    return tkl__pipeline_operation(p, client, &call, operation);
+}
+
 /* ---- Running ------------------------------------------------------------- */
 
 static int run_entries(tkl_pipeline *p, bool retry_safe, int64_t deadline, tkl_reply **replies)
@@ -234,11 +328,11 @@ static int run_entries(tkl_pipeline *p, bool retry_safe, int64_t deadline, tkl_r
     if (!requests)
         return tkl__nomem();
     for (size_t i = 0; i < p->count; i++)
-        requests[i] =
-            (tkl__request){.wire = {p->wire.data + p->entries[i].start, p->entries[i].len},
-                           .slot = p->entries[i].slot,
-                           .retry_safe = retry_safe,
-                           .script = p->entries[i].script};
+        requests[i] = (tkl__request){
+            .wire = {p->wire.data + p->entries[i].start, p->entries[i].len},
+            .slot = p->entries[i].slot,
+            .retry_safe = p->entries[i].operation.finish ? p->entries[i].retry_safe : retry_safe,
+            .script = p->entries[i].script};
     int rc = tkl__exec_many(p->client, requests, p->count, deadline, replies);
     free(requests);
     for (size_t i = 0; *replies && i < p->count; i++)
@@ -291,15 +385,24 @@ static int run_transaction(tkl_pipeline *p, bool retry_safe, int64_t deadline, t
 
 int tkl_pipeline_run(tkl_pipeline *p, const tkl_call_options *options, tkl_reply **replies)
 {
-    *replies = NULL;
+    tkl_reply *unread = NULL;
+    if (replies)
+        *replies = NULL;
     int rc = tkl__call_check(options);
+    if (rc == TKL_OK && p->operations > 0 && p->generation != tkl__fork_generation())
+        rc = tkl__fail(TKL_EINVAL, "the pipeline has operations of the parent process");
     if (rc != TKL_OK)
         return rc;
     bool retry_safe = options && options->retry_safe;
     int64_t timeout_ms = options && options->timeout_ms > 0 ? options->timeout_ms : p->timeout_ms;
     int64_t deadline = tkl__deadline(p->client, timeout_ms);
-    rc = p->transaction && p->count > 0 ? run_transaction(p, retry_safe, deadline, replies)
-                                        : run_entries(p, retry_safe, deadline, replies);
+    rc = p->transaction && p->count > 0 ? run_transaction(p, retry_safe, deadline, &unread)
+                                        : run_entries(p, retry_safe, deadline, &unread);
+    finish_all(p, rc, unread);
     empty_pipeline(p);
+    if (replies)
+        *replies = unread;
+    else
+        tkl_reply_free(unread);
     return rc;
 }

@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "pipeline/pipeline.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
 
@@ -275,7 +276,6 @@ static int prepare_calls(push_batch *t, const char *lane, size_t before)
         t->calls[i] =
             tkl__queue_call(c->partition, &tkl__lua_queue_push, &t->args[c->first], c->filled);
         t->calls[i].retry_safe = true;
-        tkl__batch_add(&t->batch, &t->calls[i]);
     }
     return TKL_OK;
 }
@@ -364,16 +364,22 @@ typedef struct request {
     int64_t deadline;
 } request;
 
-static int run_push_batch(request *r, push_batch *t, tkl_pushed *pushed)
+static int make_calls(const request *r, push_batch *t)
 {
     t->number = r->number;
     t->flow = r->flow;
     int rc = encode_and_assign(t, r->start);
-    if (rc == TKL_OK)
-        rc = prepare_calls(t, r->lane, r->chunks);
+    return rc == TKL_OK ? prepare_calls(t, r->lane, r->chunks) : rc;
+}
+
+static int run_push_batch(request *r, push_batch *t, tkl_pushed *pushed)
+{
+    int rc = make_calls(r, t);
     if (rc != TKL_OK)
         return rc;
     r->chunks += t->nchunks;
+    for (size_t i = 0; i < t->nchunks; i++)
+        tkl__batch_add(&t->batch, &t->calls[i]);
     (void)tkl__batch_run_in_order(&t->batch, t->calls, AFTER, r->deadline); /* the answers tell */
     return read_answers(t, pushed);
 }
@@ -493,6 +499,64 @@ int tkl_queue_push_one(tkl_queue *queue, tkl_bytes payload, char id[TKL_JOB_ID_S
     if (id)
         memcpy(id, pushed.id, sizeof pushed.id);
     return rc;
+}
+
+/* ---- Pushing in a pipeline ----------------------------------------------- */
+
+/* A push under way. It keeps its lane until its outcome is known. */
+typedef struct pushing {
+    tkl__queue_lane *lane;
+    tkl__queue_partition *partition;
+} pushing;
+
+static int finish_push(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    char unwanted[TKL_JOB_ID_SIZE];
+    const pushing *p = operation->own;
+    if (code == TKL_OK)
+        code = next_answer(p->partition, &(answer){.at = tkl_reply_str(reply)},
+                           operation->output ? operation->output : unwanted);
+    return_lane(operation->handle, p->lane);
+    return code == TKL_EXISTS ? tkl__no(TKL_EXISTS) : code;
+}
+
+static int check_single(const tkl_push *job)
+{
+    int rc = tkl__queue_check_job(job);
+    if (rc == TKL_OK && job->after_count > 0)
+        rc = tkl__fail(TKL_EINVAL, "a job can only wait for those before it in the push");
+    return rc;
+}
+
+int tkl_queue_push_in(tkl_pipeline *pipeline, tkl_queue *queue, const tkl_push *job,
+                      char id[TKL_JOB_ID_SIZE], tkl_result *result)
+{
+    request r = {.queue = queue};
+    push_batch t;
+    pushing *own = NULL;
+    tkl__queue_lane *lane = NULL;
+    if (id)
+        id[0] = '\0';
+    int rc = check_single(job);
+    if (rc == TKL_OK)
+        rc = make_request(&r, (tkl_bytes){NULL, 0}, &lane);
+    if (rc != TKL_OK)
+        return tkl__result_set(result, rc);
+    rc = push_batch_init(&t, queue, job, 1);
+    if (rc == TKL_OK)
+        rc = make_calls(&r, &t);
+    if (rc == TKL_OK && !(own = malloc(sizeof *own)))
+        rc = tkl__nomem();
+    if (rc == TKL_OK) {
+        *own = (pushing){lane, t.chunks[0].partition};
+        rc = tkl__pipeline_operation(pipeline, queue->client, &t.calls[0],
+                                     &(tkl__operation){finish_push, queue, own, id, result});
+    }
+    push_batch_free(&t);
+    if (rc == TKL_OK)
+        return TKL_OK;
+    return_lane(queue, lane);
+    return tkl__result_set(result, rc);
 }
 
 const char *tkl_unique_mode_name(tkl_unique_mode mode)

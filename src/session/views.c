@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/reply.h"
+#include "pipeline/pipeline.h"
 #include "session/scripts.h"
 #include "session/session.h"
 
@@ -125,6 +127,66 @@ int tkl_session_use(tkl_session *sessions, const tkl_session_view *view, tkl_ses
         rc = judge_ranking(sessions, reply);
     tkl_reply_free(reply);
     return rc == TKL_OK || rc == TKL_NOTFOUND ? tkl__session_ended() : rc;
+}
+
+/* ---- Uses in a pipeline -------------------------------------------------- */
+
+/* A session has the reply that it was read from, and the replies of a pipeline are together. */
+static int copy_session(const tkl_reply *reply, const char *id, tkl_session_info **session)
+{
+    tkl_reply *copy = tkl__reply_copy(reply);
+    return copy ? tkl__session_make(copy, id, session) : tkl__nomem();
+}
+
+/* The operation's `own`: the id of the session. */
+static int finish_use(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    const tkl_session *sessions = operation->handle;
+    tkl_session_info **session = operation->output;
+    if (code == TKL_OK && session && tkl_reply_count(reply) == 5)
+        return copy_session(reply, operation->own, session);
+    if (code == TKL_OK)
+        code = judge_ranking(sessions, reply);
+    return code == TKL_NOTFOUND ? tkl__session_ended() : code;
+}
+
+static int add_use_in(tkl_pipeline *pipeline, tkl_session *s, const tkl_session_view *view,
+                      tkl_session_info **session, tkl_result *result)
+{
+    char *id = NULL;
+    tkl__session_keys keys;
+    tkl__args args;
+    int rc = check_view(view);
+    if (rc == TKL_OK && !(id = malloc(TKL_SESSION_ID_SIZE)))
+        rc = tkl__nomem();
+    if (rc == TKL_OK && !tkl__session_id_of(view->token, id))
+        rc = tkl__session_ended();
+    if (rc != TKL_OK) {
+        free(id);
+        return tkl__result_set(result, rc);
+    }
+    tkl__session_keys_make(s, tkl_str(id), &keys);
+    write_use(&args, s, id, view->item, session != NULL);
+    args.failed |= keys.failed;
+    rc = tkl__pipeline_eval(pipeline, s->client, &tkl__lua_session_touch,
+                            &(tkl__keys){keys.items, TKL__SESSION_BASE + TKL__SESSION_OWN}, &args,
+                            false, &(tkl__operation){finish_use, s, id, session, result});
+    tkl__session_keys_free(&keys);
+    tkl__args_free(&args);
+    return rc;
+}
+
+int tkl_session_touch_in(tkl_pipeline *pipeline, tkl_session *sessions,
+                         const tkl_session_view *view, tkl_result *result)
+{
+    return add_use_in(pipeline, sessions, view, NULL, result);
+}
+
+int tkl_session_use_in(tkl_pipeline *pipeline, tkl_session *sessions, const tkl_session_view *view,
+                       tkl_session_info **session, tkl_result *result)
+{
+    *session = NULL;
+    return add_use_in(pipeline, sessions, view, session, result);
 }
 
 /* ---- Views without a session --------------------------------------------- */

@@ -47,6 +47,7 @@
 #include "core/error.h"
 #include "core/number.h"
 #include "core/options.h"
+#include "pipeline/pipeline.h"
 #include "stats/scripts.h"
 
 #define COMPONENT "stats"
@@ -235,18 +236,23 @@ static int check_value(double value)
                      tkl__double_text(value, text));
 }
 
-int tkl__stats_record_one(tkl_stats *stats, const tkl_stats_value *value, tkl__stats_means *means)
+/* Prepares the recording of one value. */
+static int sending_of_one(tkl_stats *stats, const tkl_stats_value *value, sending *s)
 {
     tkl__stats_bucket bucket;
     tkl__stats_sketch sketch = {.buckets = &bucket, .cap = 1};
-    tkl_reply *reply = NULL;
-    sending s;
-    *means = (tkl__stats_means){0};
     int rc = check_value(value->value);
     if (rc == TKL_OK)
         rc = tkl__stats_sketch_add(&sketch, value->value); /* into the room for one */
-    if (rc == TKL_OK)
-        rc = sending_make(stats, value, &sketch, &s);
+    return rc == TKL_OK ? sending_make(stats, value, &sketch, s) : rc;
+}
+
+int tkl__stats_record_one(tkl_stats *stats, const tkl_stats_value *value, tkl__stats_means *means)
+{
+    tkl_reply *reply = NULL;
+    sending s;
+    *means = (tkl__stats_means){0};
+    int rc = sending_of_one(stats, value, &s);
     if (rc != TKL_OK)
         return rc;
     rc = tkl__eval(stats->client, &tkl__lua_stats_record,
@@ -364,4 +370,27 @@ int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t cou
         return rc;
     return count == 1 ? tkl__stats_record_one(stats, values, &means)
                       : record_many(stats, values, count);
+}
+
+static int finish_record(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    (void)operation;
+    return code == TKL_OK ? tkl__at_result(tkl_reply_int(reply)) : code;
+}
+
+int tkl_stats_record_in(tkl_pipeline *pipeline, tkl_stats *stats, const tkl_stats_value *value,
+                        tkl_result *result)
+{
+    sending s;
+    int rc = check_values(value, 1);
+    if (rc == TKL_OK)
+        rc = sending_of_one(stats, value, &s);
+    if (rc != TKL_OK)
+        return tkl__result_set(result, rc);
+    rc = tkl__pipeline_eval(
+        pipeline, stats->client, &tkl__lua_stats_record,
+        &(tkl__keys){s.context.keys, TKL__STATS_KEYS}, &s.args, false,
+        &(tkl__operation){.finish = finish_record, .handle = stats, .result = result});
+    sending_free(&s);
+    return rc;
 }
