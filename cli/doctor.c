@@ -16,6 +16,7 @@
 
 #include "cli.h"
 #include "clock.h"
+#include "info.h"
 #include "out.h"
 
 #define OK      "ok"
@@ -50,26 +51,17 @@ static void TKL_PRINTF(5, 6) note(examination *e, const char *check, const char 
 
 /* ---- The text of INFO ---------------------------------------------------- */
 
-enum { FIELD_SIZE = 128 };
+enum { FIELD_SIZE = CLI_INFO_SIZE };
 
 /* The value of a field; "" when it is missing. */
 static const char *field(const examination *e, const char *name, char value[FIELD_SIZE])
 {
-    size_t len = strlen(name);
-    *value = '\0';
-    for (const char *line = tkl_reply_str(e->info); *line != '\0'; line += strspn(line, "\r\n")) {
-        size_t width = strcspn(line, "\r\n");
-        if (strncmp(line, name, len) == 0 && line[len] == ':')
-            snprintf(value, FIELD_SIZE, "%.*s", (int)(width - len - 1), line + len + 1);
-        line += width;
-    }
-    return value;
+    return cli_info_field(e->info, name, value);
 }
 
 static int64_t number(const examination *e, const char *name)
 {
-    char value[FIELD_SIZE];
-    return strtoll(field(e, name, value), NULL, 10);
+    return cli_info_number(e->info, name);
 }
 
 static bool is_text(const examination *e, const char *name, const char *text)

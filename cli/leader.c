@@ -10,6 +10,7 @@
 #include "guard.h"
 #include "hold.h"
 #include "holders.h"
+#include "lines.h"
 #include "out.h"
 #include "patience.h"
 
@@ -383,7 +384,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all names that have a leader now",
-        .details = "Looks through all keys, without blocking the server.",
+        .options = cli_list_options,
         .example = "tackle leader run scheduler -- tackle leader list",
         .run = list,
     },

@@ -7,6 +7,7 @@
 
 #include "hold.h"
 #include "holders.h"
+#include "lines.h"
 #include "out.h"
 
 /* ---- Locks as something to hold ------------------------------------------- */
@@ -492,7 +493,7 @@ static const cli_verb lock_verbs[] = {
     {
         .name = "list",
         .summary = "all locks that are held now",
-        .details = "Looks through all keys, without blocking the server.",
+        .options = cli_list_options,
         .example = "tackle lock run backup -- tackle lock list",
         .run = list,
     },
@@ -600,7 +601,7 @@ static const cli_verb sem_verbs[] = {
     {
         .name = "list",
         .summary = "all semaphores with permits taken now",
-        .details = "Looks through all keys, without blocking the server.",
+        .options = cli_list_options,
         .example = "tackle sem run crawlers --limit 5 -- tackle sem list",
         .run = list,
     },

@@ -3,6 +3,7 @@
  * Queues of jobs from the shell. The verbs are in queue_*.c, by theme; here are their tables.
  */
 #include "queue.h"
+#include "lines.h"
 
 #include <stdlib.h>
 
@@ -374,9 +375,10 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all queues, with their numbers",
+        .options = cli_list_options,
         .details =
-            "Looks through all keys, without blocking the server. Partitions that were never used\n"
-            "have no keys, so the number of partitions may be too low.",
+            "Partitions that were never used have no keys, so the number of partitions may be\n"
+            "too low.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue list\n"
                    "tackle queue drop tackle-example --yes",

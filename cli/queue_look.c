@@ -171,44 +171,37 @@ int cli_queue_stats(cli_session *cli)
     return print_stats(cli, object, rows);
 }
 
-static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name, json_t *rows)
+static void add_queue(const cli_session *cli, const tkl_queue_summary *queue, json_t *rows)
 {
-    tkl_queue *queue = NULL;
-    tkl_queue_stats stats;
-    tkl_queue_options options = {.partitions = 0};
-    int code = tkl_queue_partitions(client, name, &options.partitions);
-    if (code == TKL_NOTFOUND)
-        return TKL_OK; /* the queue was removed meanwhile */
-    if (code == TKL_OK)
-        code = tkl_queue_open(client, name, &options, &queue);
-    if (code == TKL_OK)
-        code = tkl_queue_stats_get(queue, &stats);
-    tkl_queue_close(queue);
-    if (code != TKL_OK)
-        return code;
-    json_t *object = stats_json(name, &stats);
-    json_object_set_new(object, "partitions", json_integer(options.partitions));
+    json_t *object = stats_json(queue->name, &queue->stats);
+    json_object_set_new(object, "partitions", json_integer(queue->partitions));
     if (!cli->json)
-        add_age(object, &stats);
-    return json_array_append_new(rows, object) == 0 ? TKL_OK : TKL_ENOMEM;
+        add_age(object, &queue->stats);
+    json_array_append_new(rows, object);
 }
 
 int cli_queue_list(cli_session *cli)
 {
     tkl_client *client = NULL;
-    tkl_names *found = NULL;
+    tkl_queue_overview *all = NULL;
     int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_queue_overview_get(client, &all));
     if (failed)
         return failed;
     json_t *rows = json_array();
-    int code = tkl_queue_names(client, &found);
-    for (size_t i = 0; code == TKL_OK && i < found->count; i++)
-        code = add_queue(cli, client, found->items[i], rows);
-    tkl_names_free(found);
-    if (code == TKL_OK)
+    for (size_t i = 0; !failed && i < all->count; i++) {
+        if (all->items[i].code == TKL_OK)
+            add_queue(cli, &all->items[i], rows);
+        else
+            failed = cli_fail_with(cli, all->items[i].code, "%.*s: %s", (int)all->items[i].name.len,
+                                   all->items[i].name.data, tkl_strerror(all->items[i].code));
+    }
+    tkl_queue_overview_free(all);
+    if (!failed)
         return cli_print_rows(cli, rows, list_columns);
     json_decref(rows);
-    return cli_end(cli, code);
+    return failed;
 }
 
 /* ---- Jobs ---------------------------------------------------------------- */

@@ -58,6 +58,22 @@ typedef struct tkl_holders {
 
 TKL_API void tkl_holders_free(tkl_holders *holders); /* NULL is fine */
 
+/* A name that is held or waited for. Views into the overview. */
+typedef struct tkl_hold_summary {
+    tkl_bytes name;
+    const tkl_holders *holders; /* with at most 20 holders and waiters; NULL: see `code` */
+    int code;                   /* TKL_OK, or why this name could not be read: TKL_ETYPE ... */
+    TKL_RESERVED(4);
+} tkl_hold_summary;
+
+/* The result of tkl_lock_overview() and the like. */
+typedef struct tkl_hold_overview {
+    const tkl_hold_summary *items; /* by name */
+    size_t count;
+} tkl_hold_overview;
+
+TKL_API void tkl_hold_overview_free(tkl_hold_overview *overview); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

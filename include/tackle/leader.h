@@ -109,9 +109,14 @@ TKL_API int tkl_leader_watch(tkl_leader *leader, uint64_t term, int64_t wait_ms,
  * of it at once if it can be reached. TKL_NOTFOUND: nobody led. */
 TKL_API int tkl_leader_break(tkl_leader *leader) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names in the client's namespace that have a leader now. Walks over all keys of the servers
- * without blocking them. Free with tkl_names_free(). */
+/* The names in the client's namespace that have a leader now. See
+ * tkl_options.no_register. Free with tkl_names_free(). */
 TKL_API int tkl_leader_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* All that are held or waited for, with who holds them, in a few round trips however many there
+ * are. Free with tkl_hold_overview_free(). */
+TKL_API int tkl_leader_overview(tkl_client *client, tkl_hold_overview **overview)
+    TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

@@ -132,9 +132,14 @@ TKL_API int tkl_lock_show(tkl_lock *lock, tkl_holders **holders) TKL_NONNULL(1, 
  * their next call or renewal, with `watch` at once. TKL_NOTFOUND: nobody held it. */
 TKL_API int tkl_lock_break(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all locks in the client's namespace that are held now. Walks over all keys of the
- * servers without blocking them. Free with tkl_names_free(). */
+/* The names of all locks in the client's namespace that are held now. See
+ * tkl_options.no_register. Free with tkl_names_free(). */
 TKL_API int tkl_lock_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* All that are held or waited for, with who holds them, in a few round trips however many there
+ * are. Free with tkl_hold_overview_free(). */
+TKL_API int tkl_lock_overview(tkl_client *client, tkl_hold_overview **overview)
+    TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

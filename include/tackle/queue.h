@@ -134,6 +134,10 @@ TKL_API int tkl_queue_push(tkl_queue *queue, const tkl_push *jobs, size_t count,
 /* Pushes one job with all defaults. `id` may be NULL. */
 TKL_API int tkl_queue_push_one(tkl_queue *queue, tkl_bytes payload, char id[TKL_JOB_ID_SIZE])
     TKL_NONNULL(1) TKL_CHECK;
+/* Pushes one job in a pipeline, see tkl_result. `id` (may be NULL) is filled in by the run.
+ * TKL_EXISTS: `id` is that of the job that has the unique key. The job waits for no others. */
+TKL_API int tkl_queue_push_in(tkl_pipeline *pipeline, tkl_queue *queue, const tkl_push *job,
+                              char id[TKL_JOB_ID_SIZE], tkl_result *result) TKL_NONNULL(1, 2, 3);
 
 /* ---- Claiming ------------------------------------------------------------ */
 
@@ -304,6 +308,25 @@ typedef struct tkl_queue_stats {
 
 TKL_API int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
     TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* A queue of an overview. Views into it. */
+typedef struct tkl_queue_summary {
+    tkl_bytes name;
+    int partitions; /* as far as they have been used */
+    int code;       /* TKL_OK, or why its numbers could not be read: TKL_ETYPE ... */
+    tkl_queue_stats stats;
+    TKL_RESERVED(4);
+} tkl_queue_summary;
+
+typedef struct tkl_queue_overview {
+    const tkl_queue_summary *items; /* by name */
+    size_t count;
+} tkl_queue_overview;
+
+/* All queues with their numbers, in a few round trips however many there are. */
+TKL_API int tkl_queue_overview_get(tkl_client *client, tkl_queue_overview **overview)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_queue_overview_free(tkl_queue_overview *overview); /* NULL is fine */
 
 /* Ready jobs of a priority. */
 typedef struct tkl_queue_level {

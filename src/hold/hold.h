@@ -51,6 +51,8 @@ int tkl__hold_show(tkl__hold *hold, tkl_holders **holders);
 int tkl__hold_break(tkl__hold *hold);
 /* Waits until the exclusive holder is not the one with that fence; see tkl_leader_watch(). */
 int tkl__hold_await_change(tkl__hold *hold, uint64_t fence, int64_t wait_ms, tkl_holders **holders);
+/* All names that are held or waited for; see tkl_lock_overview(). */
+int tkl__hold_overview(tkl_client *client, const char *component, tkl_hold_overview **overview);
 /* The names that are held; see tkl_lock_names(). */
 int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names);
 

@@ -194,6 +194,8 @@ int64_t tkl__hold_deadline(const tkl__hold *h);
 
 /* tkl__hold_show() with a deadline of its own. */
 int tkl__hold_show_by(tkl__hold *h, int64_t deadline, tkl_holders **holders);
+/* Reads the answer of hold/show. */
+int tkl__hold_read(const tkl_reply *reply, tkl_holders **holders);
 
 /* ---- replicas.c ---- */
 

@@ -1,39 +1,131 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the names that are held now: a name counts when it has a state and a live lease.
+ * Lists the names that are held or waited for now, with their holders: the register of names, then
+ * one batch.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch.h"
+#include "core/error.h"
 #include "core/instances.h"
-#include "hold/hold.h"
+#include "core/options.h"
+#include "hold/inside.h"
+#include "hold/scripts.h"
 
-typedef struct search {
-    tkl_client *client;
-    const char *component;
-} search;
+/* Holders and waiters that an overview has of each name. */
+#define OVERVIEW_MAX "20"
 
-static bool is_held(tkl_bytes name, void *arg)
+/* The public result and what it points into. */
+typedef struct overview {
+    tkl_hold_overview public; /* first: the user's pointer points to it */
+    tkl_hold_summary *items;
+} overview;
+
+static void add_call(tkl__batch *batch, tkl_client *client, const char *component, tkl_bytes name)
 {
-    const search *s = arg;
-    tkl__hold_rules rules = {.component = s->component};
+    tkl__hold_rules rules = {.component = component};
     tkl__hold *hold;
-    tkl_holders *holders = NULL;
-    if (tkl__hold_open(s->client, name, &rules, &hold) != TKL_OK)
-        return false;
-    bool held = tkl__hold_show(hold, &holders) == TKL_OK && holders->held > 0;
-    tkl_holders_free(holders);
+    int rc = tkl__hold_open(client, name, &rules, &hold);
+    if (rc != TKL_OK) {
+        tkl__batch_fail(batch, rc);
+        return;
+    }
+    tkl_bytes args[] = {tkl_str(OVERVIEW_MAX)};
+    tkl__invocation call = tkl__hold_invoke(hold, &tkl__lua_hold_show, args, 1);
+    tkl__batch_add(batch, &call);
     tkl__hold_close(hold);
-    return held;
+}
+
+/* Takes over the names that are held, waited for, or cannot be read. */
+static int fill_overview(overview *o, tkl__names *names, const tkl__batch *batch)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        tkl_hold_summary item = {.code = tkl__batch_code(batch, i)};
+        tkl_holders *holders = NULL;
+        if (item.code == TKL_OK)
+            item.code = tkl__hold_read(tkl__batch_reply(batch, i), &holders);
+        if (item.code == TKL_ENOMEM)
+            return item.code;
+        if (item.code == TKL_OK && holders->held <= 0 && holders->waiters <= 0) {
+            tkl_holders_free(holders);
+            continue;
+        }
+        item.name = names->items[i];
+        item.holders = holders;
+        names->items[i] = (tkl_bytes){NULL, 0};
+        o->items[o->public.count++] = item;
+    }
+    return TKL_OK;
+}
+
+static int read_names(tkl_client *client, const char *component, tkl__names *names,
+                      tkl_hold_overview **result)
+{
+    tkl__batch batch;
+    tkl__batch_init(&batch, client);
+    for (size_t i = 0; i < names->count; i++)
+        add_call(&batch, client, component, names->items[i]);
+    int rc = tkl__batch_run(&batch, tkl__deadline(client, 0));
+    overview *o = calloc(1, sizeof *o);
+    if (o)
+        o->items = calloc(names->count + 1, sizeof *o->items);
+    if (!o || !o->items)
+        rc = tkl__nomem();
+    else if (rc == TKL_OK || batch.replies) { /* each name has its own code */
+        o->public.items = o->items;
+        rc = fill_overview(o, names, &batch);
+    }
+    tkl__batch_free(&batch);
+    if (rc == TKL_OK)
+        *result = &o->public;
+    else if (o)
+        tkl_hold_overview_free(&o->public);
+    return rc;
+}
+
+int tkl__hold_overview(tkl_client *client, const char *component, tkl_hold_overview **result)
+{
+    tkl__names found = {0};
+    *result = NULL;
+    int rc = tkl__instances_find(client, component, "state", "hash", &found);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&found, NULL, NULL);
+        rc = read_names(client, component, &found, result);
+    }
+    tkl__names_free(&found);
+    return rc;
+}
+
+void tkl_hold_overview_free(tkl_hold_overview *result)
+{
+    overview *o = (overview *)(void *)result;
+    if (!o)
+        return;
+    for (size_t i = 0; i < o->public.count; i++) {
+        free((char *)(uintptr_t)o->items[i].name.data);
+        tkl_holders_free((tkl_holders *)(uintptr_t)o->items[i].holders);
+    }
+    free(o->items);
+    free(o);
 }
 
 int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names)
 {
-    search s = {.client = client, .component = component};
-    tkl__names found = {0};
+    tkl_hold_overview *all;
+    tkl__names held = {0};
     *names = NULL;
-    int rc = tkl__instances_find(client, component, "state", "hash", &found);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&found, is_held, &s);
-        rc = tkl__names_result(&found, names);
+    int rc = tkl__hold_overview(client, component, &all);
+    for (size_t i = 0; rc == TKL_OK && i < all->count; i++) {
+        overview *o = (overview *)(void *)all;
+        if (!all->items[i].holders || all->items[i].holders->held <= 0)
+            continue;
+        rc = tkl__names_add(&held, o->items[i].name); /* moves the name */
+        o->items[i].name = (tkl_bytes){NULL, 0};
     }
-    tkl__names_free(&found);
+    if (rc == TKL_OK)
+        rc = tkl__names_result(&held, names);
+    tkl__names_free(&held);
+    tkl_hold_overview_free(all);
     return rc;
 }

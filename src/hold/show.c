@@ -141,6 +141,18 @@ static listing *read_listing(const tkl_reply *reply)
     return l;
 }
 
+int tkl__hold_read(const tkl_reply *reply, tkl_holders **holders)
+{
+    *holders = NULL;
+    if (tkl_reply_count(reply) < HEAD)
+        return tkl__fail(TKL_EPROTO, "the server's answer to hold/show is too short");
+    listing *l = read_listing(reply);
+    if (!l)
+        return tkl__nomem();
+    *holders = &l->holders;
+    return TKL_OK;
+}
+
 int tkl__hold_show_by(tkl__hold *h, int64_t deadline, tkl_holders **holders)
 {
     *holders = NULL;
@@ -152,15 +164,9 @@ int tkl__hold_show_by(tkl__hold *h, int64_t deadline, tkl_holders **holders)
         rc = tkl__run(h->client, &call, deadline, &reply);
     if (rc != TKL_OK)
         return rc;
-    bool whole = tkl_reply_count(reply) >= HEAD;
-    listing *l = whole ? read_listing(reply) : NULL;
+    rc = tkl__hold_read(reply, holders);
     tkl_reply_free(reply);
-    if (!whole)
-        return tkl__fail(TKL_EPROTO, "the server's answer to hold/show is too short");
-    if (!l)
-        return tkl__nomem();
-    *holders = &l->holders;
-    return TKL_OK;
+    return rc;
 }
 
 int tkl__hold_show(tkl__hold *h, tkl_holders **holders)

@@ -133,3 +133,8 @@ int tkl_leader_names(tkl_client *client, tkl_names **names)
 {
     return tkl__hold_names(client, "leader", names);
 }
+
+int tkl_leader_overview(tkl_client *client, tkl_hold_overview **overview)
+{
+    return tkl__hold_overview(client, "leader", overview);
+}

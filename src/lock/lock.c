@@ -139,3 +139,8 @@ int tkl_lock_names(tkl_client *client, tkl_names **names)
 {
     return tkl__hold_names(client, "lock", names);
 }
+
+int tkl_lock_overview(tkl_client *client, tkl_hold_overview **overview)
+{
+    return tkl__hold_overview(client, "lock", overview);
+}

@@ -255,3 +255,8 @@ int tkl_queue_drop(tkl_queue *queue)
     }
     return rc == TKL_OK && keys == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }
+
+void tkl__queue_stats_add(tkl_queue_stats *sum, const tkl_reply *one)
+{
+    add_stats(sum, one);
+}

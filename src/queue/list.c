@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/name.h"
 #include "core/names.h"
-#include "core/walk.h"
+#include "core/register.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
 
@@ -43,24 +43,12 @@ static int visit_key(tkl_bytes key, void *arg)
     return rc;
 }
 
-static int walk_keys(search *s)
-{
-    tkl__buf pattern;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, s->client->target.ns);
-    tkl__buf_addz(&pattern, ":queue:{*}:meta");
-    int rc = pattern.failed ? tkl__nomem()
-                            : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash",
-                                        visit_key, s);
-    tkl__buf_free(&pattern);
-    return rc;
-}
-
 int tkl_queue_names(tkl_client *client, tkl_names **names)
 {
     search s = {.client = client};
     *names = NULL;
-    int rc = walk_keys(&s);
+    const char *part = "meta";
+    int rc = tkl__register_visit(client, "queue", &part, 1, "hash", visit_key, &s);
     if (rc == TKL_OK) {
         tkl__names_tidy(&s.names, NULL, NULL);
         rc = tkl__names_result(&s.names, names);

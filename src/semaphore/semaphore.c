@@ -138,3 +138,8 @@ int tkl_semaphore_names(tkl_client *client, tkl_names **names)
 {
     return tkl__hold_names(client, "sem", names);
 }
+
+int tkl_semaphore_overview(tkl_client *client, tkl_hold_overview **overview)
+{
+    return tkl__hold_overview(client, "sem", overview);
+}

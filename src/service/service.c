@@ -33,8 +33,8 @@
 #include "core/interrupt.h"
 #include "core/names.h"
 #include "core/options.h"
+#include "core/register.h"
 #include "core/script.h"
-#include "core/walk.h"
 #include "service/scripts.h"
 
 #define GAP_US    20000 /* pause between two loads: many may register */
@@ -285,15 +285,9 @@ static bool has_instances(tkl_bytes name, void *arg)
 int tkl_service_names(tkl_client *client, tkl_names **names)
 {
     search s = {.client = client};
-    tkl__buf pattern;
+    const char *part = "";
     *names = NULL;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, client->target.ns);
-    tkl__buf_addz(&pattern, ":service:{*}");
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "zset", visit_key, &s);
-    tkl__buf_free(&pattern);
+    int rc = tkl__register_visit(client, "service", &part, 1, "zset", visit_key, &s);
     if (rc == TKL_OK) {
         tkl__names_tidy(&s.names, has_instances, &s);
         rc = tkl__names_result(&s.names, names);

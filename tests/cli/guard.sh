@@ -73,6 +73,19 @@ for kind in "lock run long" "sem run long --limit 1" "redlock run long2"; do
     ends 0 tackle $kind -- sh -c "$look" "$file"
     is "$kind: the next is" "$out" alone
 done
+
+# Whoever ends at SIGTERM needs no grace time, and all that the command has started ends with it.
+family='sleep 600 & echo $! >"$0"; wait'
+for kind in "lock run family" "sem run family --limit 1"; do
+    file=$home/${kind%% *}.family
+    background tackle $kind --lease 1h --grace 1h -- sh -c "$family" "$file" &
+    runner=$!
+    eventually "it runs" test -s "$file"
+    killed $runner
+    ends 0 timeout 60 tackle $kind --lease 1h -- sh -c "$look" "$file"
+    is "$kind: the next is" "$out" alone
+done
+
 slot='--algorithm concurrency --rate 1/1h'
 background tackle limit run long key $slot -- sh -c 'echo $$ >"$0"; exec sleep 600' "$home/slot" &
 runner=$!

@@ -51,10 +51,16 @@ t server functions --load
 t server functions --remove-old
 t server functions --load nonsense
 t ping
+t status
+t status --url redis://127.0.0.1:1 --timeout 100ms
+t status nonsense
 t doctor
 t doctor --url redis://127.0.0.1:1 --timeout 100ms
 t doctor nonsense
 t version
+t lab
+t lab mailbox
+t lab nonsense
 t call LRANGE list 0 -1
 t call NONSENSE
 t cron '* * * * *' --zone Europe/Berlin
@@ -260,6 +266,10 @@ t chat drop c --yes
 t chat drop c --yes
 echo x >file; t files send logs --to a,b file
 t files send logs --to a nothing
+mkdir -p tree/sub; t files send web --to a,b tree
+t files receive web --as a --dir . --exit-when-done
+t files end logs --to b
+t files end logs
 t files status logs
 t files status nothing
 t files add-receiver logs c
@@ -279,6 +289,14 @@ t limit check slots ann --rate 1/h --algorithm concurrency
 ticket=$(jq -r .ticket <out); t limit renew slots ann --rate 1/h --algorithm concurrency --ticket $ticket
 t limit refund slots ann --rate 1/h --algorithm concurrency --ticket $ticket
 t limit refund slots ann --rate 1/h --algorithm concurrency --ticket $ticket
+t limit check api ann --rate 1/h --count-denied
+t limit check api ann --rate 1/h --algorithm concurrency --count-denied
+t limit show api ann
+t limit show api nobody
+t limit show ''  ann
+t limit list
+t limit list api
+t limit list nosuch
 t limit reset api ann
 t limit reset api ann
 t log write shop info started

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a server says about itself: the fields of INFO.
+ */
+#ifndef TKL_CLI_INFO_H
+#define TKL_CLI_INFO_H
+
+#include "cli.h"
+
+enum { CLI_INFO_SIZE = 256 };
+
+/* The value of a field, "used_memory", in the text of INFO; "" when it is missing. Returns
+ * `value`. */
+const char *cli_info_field(const tkl_reply *info, const char *name, char value[CLI_INFO_SIZE]);
+/* The same as a number; 0 when it is missing. */
+int64_t cli_info_number(const tkl_reply *info, const char *name);
+/* The version: that of Valkey if it is one. Returns `value`. */
+const char *cli_info_version(const tkl_reply *info, char value[CLI_INFO_SIZE]);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All queues and their numbers, for operators: the register of names, then one batch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "core/register.h"
+#include "queue/all.h"
+#include "queue/scripts.h"
+
+/* A queue while its keys are collected: one key of each partition. */
+typedef struct finding {
+    tkl_bytes name; /* owned */
+    int partitions;
+} finding;
+
+typedef struct search {
+    tkl_client *client;
+    finding *items;
+    size_t count, cap;
+} search;
+
+/* The public result, the names and what it points into. */
+typedef struct overview {
+    tkl_queue_overview public; /* first: the user's pointer points to it */
+    tkl_queue_summary *items;
+} overview;
+
+/* ---- Which queues -------------------------------------------------------- */
+
+/* The number behind "%23" in the key of a partition, from 1; 0: the queue has one partition. */
+static int number_of_partition(tkl_bytes key, size_t *mark)
+{
+    const char *end = memchr(key.data, '}', key.len);
+    const char *at = end ? memmem(key.data, (size_t)(end - key.data), "%23", 3) : NULL;
+    *mark = at ? (size_t)(at - key.data) : 0;
+    long number = at ? strtol(at + 3, NULL, 10) : -1;
+    return number >= 0 && number < TKL__QUEUE_PARTITIONS_MAX ? (int)number + 1 : 0;
+}
+
+static int add_finding(search *s, tkl_bytes name, int partitions)
+{
+    if (s->count == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 64;
+        finding *items = realloc(s->items, cap * sizeof *items);
+        if (!items) {
+            free((char *)(uintptr_t)name.data);
+            return tkl__nomem();
+        }
+        s->items = items;
+        s->cap = cap;
+    }
+    s->items[s->count++] = (finding){name, partitions};
+    return TKL_OK;
+}
+
+static int visit_partition(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    size_t mark;
+    int number = number_of_partition(key, &mark), rc = TKL_OK;
+    tkl__buf whole;
+    tkl_bytes name;
+    tkl__buf_init(&whole);
+    tkl__buf_add(&whole, key.data, mark ? mark : key.len);
+    if (mark)
+        tkl__buf_addz(&whole, "}");
+    if (!whole.failed &&
+        tkl__name_of_key(s->client, "queue", (tkl_bytes){whole.data, whole.len}, &name))
+        rc = add_finding(s, name, mark && number < 2 ? 2 : number < 1 ? 1 : number);
+    tkl__buf_free(&whole);
+    return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const finding *x = a, *y = b;
+    size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
+    int order = memcmp(x->name.data, y->name.data, len);
+    return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+}
+
+/* Sorts, and makes one of all partitions of a queue. */
+static void merge_findings(search *s)
+{
+    size_t kept = 0;
+    if (s->count > 0)
+        qsort(s->items, s->count, sizeof *s->items, by_name);
+    for (size_t i = 0; i < s->count; i++) {
+        finding *last = kept > 0 ? &s->items[kept - 1] : NULL;
+        if (last && by_name(last, &s->items[i]) == 0) {
+            if (s->items[i].partitions > last->partitions)
+                last->partitions = s->items[i].partitions;
+            free((char *)(uintptr_t)s->items[i].name.data);
+        } else {
+            s->items[kept++] = s->items[i];
+        }
+    }
+    s->count = kept;
+}
+
+static void free_findings(search *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free((char *)(uintptr_t)s->items[i].name.data);
+    free(s->items);
+}
+
+/* ---- Their numbers ------------------------------------------------------- */
+
+/* Adds a call for each partition. The handle is only needed for its keys. */
+static void add_calls(tkl__batch *batch, tkl_client *client, const finding *queue)
+{
+    tkl_queue *handle;
+    tkl_queue_options options = {.partitions = queue->partitions};
+    int rc = tkl_queue_open(client, queue->name, &options, &handle);
+    if (rc != TKL_OK) {
+        tkl__batch_fail(batch, rc);
+        return;
+    }
+    for (int i = 0; i < queue->partitions; i++) {
+        tkl__invocation call =
+            tkl__queue_call(&handle->partitions[i], &tkl__lua_queue_stats, NULL, 0);
+        call.retry_safe = true;
+        tkl__batch_add(batch, &call);
+    }
+    tkl_queue_close(handle);
+}
+
+static void read_numbers(const tkl__batch *batch, size_t *at, tkl_queue_summary *item)
+{
+    for (int i = 0; i < item->partitions; i++) {
+        int code = tkl__batch_code(batch, (*at)++);
+        if (code == TKL_OK)
+            tkl__queue_stats_add(&item->stats, tkl__batch_reply(batch, *at - 1));
+        else if (item->code == TKL_OK)
+            item->code = code;
+    }
+}
+
+static overview *make_overview(search *s)
+{
+    overview *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->items = calloc(s->count + 1, sizeof *o->items);
+    if (!o->items) {
+        free(o);
+        return NULL;
+    }
+    for (size_t i = 0; i < s->count; i++)
+        o->items[i] =
+            (tkl_queue_summary){.name = s->items[i].name, .partitions = s->items[i].partitions};
+    o->public = (tkl_queue_overview){o->items, s->count};
+    s->count = 0; /* the overview has the names */
+    return o;
+}
+
+static int read_queues(tkl_client *client, search *s, tkl_queue_overview **result)
+{
+    tkl__batch batch;
+    size_t at = 0;
+    tkl__batch_init(&batch, client);
+    for (size_t i = 0; i < s->count; i++)
+        add_calls(&batch, client, &s->items[i]);
+    int rc = tkl__batch_run(&batch, tkl__deadline(client, 0));
+    if (batch.replies)
+        rc = TKL_OK; /* each queue has its own code */
+    overview *o = rc == TKL_OK ? make_overview(s) : NULL;
+    for (size_t i = 0; o && i < o->public.count; i++)
+        read_numbers(&batch, &at, &o->items[i]);
+    tkl__batch_free(&batch);
+    if (rc == TKL_OK && !o)
+        return tkl__nomem();
+    *result = o ? &o->public : NULL;
+    return rc;
+}
+
+int tkl_queue_overview_get(tkl_client *client, tkl_queue_overview **result)
+{
+    search s = {.client = client};
+    const char *part = "meta";
+    *result = NULL;
+    int rc = tkl__register_visit(client, "queue", &part, 1, "hash", visit_partition, &s);
+    if (rc == TKL_OK) {
+        merge_findings(&s);
+        rc = read_queues(client, &s, result);
+    }
+    free_findings(&s);
+    return rc;
+}
+
+void tkl_queue_overview_free(tkl_queue_overview *result)
+{
+    overview *o = (overview *)(void *)result;
+    if (!o)
+        return;
+    for (size_t i = 0; i < o->public.count; i++)
+        free((char *)(uintptr_t)o->items[i].name.data);
+    free(o->items);
+    free(o);
+}
