@@ -20,6 +20,11 @@ int cli_print_names(const cli_session *cli, const tkl_names *names)
     return CLI_OK;
 }
 
+const cli_option cli_list_options[] = {
+    {"scan", CLI_FLAG, NULL, "look through all keys, also for what older programs left"},
+    {0},
+};
+
 int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names))
 {
     static const cli_column columns[] = {{"name", "NAME"}, {0}};

@@ -10,6 +10,9 @@
 /* With --json an array of strings, else a line each. */
 int cli_print_names(const cli_session *cli, const tkl_names *names);
 
+/* The options of verbs that list names. */
+extern const cli_option cli_list_options[];
+
 /* All names of a component, as rows with the column "name": tkl_log_names() and the like. */
 int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names));
 

@@ -6,13 +6,20 @@
 
 tours() { ls -d /tmp/tackle-demo.* 2>/dev/null | wc -l; }
 before=$(tours)
-ends 0 tackle demo
+ends 0 tackle demo --all
 lacks "$err" "tackle: demo"
 has "$out" $'$ tackle ping\nPONG '
 has "$out" $'$ tackle call LRANGE planets 0 -1 --json\n["Mercury", "Venus", "Earth"]'
 has "$out" $'$ tackle call GET greeting --url embedded:"$DIR"\nhello'
 is "nothing is left" "$(tours)" "$before"
 [ ! -e "$XDG_DATA_HOME" ] || fail "the tour has touched the user's own server"
+
+ends 0 tackle demo
+has "$out" "== lock:"
+has "$out" "== cache:"
+has "$out" "More: tackle demo COMMAND"
+lacks "$out" "planets"
+ends 64 tackle demo ping --all
 
 ends 0 tackle demo ping
 lacks "$out" "planets"

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The laboratory: classic techniques that fail, and the same work with tackle, run for real on a
+ * private server in memory. The tables are in lab_*.c.
+ */
+#include "lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "out.h"
+#include "stage.h"
+
+enum { OUTPUT_MAX = 65536 }; /* bytes of a line's output that are kept */
+
+static const cli_experiment *const tables[] = {cli_lab_holding, cli_lab_passing, cli_lab_counting};
+enum { TABLES = sizeof tables / sizeof *tables };
+
+/* A way to do the work, as it runs. */
+typedef struct lab_way {
+    const cli_step *steps;
+    const char *count_line;
+    const char *title;
+    int64_t began_ms; /* monotonic */
+    int64_t count;    /* what went wrong */
+    json_t *log;      /* the steps that were run */
+} lab_way;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* ---- Running a line ------------------------------------------------------ */
+
+/* Runs a line and reads what it prints into `text`, without the newline at its end. */
+static int run_line(cli_session *cli, const char *line, char text[OUTPUT_MAX], int *exit)
+{
+    int fd = memfd_create("output", MFD_CLOEXEC);
+    if (fd < 0)
+        return cli_fail(cli, CLI_FAILURE, "there is no place for the output");
+    int failed = cli_stage_run(cli, line, fd, exit);
+    ssize_t len = failed ? 0 : pread(fd, text, OUTPUT_MAX - 1, 0);
+    close(fd);
+    text[len > 0 ? len : 0] = '\0';
+    while (len > 0 && text[len - 1] == '\n')
+        text[--len] = '\0';
+    return failed;
+}
+
+static void show_step(const cli_step *step, int64_t at_ms, const char *text)
+{
+    printf("%s%5.2f s  %s%s\n         %s$ %s%s\n", cli_color(stdout, CLI_DIM), (double)at_ms / 1000,
+           step->text, cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN), step->command,
+           cli_color(stdout, CLI_PLAIN));
+    if (*text != '\0') {
+        printf("         ");
+        cli_print_indented(tkl_str(text), 9);
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+static int run_step(cli_session *cli, lab_way *way, const cli_step *step)
+{
+    char text[OUTPUT_MAX];
+    int exit = 0;
+    int64_t at_ms = now_ms() - way->began_ms;
+    int failed = run_line(cli, step->command, text, &exit);
+    if (failed)
+        return failed;
+    if (!cli->json)
+        show_step(step, at_ms, text);
+    json_array_append_new(way->log,
+                          json_pack("{s:I, s:s, s:s, s:o, s:i}", "at_ms", (json_int_t)at_ms, "text",
+                                    step->text, "command", step->command, "output",
+                                    cli_json_present(tkl_str(text)), "exit", exit));
+    if (exit == step->exit)
+        return CLI_OK;
+    return cli_fail(cli, CLI_FAILURE, "the step '%s' ended with exit code %d instead of %d: %s",
+                    step->text, exit, step->exit, text);
+}
+
+static int read_count(cli_session *cli, lab_way *way)
+{
+    char text[OUTPUT_MAX], *end;
+    int exit = 0;
+    int failed = run_line(cli, way->count_line, text, &exit);
+    if (failed)
+        return failed;
+    way->count = strtoll(text, &end, 10);
+    if (end == text || *end != '\0')
+        return cli_fail(cli, CLI_FAILURE, "this is no count: %s", text);
+    return CLI_OK;
+}
+
+/* ---- Running an experiment ----------------------------------------------- */
+
+static int run_way(cli_session *cli, lab_way *way)
+{
+    int failed = CLI_OK;
+    way->log = json_array();
+    way->began_ms = now_ms();
+    if (!cli->json)
+        printf("\n%s%s%s\n", cli_color(stdout, CLI_BOLD), way->title, cli_color(stdout, CLI_PLAIN));
+    for (const cli_step *step = way->steps; step->command != NULL && !failed; step++)
+        failed = run_step(cli, way, step);
+    return failed ? failed : read_count(cli, way);
+}
+
+static bool is_as_announced(const cli_experiment *experiment, int64_t naive, int64_t ours)
+{
+    return experiment->less ? ours < naive : naive > 0 && ours == 0;
+}
+
+static int print_end(const cli_session *cli, const cli_experiment *experiment, lab_way ways[2])
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:s, s:s, s:s, s:{s:I, s:O}, s:{s:I, s:O}, s:s, s:s}",
+                                        "name", experiment->name, "title", experiment->title,
+                                        "measure", experiment->counted, "naive", "count",
+                                        (json_int_t)ways[0].count, "steps", ways[0].log, "tackle",
+                                        "count", (json_int_t)ways[1].count, "steps", ways[1].log,
+                                        "learn", experiment->learn, "page", experiment->page));
+    printf("\n%sWhat was seen%s\n  %s: %s%lld%s the naive way, %s%lld%s with tackle\n",
+           cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN), experiment->counted,
+           cli_color(stdout, CLI_BOLD), (long long)ways[0].count, cli_color(stdout, CLI_PLAIN),
+           cli_color(stdout, CLI_BOLD), (long long)ways[1].count, cli_color(stdout, CLI_PLAIN));
+    printf("%sWhat to learn%s\n  ", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    cli_print_indented(tkl_str(experiment->learn), CLI_INDENT);
+    printf("\n  More: docs/%s\n", experiment->page);
+    return CLI_OK;
+}
+
+static int run_experiment(cli_session *cli, const cli_experiment *experiment)
+{
+    lab_way ways[2] = {
+        {.steps = experiment->naive,
+         .count_line = experiment->naive_count,
+         .title = "The naive way"},
+        {.steps = experiment->ours, .count_line = experiment->ours_count, .title = "With tackle"},
+    };
+    cli_stage stage;
+    int failed = cli_stage_open(cli, "lab", &stage);
+    if (failed)
+        return failed;
+    if (!cli->json)
+        printf("%s%s: %s%s\n", cli_color(stdout, CLI_BOLD), experiment->name, experiment->title,
+               cli_color(stdout, CLI_PLAIN));
+    for (int i = 0; i < 2 && !failed; i++)
+        failed = run_way(cli, &ways[i]);
+    cli_stage_close(&stage);
+    if (!failed)
+        failed = print_end(cli, experiment, ways);
+    if (!failed && !is_as_announced(experiment, ways[0].count, ways[1].count))
+        failed = cli_fail(cli, CLI_FAILURE, "the experiment did not show what it should");
+    for (int i = 0; i < 2; i++)
+        json_decref(ways[i].log);
+    return failed;
+}
+
+/* ---- The verb ------------------------------------------------------------ */
+
+static const cli_experiment *find_experiment(const char *name)
+{
+    for (size_t i = 0; i < TABLES; i++)
+        for (const cli_experiment *next = tables[i]; next->name != NULL; next++)
+            if (strcmp(next->name, name) == 0)
+                return next;
+    return NULL;
+}
+
+static int print_list(const cli_session *cli)
+{
+    static const cli_column columns[] = {{"name", "NAME"}, {"title", "TITLE"}, {0}};
+    json_t *rows = json_array();
+    for (size_t i = 0; i < TABLES; i++)
+        for (const cli_experiment *next = tables[i]; next->name != NULL; next++)
+            json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "name", next->name, "title",
+                                                  next->title, "page", next->page));
+    return cli_print_rows(cli, rows, columns);
+}
+
+static int lab(cli_session *cli)
+{
+    if (cli->argc == 0)
+        return print_list(cli);
+    const cli_experiment *experiment = find_experiment(cli->argv[0]);
+    if (experiment == NULL)
+        return cli_usage(cli, "there is no experiment '%s': 'tackle lab' lists them", cli->argv[0]);
+    return run_experiment(cli, experiment);
+}
+
+static const cli_verb verbs[] = {
+    {
+        .args = "[EXPERIMENT]",
+        .summary = "see classic techniques fail, and the same work with tackle",
+        .details =
+            "Without EXPERIMENT it lists them. Each runs real commands for a few seconds, on a\n"
+            "server of its own in memory, and leaves nothing behind. Where two programs must\n"
+            "meet at the wrong moment, the steps are put into that order: no luck is needed.",
+        .example = "tackle lab\n"
+                   "tackle lab lock-race\n"
+                   "tackle lab mailbox --json",
+        .run = lab,
+    },
+    {0},
+};
+
+const cli_component cli_lab = {
+    .name = "lab",
+    .summary = "a laboratory: classic techniques that fail, and the same work with tackle",
+    .verbs = verbs,
+};

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Every experiment of the laboratory shows what it announces, and leaves nothing behind.
+# ctest: cost 60
+. "$(dirname "$0")/lib.bash"
+
+stages() { ls -d /tmp/tackle-lab.* 2>/dev/null | wc -l; }
+before=$(stages)
+
+ends 0 tackle lab
+has "$out" "lock-race"
+ends 0 tackle lab --json
+names=$(jq -r '.[].name' <<<"$out")
+[ "$(wc -l <<<"$names")" -ge 16 ] || fail "too few experiments: $names"
+
+for name in $names; do
+    ends 0 tackle lab "$name" --json
+    is "$name: the name" "$(jq -r .name <<<"$out")" "$name"
+    has "$(jq -c '[.naive.count, .tackle.count | type]' <<<"$out")" '["number","number"]'
+    [ "$(jq '.naive.count > .tackle.count' <<<"$out")" = true ] || fail "$name shows nothing: $out"
+    [ "$(jq '[.naive, .tackle | .steps | length > 0] | all' <<<"$out")" = true ] || fail "no steps: $out"
+    [ -f "$TACKLE_SOURCE/docs/$(jq -r .page <<<"$out")" ] || fail "$name: no such page"
+    is "$name: nothing on stderr" "$err" ""
+done
+
+ends 0 tackle lab mailbox
+for part in "The naive way" "With tackle" "What was seen" "What to learn" \
+    "messages deleted unread: 1 the naive way, 0 with tackle" '$ tackle mail ack ann 1'; do
+    has "$out" "$part"
+done
+
+# It uses no server of the user.
+ends 0 env TACKLE_URL=redis://127.0.0.1:1 TACKLE_PASSWORD=wrong tackle lab mailbox
+[ ! -e "$XDG_DATA_HOME" ] || fail "the laboratory has touched the user's own server"
+
+ends 64 tackle lab nonsense
+has "$err" "there is no experiment 'nonsense'"
+ends 64 tackle lab mailbox publish
+is "nothing is left" "$(stages)" "$before"
