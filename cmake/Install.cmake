@@ -39,11 +39,15 @@ install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
 # Pages, examples and licence, in the folders that the pages' links expect.
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.sh)
+file(GLOB naive_examples CONFIGURE_DEPENDS examples/naive/*.c examples/naive/*.h)
 install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT command)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT command)
 install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
-install(FILES docs/man/libtackle.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
+install(FILES ${naive_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/naive
+  COMPONENT command)
+install(FILES docs/man/libtackle.3 docs/man/tackle.3
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
 if(TARGET tackle_cli)
@@ -77,52 +81,54 @@ install(FILES cli/completion/tackle.fish COMPONENT command
 
 set(CPACK_PACKAGE_NAME tackle)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "the tackle developers <tackle@localhost>")
+# The maintainer is whoever makes the packages: DEBFULLNAME and DEBEMAIL, as for other tools.
+set(maintainer_name "$ENV{DEBFULLNAME}")
+set(maintainer_mail "$ENV{DEBEMAIL}")
+if(NOT maintainer_name OR NOT maintainer_mail)
+  set(maintainer_name "the tackle developers")
+  set(maintainer_mail "tackle@example.org")
+endif()
+set(TACKLE_MAINTAINER "${maintainer_name} <${maintainer_mail}>" CACHE STRING
+  "Maintainer of the packages: Name <mail>")
+set(CPACK_PACKAGE_CONTACT "${TACKLE_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "application components on Redis and Valkey")
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL command library development)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
 
+set(package_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 set(so_version ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tackle)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
 # The command has libtackle inside, and loads libtackle-text.so when there is text to fold.
-set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtackle${so_version} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtackle${so_version} (= ${package_version})")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "redis-server | valkey-server")
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command tackle, its manual and completions.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtackle${so_version})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/triggers")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA
+  "${PROJECT_BINARY_DIR}/triggers" "${PROJECT_BINARY_DIR}/shlibs")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The shared library libtackle.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtackle-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtackle${so_version} (= ${PROJECT_VERSION}),\
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtackle${so_version} (= ${package_version}),\
  libhiredis-dev, libssl-dev, libxxhash-dev, libjansson-dev, zlib1g-dev, libcsv-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library and pages of libtackle.")
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 
-# Debian wants a copyright and a changelog of its own form in each package.
-if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
-  file(WRITE ${PROJECT_BINARY_DIR}/changelog "\
-tackle (${PROJECT_VERSION}) unstable; urgency=medium
-
-  * Everything that is new: /usr/share/doc/tackle/CHANGELOG.md
-
- -- ${CPACK_PACKAGE_CONTACT}  Wed, 18 Nov 2026 00:00:00 +0000
+# What programs that link with the library depend on.
+file(WRITE ${PROJECT_BINARY_DIR}/shlibs "\
+libtackle ${so_version} libtackle${so_version} (>= ${PROJECT_VERSION})
+libtackle-text ${PROJECT_VERSION} libtackle${so_version} (= ${package_version})
 ")
-  find_program(gzip_program gzip REQUIRED)
-  execute_process(COMMAND ${gzip_program} -9nc ${PROJECT_BINARY_DIR}/changelog
-    OUTPUT_FILE ${PROJECT_BINARY_DIR}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
-  foreach(component command library development)
-    string(TOUPPER ${component} upper)
-    set(package_docs ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
-    install(FILES LICENSE RENAME copyright DESTINATION ${package_docs} COMPONENT ${component})
-    install(FILES ${PROJECT_BINARY_DIR}/changelog.gz DESTINATION ${package_docs}
-      COMPONENT ${component})
-  endforeach()
-endif()
+
+# What Debian wants in its own form is made when the packages are: see there.
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/Debian.cmake)
+set(CPACK_TACKLE_SOURCE ${PROJECT_SOURCE_DIR})
+set(CPACK_TACKLE_BINARY ${PROJECT_BINARY_DIR})
+set(CPACK_TACKLE_VERSION ${package_version})
 include(CPack)

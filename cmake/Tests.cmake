@@ -6,7 +6,8 @@
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
 #   tests/tools/*.sh    what the build itself is made of
 #   tests/install/      what is installed, as a user finds it
-#   examples/*.c        public interface only; also run as tests
+#   examples/*.c        public interface only; also run as tests; examples/naive/*.c: classic
+#                       techniques that fail, beside tackle
 #   bench/*.c           one program
 #
 # A test says in its own source what it needs:
@@ -117,12 +118,17 @@ endforeach()
 
 # ---- Examples ---------------------------------------------------------------------------------
 
-file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c examples/naive/*.c)
 foreach(source ${example_sources})
   get_filename_component(example ${source} NAME_WE)
+  set(folder examples)
+  if(source MATCHES "/naive/")
+    string(PREPEND example naive_)
+    string(APPEND folder /naive)
+  endif()
   add_executable(example_${example} ${source})
   set_target_properties(example_${example} PROPERTIES
-    OUTPUT_NAME ${example} RUNTIME_OUTPUT_DIRECTORY examples)
+    OUTPUT_NAME ${example} RUNTIME_OUTPUT_DIRECTORY ${folder})
   target_link_libraries(example_${example} PRIVATE tackle Threads::Threads)
   add_test(NAME example_${example} COMMAND example_${example})
   set_tests_properties(example_${example} PROPERTIES ENVIRONMENT "TACKLE_URL=embedded:")

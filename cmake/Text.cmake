@@ -8,11 +8,19 @@ find_library(stemmer_library stemmer REQUIRED)
 # Readings and simplified forms of Chinese characters, from the package unicode-data.
 find_path(unihan_dir NAMES Unihan_Readings.txt.bz2 Unihan_Readings.txt.gz Unihan_Readings.txt
   HINTS /usr/share/unicode /usr/share/unicode/ucd REQUIRED)
+if(NOT EXISTS ${unihan_dir}/Unihan_Readings.txt AND EXISTS ${unihan_dir}/Unihan_Readings.txt.bz2)
+  find_program(bzip2_program bzip2)
+  if(NOT bzip2_program)
+    message(FATAL_ERROR "The tables of Chinese characters in ${unihan_dir} are packed by bzip2, which "
+      "is missing: install the package bzip2, or run tools/setup build.")
+  endif()
+endif()
 set(hanzi ${PROJECT_BINARY_DIR}/generated/text/hanzi.inc)
 add_custom_command(
   OUTPUT ${hanzi}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/generated/text
-  COMMAND ${PROJECT_SOURCE_DIR}/tools/readings ${unihan_dir} > ${hanzi}
+  COMMAND ${PROJECT_SOURCE_DIR}/tools/readings ${unihan_dir} > ${hanzi}.new
+  COMMAND ${CMAKE_COMMAND} -E rename ${hanzi}.new ${hanzi}
   DEPENDS ${PROJECT_SOURCE_DIR}/tools/readings
   COMMENT "Readings of Chinese characters")
 

@@ -39,5 +39,28 @@ export PKG_CONFIG_PATH
 eval "flags=($(pkg-config --cflags --libs tackle))" # it escapes blanks for a shell
 cc "$TACKLE_SOURCE/tests/install/use.c" -o "$dir/use" "${flags[@]}"
 LD_LIBRARY_PATH=$libdir "$dir/use" | grep -q hello || fail "a program does not run"
-[ -e "$dir/root/usr/share/man/man1/tackle-queue.1" ] || fail "no manual"
-echo "ok: packages"
+share=$dir/root/usr/share
+for file in man/man1/tackle-queue.1.gz man/man3/libtackle.3.gz man/man3/tackle.3.gz \
+    zsh/vendor-completions/_tackle bash-completion/completions/tackle doc/tackle/docs/lock.md \
+    doc/{tackle,libtackle0.1,libtackle-dev}/{copyright,changelog.Debian.gz}; do
+    [ -e "$share/$file" ] || fail "no $file"
+done
+for section in SYNOPSIS EXAMPLES; do
+    for page in "$share"/man/man[13]/*.gz; do
+        text=$(gzip -dc "$page")
+        [[ $text == ".so "* || $text == *".SH $section"* ]] || fail "$page has no $section"
+    done
+done
+dpkg-deb --ctrl-tarfile "$dir"/packages/libtackle0.1_*.deb | tar xO ./shlibs |
+    grep -q '^libtackle 0.1 libtackle0.1 ' || fail "no shlibs"
+
+# Nothing that Debian calls an error, where its checker is there.
+if command -v lintian >/dev/null; then
+    allow=()
+    [ "$(id -u)" -ne 0 ] || allow=(--allow-root)
+    lintian --fail-on error "${allow[@]}" "$dir"/packages/*.deb >"$dir/lintian" 2>&1 ||
+        fail "$(cat "$dir/lintian")"
+    echo "ok: packages, without errors for lintian"
+else
+    echo "ok: packages; lintian is not here, so that part is skipped"
+fi
