@@ -375,6 +375,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all sets of ads",
+        .options = cli_list_options,
         .example = EXAMPLE_AD "tackle ads list",
         .run = list_sets,
     },

@@ -356,6 +356,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the names of all bitmaps",
+        .options = cli_list_options,
         .example = "tackle bits set days 319\n"
                    "tackle bits list",
         .run = list,

@@ -205,6 +205,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all lists that have items",
+        .options = cli_list_options,
         .example = "tackle blist push events opened\n"
                    "tackle blist list",
         .run = list,

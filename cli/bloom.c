@@ -300,6 +300,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the names of all filters",
+        .options = cli_list_options,
         .example = "tackle bloom add seen apple\n"
                    "tackle bloom list",
         .run = list,

@@ -360,7 +360,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all boards",
-        .details = "Looks through all keys, without blocking the server.",
+        .options = cli_list_options,
         .example = "tackle board add chess alice 15\ntackle board list",
         .run = list,
     },

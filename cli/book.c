@@ -504,6 +504,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all books",
+        .options = cli_list_options,
         .example = "tackle book add staff Anna\n"
                    "tackle book list",
         .run = list,

@@ -277,6 +277,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all channels",
+        .options = cli_list_options,
         .example = "tackle channel publish prices 'apples 42'\n"
                    "tackle channel list",
         .run = list,

@@ -499,6 +499,7 @@ static const cli_verb verbs[] = {
         .name = "list",
         .args = "[MEMBER]",
         .summary = "all chats, or those of a member with the number of unread messages",
+        .options = cli_list_options,
         .example = "tackle chat list ann",
         .run = list,
     },

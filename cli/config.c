@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "lines.h"
 #include "out.h"
 #include "value.h"
 
@@ -349,6 +350,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all that is configured",
+        .options = cli_list_options,
         .example = "tackle config set limits search 50\n"
                    "tackle config list",
         .run = list,

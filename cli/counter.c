@@ -419,6 +419,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the names of all counters",
+        .options = cli_list_options,
         .example = "tackle counter add hits\n"
                    "tackle counter list --json",
         .run = list,

@@ -495,6 +495,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all names that have places",
+        .options = cli_list_options,
         .example = TWO_CITIES "tackle geo list",
         .run = list,
     },

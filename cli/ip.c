@@ -370,6 +370,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the names of all tables",
+        .options = cli_list_options,
         .example = "tackle ip list --json",
         .run = list,
     },

@@ -500,6 +500,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the names of all logs",
+        .options = cli_list_options,
         .example = "tackle log write shop info started\n"
                    "tackle log list --json",
         .run = list,

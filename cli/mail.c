@@ -335,6 +335,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the owners of all mailboxes",
+        .options = cli_list_options,
         .example = "tackle mail list",
         .run = list,
     },

@@ -122,6 +122,7 @@ static const struct {
     {"doctor", " diagnose health check status "},
     {"call", " redis raw command cli exec "},
     {"demo", " tour example examples tutorial "},
+    {"lab", " laboratory experiment experiments learn "},
     {"suggest", " suggestions autocomplete typeahead "},
     {"book", " contacts addressbook address-book "},
     {"files", " file copy transfer "},

@@ -480,6 +480,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all names with marked users",
+        .options = cli_list_options,
         .example = "tackle online mark visitors ann\n"
                    "tackle online list --json",
         .run = list,

@@ -206,6 +206,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all users who have a list",
+        .options = cli_list_options,
         .example = "tackle recent add ann Bob\n"
                    "tackle recent list",
         .run = list,

@@ -46,12 +46,14 @@
     X(cli_service)                     \
     G("The server, and tackle itself") \
     X(cli_server)                      \
+    X(cli_status)                      \
     X(cli_doctor)                      \
     X(cli_ping)                        \
     X(cli_call)                        \
     X(cli_script)                      \
     X(cli_scan)                        \
     X(cli_demo)                        \
+    X(cli_lab)                         \
     X(cli_version)                     \
     X(cli_help_component)
 

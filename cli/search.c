@@ -518,6 +518,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all indexes",
+        .options = cli_list_options,
         .example = PAGES "tackle search list",
         .run = list,
     },

@@ -336,6 +336,7 @@ static const cli_verb verbs[] = {
         .name = "list",
         .args = "[NAME]",
         .summary = "the instances of a service; without NAME all services",
+        .options = cli_list_options,
         .example = "tackle service list shop --json",
         .run = list,
     },

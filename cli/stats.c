@@ -345,6 +345,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all types with recorded values",
+        .options = cli_list_options,
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats list --json",
         .run = list,

@@ -353,6 +353,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all suggestions",
+        .options = cli_list_options,
         .example = "tackle suggest feed queries weather\n"
                    "tackle suggest list",
         .run = list,

@@ -147,6 +147,7 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "the names of all counts",
+        .options = cli_list_options,
         .example = "tackle unique add visitors ann\n"
                    "tackle unique list",
         .run = list,

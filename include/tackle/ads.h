@@ -294,7 +294,7 @@ TKL_API int tkl_ads_stats_get(tkl_ads *ads, tkl_ads_stats *stats) TKL_NONNULL(1,
 /* Removes the set with all ads and counts. TKL_NOTFOUND: there is no such set. */
 TKL_API int tkl_ads_drop(tkl_ads *ads) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all sets, sorted. Walks over all keys of the servers. */
+/* The names of all sets, sorted. See tkl_options.no_register. */
 TKL_API int tkl_ads_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- Money --------------------------------------------------------------- */

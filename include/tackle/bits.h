@@ -41,7 +41,7 @@ TKL_API void tkl_bits_close(tkl_bits *bits);
 /* Removes the bitmap. TKL_NOTFOUND: there was none. */
 TKL_API int tkl_bits_drop(tkl_bits *bits) TKL_NONNULL(1) TKL_CHECK;
 
-/* All names that have a bitmap. Walks over all keys of the servers. */
+/* All names that have a bitmap. See tkl_options.no_register. */
 TKL_API int tkl_bits_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- Bits ---------------------------------------------------------------- */

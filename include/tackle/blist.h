@@ -77,7 +77,7 @@ TKL_API int tkl_blist_length(tkl_blist *list, int64_t *length) TKL_NONNULL(1, 2)
 /* Removes all items. TKL_NOTFOUND: there were none. */
 TKL_API int tkl_blist_drop(tkl_blist *list) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all lists that have items, sorted. Walks over all keys of the servers. */
+/* The names of all lists that have items, sorted. See tkl_options.no_register. */
 TKL_API int tkl_blist_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -93,7 +93,7 @@ TKL_API int tkl_bloom_merge(tkl_bloom *bloom, tkl_bloom *source) TKL_NONNULL(1, 
 /* Removes the filter with all that is in it. TKL_NOTFOUND: there was none. */
 TKL_API int tkl_bloom_drop(tkl_bloom *bloom) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all filters. Walks over all keys of the servers. */
+/* The names of all filters. See tkl_options.no_register. */
 TKL_API int tkl_bloom_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

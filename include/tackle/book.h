@@ -132,7 +132,7 @@ TKL_API void tkl_book_info_free(tkl_book_info *info); /* NULL is fine */
 /* Removes the book with its settings. TKL_NOTFOUND: there is none. */
 TKL_API int tkl_book_drop(tkl_book *book) TKL_NONNULL(1) TKL_CHECK;
 
-/* All books, sorted. Walks over all keys of the servers. */
+/* All books, sorted. See tkl_options.no_register. */
 TKL_API int tkl_book_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

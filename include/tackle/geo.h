@@ -150,7 +150,7 @@ TKL_API void tkl_geo_places_free(tkl_geo_places *places); /* NULL is fine */
 TKL_API int tkl_geo_count(tkl_geo *geo, const tkl_geo_query *query, int64_t *count)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 
-/* All names that have places. Walks over all keys of the servers. */
+/* All names that have places. See tkl_options.no_register. */
 TKL_API int tkl_geo_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

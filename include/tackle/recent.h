@@ -93,7 +93,7 @@ TKL_API void tkl_recent_contacts_free(tkl_recent_contacts *contacts); /* NULL is
 /* Forgets the list. TKL_NOTFOUND: there is none. */
 TKL_API int tkl_recent_drop(tkl_recent *recent) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all lists, sorted. Walks over all keys of the servers. */
+/* The names of all lists, sorted. See tkl_options.no_register. */
 TKL_API int tkl_recent_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -118,7 +118,7 @@ TKL_API void tkl_search_info_free(tkl_search_info *info); /* NULL is fine */
  * TKL_NOTFOUND: no such index. After an interruption, drop it again. */
 TKL_API int tkl_search_drop(tkl_search *search) TKL_NONNULL(1) TKL_CHECK;
 
-/* All indexes, sorted. Walks over all keys of the servers. */
+/* All indexes, sorted. See tkl_options.no_register. */
 TKL_API int tkl_search_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- Documents ----------------------------------------------------------- */

@@ -119,7 +119,7 @@ TKL_API void tkl_suggest_info_free(tkl_suggest_info *info); /* NULL is fine */
 /* Forgets everything, settings included. TKL_NOTFOUND: there is nothing. */
 TKL_API int tkl_suggest_drop(tkl_suggest *suggest) TKL_NONNULL(1) TKL_CHECK;
 
-/* All suggestions, sorted. Walks over all keys of the servers. */
+/* All suggestions, sorted. See tkl_options.no_register. */
 TKL_API int tkl_suggest_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -56,7 +56,7 @@ TKL_API int tkl_unique_merge(tkl_unique *unique, tkl_unique *const *others, size
 /* Removes the count. TKL_NOTFOUND: nothing was added. */
 TKL_API int tkl_unique_drop(tkl_unique *unique) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all counts. Walks over all keys of the servers. */
+/* The names of all counts. See tkl_options.no_register. */
 TKL_API int tkl_unique_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -23,7 +23,7 @@
 #include "support/test.h"
 
 /* Not attacked: they use no server, or servers of their own. */
-static const char *const spared[] = {"server", "demo", "cron", "help", "version"};
+static const char *const spared[] = {"server", "demo", "lab", "cron", "help", "version"};
 
 /* Seconds until a command that has not ended is killed, on a machine however busy. */
 #define PATIENCE "40"

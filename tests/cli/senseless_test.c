@@ -104,7 +104,7 @@ typedef struct line {
 
 static bool is_spared(const cli_component *component)
 {
-    static const char *const spared[] = {"server", "demo", "cron", "help", "version"};
+    static const char *const spared[] = {"server", "demo", "lab", "cron", "help", "version"};
     const char *only = getenv("SENSELESS_ONLY");
     if (only != NULL)
         return strcmp(only, component->name) != 0;
