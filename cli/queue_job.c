@@ -51,7 +51,7 @@ typedef struct job_run {
     int64_t until_ms;     /* deadline that the guard knows: the command must have ended by then */
     const char *unwanted; /* why we ended the command; NULL: we did not */
     int64_t kill_at;      /* when SIGKILL follows the SIGTERM that was sent; 0: none was */
-    cli_tail tail;        /* of its stderr */
+    cli_tail tail;        /* the end of its stderr */
 } job_run;
 
 /* The job that this thread has just run, for the hook. */

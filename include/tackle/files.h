@@ -98,7 +98,7 @@ typedef struct tkl_files_progress {
 
 typedef enum tkl_files_type {
     TKL_FILES_TYPE_FILE = 0,
-    TKL_FILES_TYPE_DIRECTORY = 1, /* of a directory that was sent: itself, or one below it */
+    TKL_FILES_TYPE_DIRECTORY = 1, /* a directory that was sent, or one below it */
     TKL_FILES_TYPE_LINK = 2,      /* a symbolic link in such a directory */
 } tkl_files_type;
 

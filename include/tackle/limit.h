@@ -162,7 +162,7 @@ TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 
 /* What a key has used of a limit, now. */
 typedef struct tkl_limit_usage {
-    tkl_limit_rule rule;    /* of the last check that took something, without in_order and
+    tkl_limit_rule rule;    /* used by the last check that took something, without in_order and
                                count_denied; burst 0 means: has none. count 0: not known, since a
                                version that did not store it wrote the key; all numbers are 0 then */
     int64_t limit;          /* the most that can fit at once */

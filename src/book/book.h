@@ -87,7 +87,7 @@ int tkl__book_make_record(const tkl_book_entry *entry, unsigned settings, tkl__b
 typedef struct tkl__book_member {
     tkl_bytes key;   /* the key, form or part that was found */
     tkl_bytes entry; /* "key NUL [text] [NUL id]" */
-    size_t shared;   /* of a form: see index.inc.lua */
+    size_t shared;   /* prefix bytes that a form has in common: see index.inc.lua */
     bool form;
 } tkl__book_member;
 

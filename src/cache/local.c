@@ -33,7 +33,7 @@
 #include "core/tracking.h"
 
 #define GROUPS          1024
-#define BUCKET_BYTES    512 /* of the copy, for each bucket of a table */
+#define BUCKET_BYTES    512 /* bytes of the copy per bucket of a table */
 #define BUCKETS_MIN     64
 #define BUCKETS_MAX     1048576
 #define ALLOCATED_BYTES 48 /* what malloc() adds to the blocks of an entry, about */
@@ -44,7 +44,7 @@ typedef struct entry {
     uint64_t key_hash, name_hash;
     tkl__shared *shared;
     int64_t fresh_until; /* on tkl__now() */
-    size_t bytes;        /* of memory */
+    size_t bytes;        /* memory that the copy takes */
     bool used;
     tkl_bytes key, name;
     char text[];

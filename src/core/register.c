@@ -282,7 +282,7 @@ typedef struct reading {
     tkl__visit *visit;
     void *arg;
     tkl__batch registers;
-    tkl__batch types; /* of each key of each name, in order */
+    tkl__batch types; /* asks the type of each key of each name, in order */
 } reading;
 
 static void write_key(const reading *r, tkl_bytes name, const char *part, tkl__buf *key)

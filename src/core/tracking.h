@@ -23,7 +23,7 @@
 
 typedef struct tkl__tracking {
     tkl_client *client;
-    tkl_bytes prefix; /* of the keys; owned by the component, for the life of the tracking */
+    tkl_bytes prefix; /* keys begin with it; the component owns it for the life of the tracking */
     /* The thread calls these: a key has changed; any key may have changed. */
     void (*changed)(void *arg, tkl_bytes key);
     void (*lost)(void *arg);

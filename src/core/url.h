@@ -38,7 +38,7 @@ typedef struct tkl__target {
     int64_t reply_max; /* 0 or less: no limit */
     int pool_size;
     bool always_sleep;
-    bool no_register; /* of names; see register.h */
+    bool no_register; /* keep names out of the register; see register.h */
     void (*on_event)(const tkl_client_event *event, void *arg);
     void *event_arg;
     char *ns;

@@ -93,7 +93,7 @@ void tkl__files_items_free(tkl__files_items *items)
 typedef struct tree {
     tkl__files_items *items;
     int root;
-    const char *path; /* of the directory */
+    const char *path; /* path of the directory */
     const char *name; /* under which it is sent */
 } tree;
 

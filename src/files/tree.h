@@ -39,7 +39,7 @@ int tkl__files_tree_open(int root, const char *path);
 
 /* A file or stream to send: a source of the caller, or a member of a directory that is one. */
 typedef struct tkl__files_item {
-    tkl_files_source source; /* of a member: path and name are owned */
+    tkl_files_source source; /* the member as a source; its path and name are owned */
     int root;                /* the directory that the caller named; -1: not a member */
     const char *below;       /* path of a member below that; "": the directory itself */
     int64_t bytes;           /* size of a regular file; else 0 */

@@ -277,7 +277,7 @@ int tkl_online_unmark(tkl_online *online, const char *day, const tkl_bytes *user
 /* A mark under way. */
 typedef struct mark_in {
     tkl_online_kind kind;
-    size_t len; /* of the user */
+    size_t len; /* bytes of the user's id */
     char user[];
 } mark_in;
 

@@ -33,7 +33,7 @@ typedef struct entry {
     size_t start, len; /* in the wire */
     int slot;
     const tkl__script *script; /* NULL: a command */
-    bool retry_safe;           /* of an operation; that of others is an option of the run */
+    bool retry_safe;           /* for operations; for other commands the run's options say it */
     tkl__operation operation;  /* without `finish`: none */
 } entry;
 
@@ -47,8 +47,8 @@ struct tkl_pipeline {
     int slot; /* slot of the transaction; TKL__NO_SLOT: not known yet */
     entry *entries;
     size_t count, cap;
-    size_t operations;   /* of the entries */
-    unsigned generation; /* of the process that added the operations */
+    size_t operations;   /* how many entries are operations */
+    unsigned generation; /* fork generation of the process that added the operations */
 };
 
 int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,

@@ -23,7 +23,7 @@ typedef int tkl__finish(const tkl__operation *operation, int code, const tkl_rep
 /* An operation of a component in a pipeline: one call. */
 struct tkl__operation {
     tkl__finish *finish;
-    void *handle;       /* of the component */
+    void *handle;       /* the component's handle */
     void *own;          /* from malloc(), freed by the pipeline; NULL: none */
     void *output;       /* the caller's, filled in by the run; NULL: none wanted */
     tkl_result *result; /* the caller's; NULL: none wanted */
