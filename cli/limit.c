@@ -466,10 +466,9 @@ static int reset(cli_session *cli)
     {                                                         \
         "algorithm", CLI_CHOICE, ALGORITHMS, "(default gcra)" \
     }
-#define COUNT_DENIED                                                                             \
-    {                                                                                            \
-        "count-denied", CLI_FLAG, NULL,                                                          \
-            "denied checks count, too: who keeps asking too fast gets nothing (not concurrency)" \
+#define COUNT_DENIED                                                                      \
+    {                                                                                     \
+        "count-denied", CLI_FLAG, NULL, "denied checks count, too (not with concurrency)" \
     }
 #define CELL                                                                         \
     {                                                                                \

@@ -74,11 +74,12 @@ static tkl_bytes key_of(const tkl_blist *list)
 static int push_for_good(tkl_blist *list, const tkl_bytes *items, size_t count, tkl_reply **reply)
 {
     tkl__query command;
+    const tkl_reply *length;
     tkl__query_begin(&command, &list->key, list->push_first ? "LPUSH" : "RPUSH");
     tkl__query_key(&command, &list->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_bytes(&command, items[i]);
-    return tkl__query_end(&command, false, reply);
+    return tkl__query_write(&command, false, reply, &length);
 }
 
 static int push_for_a_while(tkl_blist *list, const tkl_bytes *items, size_t count,

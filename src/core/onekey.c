@@ -61,6 +61,7 @@ void tkl__query_begin(tkl__query *command, const tkl__onekey *key, const char *n
 {
     command->key = key;
     command->count = 0;
+    command->key_word = 0;
     tkl__buf_init(&command->words);
     tkl__query_word(command, name);
 }
@@ -90,6 +91,8 @@ void tkl__query_double(tkl__query *command, double value)
 
 void tkl__query_key(tkl__query *command, const tkl__onekey *key)
 {
+    if (key == command->key && command->key_word == 0)
+        command->key_word = (int)command->count;
     tkl__query_bytes(command, bytes_of(key));
 }
 
@@ -132,7 +135,7 @@ static int write_with_life(tkl__query *command, bool retry_safe, tkl_reply **rep
     snprintf(ttl, sizeof ttl, "%" PRId64, command->key->ttl_ms);
     tkl__batch_init(&batch, command->key->client);
     tkl__batch_body(&batch, command->count, &command->words, bytes_of(command->key), retry_safe);
-    tkl__batch_names(&batch, 1);
+    tkl__batch_names(&batch, command->key_word);
     TKL__BATCH_WORDS(&batch, tkl_str("PEXPIRE"), bytes_of(command->key), tkl_str(ttl));
     tkl__buf_free(&command->words);
     return tkl__batch_end(&batch, deadline_of(command), replies);
@@ -145,7 +148,7 @@ int tkl__query_write(tkl__query *command, bool retry_safe, tkl_reply **owner,
     *owner = NULL;
     *reply = NULL;
     int rc = lives ? write_with_life(command, retry_safe, owner)
-                   : send_query(command, retry_safe, 1, owner);
+                   : send_query(command, retry_safe, command->key_word, owner);
     *reply = lives ? tkl_reply_at(*owner, 0) : *owner;
     return rc;
 }

@@ -31,6 +31,7 @@ typedef struct tkl__query {
     const tkl__onekey *key;
     tkl__buf words;
     size_t count;
+    int key_word; /* which word is the key; 0: none yet */
 } tkl__query;
 
 /* `key` only selects the server; tkl__query_key() puts the key into the command. */

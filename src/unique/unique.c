@@ -82,16 +82,21 @@ int tkl_unique_names(tkl_client *client, tkl_names **names)
 
 /* ---- Several ------------------------------------------------------------- */
 
-/* Runs PFCOUNT or PFMERGE for the first and the others, all in reach of one command. */
+/* What is done with several of them: the first is read, or written. */
+static const char COUNT[] = "PFCOUNT", MERGE[] = "PFMERGE";
+
+/* Runs COUNT or MERGE for the first and the others, all in reach of one command. */
 static int run_together(const char *name, tkl_unique *first, tkl_unique *const *others,
                         size_t count, tkl_reply **reply)
 {
+    const tkl_reply *merged;
     tkl__query command;
     tkl__query_begin(&command, &first->key, name);
     tkl__query_key(&command, &first->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_key(&command, &others[i]->key);
-    return tkl__query_end(&command, true, reply);
+    return name == MERGE ? tkl__query_write(&command, true, reply, &merged)
+                         : tkl__query_end(&command, true, reply);
 }
 
 /* Fetches copies of the others, in one round trip per node. */
@@ -149,6 +154,21 @@ static int run_gathered(const char *name, tkl_unique *first, const tkl_reply *co
     return rc;
 }
 
+/* Renews the expiry after the script has merged: PFMERGE of nothing changes nothing else. */
+static int keep_alive(tkl_unique *unique)
+{
+    tkl__query command;
+    tkl_reply *owner;
+    const tkl_reply *reply;
+    if (unique->key.ttl_ms == 0)
+        return TKL_OK;
+    tkl__query_begin(&command, &unique->key, MERGE);
+    tkl__query_key(&command, &unique->key);
+    int rc = tkl__query_write(&command, true, &owner, &reply);
+    tkl_reply_free(owner);
+    return rc;
+}
+
 static int run_all(const char *name, tkl_unique *first, tkl_unique *const *others, size_t count,
                    tkl_reply **reply)
 {
@@ -164,6 +184,8 @@ static int run_all(const char *name, tkl_unique *first, tkl_unique *const *other
     int rc = fetch_copies(first->key.client, others, count, &copies);
     if (rc == TKL_OK)
         rc = run_gathered(name, first, copies, reply);
+    if (rc == TKL_OK && name == MERGE)
+        rc = keep_alive(first);
     tkl_reply_free(copies);
     return rc;
 }
@@ -174,32 +196,17 @@ int tkl_unique_count(tkl_unique *const *uniques, size_t count, int64_t *differen
     *different = 0;
     if (count == 0)
         return TKL_OK;
-    int rc = run_all("PFCOUNT", uniques[0], uniques + 1, count - 1, &reply);
+    int rc = run_all(COUNT, uniques[0], uniques + 1, count - 1, &reply);
     if (rc == TKL_OK)
         rc = tkl__expect_int(reply, 0, INT64_MAX, different);
     tkl_reply_free(reply);
     return rc;
 }
 
-/* Renews the expiry: PFMERGE of nothing changes nothing else. */
-static int keep_alive(tkl_unique *unique)
-{
-    tkl__query command;
-    tkl_reply *owner;
-    const tkl_reply *reply;
-    if (unique->key.ttl_ms == 0)
-        return TKL_OK;
-    tkl__query_begin(&command, &unique->key, "PFMERGE");
-    tkl__query_key(&command, &unique->key);
-    int rc = tkl__query_write(&command, true, &owner, &reply);
-    tkl_reply_free(owner);
-    return rc;
-}
-
 int tkl_unique_merge(tkl_unique *unique, tkl_unique *const *others, size_t count)
 {
     tkl_reply *reply;
-    int rc = run_all("PFMERGE", unique, others, count, &reply);
+    int rc = run_all(MERGE, unique, others, count, &reply);
     tkl_reply_free(reply);
-    return rc == TKL_OK ? keep_alive(unique) : rc;
+    return rc;
 }
