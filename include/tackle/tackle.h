@@ -28,6 +28,7 @@
 #include <tackle/limit.h>
 #include <tackle/lock.h>
 #include <tackle/log.h>
+#include <tackle/loop.h>
 #include <tackle/mail.h>
 #include <tackle/message.h>
 #include <tackle/online.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/block.h"
 
-#include <poll.h>
-
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/report.h"
 #include "core/resp.h"
 
@@ -76,7 +75,9 @@ static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
 static void poll_until(tkl_client *client, const tkl__conn *conn, int64_t until)
 {
     struct pollfd files[] = {{conn->stream.fd, POLLIN, 0}, {client->interrupt.fd, POLLIN, 0}};
-    poll(files, 2, tkl__poll_ms(until));
+    tkl__rest_begin();
+    tkl__poll(files, 2, until);
+    tkl__rest_end();
     if (files[1].revents)
         tkl__interrupt_seen(client);
 }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "core/fiber.h"
+#include "core/own.h"
+
 /* How often a waiting thread reads the end that tkl__heed() gave it. */
 #define HEED_US 50000
-
-static _Thread_local const _Atomic int64_t *heeded, *heeded_too;
-static _Thread_local int64_t finish_until;
 
 int64_t tkl__now(void)
 {
@@ -41,36 +41,37 @@ int64_t tkl__deadline_ms(int64_t ms)
 
 void tkl__heed(const _Atomic int64_t *end)
 {
-    heeded = end;
+    tkl__own_now()->end = end;
 }
 
 void tkl__heed_too(const _Atomic int64_t *end)
 {
-    heeded_too = end;
+    tkl__own_now()->end_too = end;
 }
 
 bool tkl__heeds_too(void)
 {
-    return heeded_too != NULL;
+    return tkl__own_now()->end_too != NULL;
 }
 
 bool tkl__heeds(void)
 {
-    return heeded || heeded_too;
+    const tkl__own *own = tkl__own_now();
+    return own->end || own->end_too;
 }
 
 void tkl__let_finish(int64_t until)
 {
-    finish_until = until;
+    tkl__own_now()->finish_until = until;
 }
 
 int64_t tkl__finish_by(int64_t deadline)
 {
-    return deadline > finish_until ? deadline : finish_until;
+    int64_t finish = tkl__own_now()->finish_until;
+    return deadline > finish ? deadline : finish;
 }
 
-/* The next moment to check whether an end was set. */
-static int64_t next_heed(int64_t at)
+int64_t tkl__wake_time(int64_t at)
 {
     int64_t soon = tkl__heeds() ? tkl__now() + HEED_US : at;
     return soon < at ? soon : at;
@@ -85,7 +86,10 @@ static int64_t ended_by(const _Atomic int64_t *end, int64_t deadline)
 
 int64_t tkl__left(int64_t deadline)
 {
-    deadline = ended_by(heeded_too, ended_by(heeded, deadline));
+    const tkl__own *own = tkl__own_now();
+    deadline = ended_by(own->end_too, ended_by(own->end, deadline));
+    if (own->end_too) /* a fiber that is cancelled counts as interrupted */
+        deadline = ended_by(own->cancelled_at, deadline);
     if (deadline == TKL__FOREVER)
         return TKL__FOREVER;
     int64_t left = deadline - tkl__now();
@@ -94,7 +98,7 @@ int64_t tkl__left(int64_t deadline)
 
 int tkl__poll_ms(int64_t deadline)
 {
-    deadline = next_heed(deadline);
+    deadline = tkl__wake_time(deadline);
     if (deadline == TKL__FOREVER)
         return -1;
     int64_t ms = (tkl__left(deadline) + 999) / 1000;
@@ -107,34 +111,21 @@ struct timespec tkl__timespec(int64_t at)
                              .tv_nsec = (long)(at % 1000000) * 1000};
 }
 
+static void sleep_on_thread(int64_t at)
+{
+    struct timespec ts = tkl__timespec(at);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+        ;
+}
+
 void tkl__sleep_until(int64_t at)
 {
-    int64_t next;
-    do {
-        next = next_heed(at);
-        struct timespec ts = tkl__timespec(next);
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-            ;
-    } while (next < at && tkl__left(at) > 0);
-}
-
-void tkl__cond_init(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
-bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
-{
-    int64_t until = next_heed(deadline);
-    if (until == TKL__FOREVER)
-        return pthread_cond_wait(cond, mutex) == 0;
-    struct timespec ts = tkl__timespec(until);
-    return pthread_cond_timedwait(cond, mutex, &ts) == 0 ||
-           (until < deadline && tkl__left(deadline) > 0);
+    do
+        if (tkl__fiber_self())
+            tkl__fiber_park(tkl__wake_time(at));
+        else
+            sleep_on_thread(tkl__wake_time(at));
+    while (tkl__left(at) > 0);
 }
 
 int64_t tkl__backoff(int attempt, int64_t max_us)

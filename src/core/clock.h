@@ -6,7 +6,6 @@
 #ifndef TKL_CORE_CLOCK_H
 #define TKL_CORE_CLOCK_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,10 +23,6 @@ int tkl__poll_ms(int64_t deadline);        /* for poll(): rounded up; -1 for TKL
 struct timespec tkl__timespec(int64_t at); /* for pthread_cond_timedwait on CLOCK_MONOTONIC */
 void tkl__sleep_until(int64_t at);
 
-void tkl__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
-/* False when the deadline passed. */
-bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
-
 /* From now on (NULL: no longer) the calling thread obeys *end, which another thread may set. Once
  * *end is not 0, or shortly after, no deadline of the calling thread is later than *end. For calls
  * that another thread may want to stop. */
@@ -36,6 +31,8 @@ void tkl__heed(const _Atomic int64_t *end);
 void tkl__heed_too(const _Atomic int64_t *end);
 bool tkl__heeds_too(void);
 bool tkl__heeds(void);
+/* When a sleeper has to wake up, to check whether an end was set: at `at` or before. */
+int64_t tkl__wake_time(int64_t at);
 
 /* From now on (0: no longer) a server that has begun to answer the calling thread may finish until
  * this moment, even after the deadline of the call. For calls with a short deadline: a server that

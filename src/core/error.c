@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char last_text[TKL__ERRMSG_MAX];
+#include "core/own.h"
+
+/* The text of the calling thread or fiber. */
+#define LAST_TEXT (tkl__own_now()->text)
 
 tkl_bytes tkl_str(const char *text)
 {
@@ -55,12 +58,12 @@ bool tkl__may_pass(int code)
 
 const char *tkl_errmsg(void)
 {
-    return last_text;
+    return LAST_TEXT;
 }
 
 void tkl__begin(void)
 {
-    last_text[0] = '\0';
+    LAST_TEXT[0] = '\0';
 }
 
 int tkl__no(int code)
@@ -78,7 +81,7 @@ void tkl__first_note(tkl__first *first, int code)
     if (code == TKL_OK || first->code < 0 || (first->code > 0 && code > 0))
         return;
     first->code = code;
-    snprintf(first->text, sizeof first->text, "%s", *last_text ? last_text : tkl_strerror(code));
+    snprintf(first->text, sizeof first->text, "%s", *LAST_TEXT ? LAST_TEXT : tkl_strerror(code));
 }
 
 int tkl__first_tell(const tkl__first *first)
@@ -119,7 +122,7 @@ void tkl__clean_text(char *text, size_t len)
 
 static void clean_last(void)
 {
-    tkl__clean_text(last_text, strlen(last_text));
+    tkl__clean_text(LAST_TEXT, strlen(LAST_TEXT));
 }
 
 /* Adds the reason to an OOM error and removes the name of the script: servers say little about the
@@ -127,20 +130,20 @@ static void clean_last(void)
 static void explain_oom(void)
 {
     char said[TKL__ERRMSG_MAX];
-    if (strncmp(last_text, "OOM", 3) != 0)
+    if (strncmp(LAST_TEXT, "OOM", 3) != 0)
         return;
-    memcpy(said, last_text, sizeof said);
+    memcpy(said, LAST_TEXT, sizeof said);
     char *script = strstr(said, " script: ");
     if (script)
         *script = '\0';
-    snprintf(last_text, sizeof last_text, "the server is out of memory (maxmemory): %.900s", said);
+    snprintf(LAST_TEXT, sizeof LAST_TEXT, "the server is out of memory (maxmemory): %.900s", said);
 }
 
 int tkl__fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(last_text, sizeof last_text, format, args);
+    vsnprintf(LAST_TEXT, sizeof LAST_TEXT, format, args);
     va_end(args);
     if (code == TKL_EOOM)
         explain_oom();
@@ -154,7 +157,7 @@ static void append_reason(int n, const char *reason)
     if (n < 0 || n >= TKL__ERRMSG_MAX)
         return;
     int room = TKL__ERRMSG_MAX - n - (int)sizeof ": ";
-    snprintf(last_text + n, TKL__ERRMSG_MAX - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
+    snprintf(LAST_TEXT + n, TKL__ERRMSG_MAX - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
 }
 
 int tkl__fail_errno(int code, const char *format, ...)
@@ -162,7 +165,7 @@ int tkl__fail_errno(int code, const char *format, ...)
     int saved = errno;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(last_text, sizeof last_text, format, args);
+    int n = vsnprintf(LAST_TEXT, sizeof LAST_TEXT, format, args);
     va_end(args);
     append_reason(n, strerror(saved));
     clean_last();
@@ -172,10 +175,10 @@ int tkl__fail_errno(int code, const char *format, ...)
 int tkl__fail_in(int code, const char *format, ...)
 {
     char inner[TKL__ERRMSG_MAX];
-    memcpy(inner, last_text, sizeof inner);
+    memcpy(inner, LAST_TEXT, sizeof inner);
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(last_text, sizeof last_text, format, args);
+    int n = vsnprintf(LAST_TEXT, sizeof LAST_TEXT, format, args);
     va_end(args);
     append_reason(n, inner);
     clean_last();

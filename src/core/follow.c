@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/interrupt.h"
 #include "core/options.h"
 #include "core/thread.h"
@@ -55,7 +56,7 @@ static void note_outcome(tkl__follower *f, int rc, bool live, int64_t asked_at)
     f->loaded |= good;
     f->code = rc;
     snprintf(f->error, sizeof f->error, "%s", good ? "" : tkl_errmsg());
-    pthread_cond_broadcast(&f->changed);
+    tkl__cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -74,7 +75,7 @@ static void note_cut(tkl__follower *f)
 {
     pthread_mutex_lock(&f->mutex);
     end_live(f);
-    pthread_cond_broadcast(&f->changed);
+    tkl__cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -200,7 +201,7 @@ void tkl__follow_close(tkl__follower *f)
         eventfd_write(f->bell, 1);
         pthread_join(f->thread, NULL);
         pthread_mutex_destroy(&f->mutex);
-        pthread_cond_destroy(&f->changed);
+        tkl__cond_destroy(&f->changed);
     }
     if (f->bell >= 0)
         close(f->bell);
@@ -266,7 +267,8 @@ int tkl__follow_wait(tkl__follower *f, int64_t deadline)
 {
     if (tkl__is_interrupted(f->client))
         return tkl__interrupted();
-    if (!tkl__cond_wait(&f->changed, &f->mutex, deadline))
-        return tkl__no(TKL_EMPTY);
-    return TKL_OK;
+    tkl__rest_begin();
+    bool in_time = tkl__cond_wait(&f->changed, &f->mutex, deadline);
+    tkl__rest_end();
+    return in_time ? TKL_OK : tkl__no(TKL_EMPTY);
 }

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "core/client.h"
+#include "core/cond.h"
 
 typedef struct tkl__follower tkl__follower;
 
@@ -42,7 +43,7 @@ struct tkl__follower {
 
     /* Private. */
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    tkl__cond changed;
     pthread_t thread;
     bool running;
     unsigned process;    /* fork generation of the thread, by tkl__fork_generation() */

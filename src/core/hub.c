@@ -14,6 +14,7 @@
 #include "core/buf.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/report.h"
 #include "core/resp.h"
 
@@ -128,7 +129,7 @@ void tkl__waiter_wake(tkl__waiter *w)
     if (w->bell >= 0)
         eventfd_write(w->bell, 1);
     else
-        pthread_cond_signal(&w->woken);
+        tkl__cond_signal(&w->woken);
 }
 
 void tkl__sleeper_add(tkl__hub *hub, tkl__waiter *w)
@@ -156,7 +157,7 @@ void tkl__hub_pass_on(tkl__hub *hub)
     if (hub->sleepers)
         tkl__waiter_wake(hub->sleepers);
     else
-        pthread_cond_broadcast(&hub->changed); /* a thread may wait for its subscription to be
+        tkl__cond_broadcast(&hub->changed); /* a thread may wait for its subscription to be
                                                   confirmed */
 }
 
@@ -164,7 +165,7 @@ static void wake_all(tkl__hub *hub)
 {
     for (tkl__waiter *w = hub->sleepers; w; w = w->next_sleeper)
         tkl__waiter_wake(w);
-    pthread_cond_broadcast(&hub->changed);
+    tkl__cond_broadcast(&hub->changed);
 }
 
 static void cut_topic(tkl__topic *t)
@@ -189,7 +190,7 @@ static void cut_hub(tkl__hub *hub)
     for (int i = 0; i < TKL__BUCKETS; i++)
         for (tkl__topic *t = hub->buckets[i]; t; t = t->chain)
             cut_topic(t);
-    pthread_cond_broadcast(&hub->changed);
+    tkl__cond_broadcast(&hub->changed);
 }
 
 /* ---- Replies of the server ----------------------------------------------- */
@@ -230,7 +231,7 @@ static void on_confirmed(tkl__hub *hub, tkl__topic *t)
         asked_pop(hub);
     if (t->state == TKL__ASKED)
         t->state = TKL__ON;
-    pthread_cond_broadcast(&hub->changed);
+    tkl__cond_broadcast(&hub->changed);
 }
 
 static void on_pong(tkl__hub *hub)
@@ -251,7 +252,7 @@ static void on_error(tkl__hub *hub, const tkl_reply *reply)
     t->code = tkl_reply_code(reply);
     free(t->refusal);
     t->refusal = strdup(tkl_reply_str(reply));
-    pthread_cond_broadcast(&hub->changed);
+    tkl__cond_broadcast(&hub->changed);
 }
 
 static void on_array(tkl__hub *hub, const tkl_reply *reply)
@@ -328,9 +329,11 @@ static void add_word(tkl__buf *wire, const char *word, const tkl__topic *t)
 /* Sends the buffer and frees it. When sending fails, the connection ends. */
 static int send_wire(tkl__hub *hub, tkl__buf *wire, int64_t deadline)
 {
+    tkl__fiber_stay(); /* with the mutex */
     int rc = wire->failed
                  ? tkl__nomem()
                  : tkl__conn_send(hub->conn, (tkl_bytes){wire->data, wire->len}, deadline, NULL);
+    tkl__fiber_stay_no_more();
     tkl__buf_free(wire);
     if (rc != TKL_OK && hub->reading)
         shutdown(hub->conn->stream.fd, SHUT_RDWR);
@@ -464,7 +467,7 @@ void tkl__hub_read(tkl__hub *hub, int64_t until)
     tkl__hub_side_files(client, &files[1]);
     hub->reading = true;
     pthread_mutex_unlock(&hub->mutex);
-    int ready = poll(files, 1 + TKL__HUB_FILES, tkl__poll_ms(until));
+    int ready = tkl__poll(files, 1 + TKL__HUB_FILES, until);
     tkl__hub_side_read(client, &files[1], ready);
     pthread_mutex_lock(&hub->mutex);
     hub->reading = false;
@@ -492,7 +495,7 @@ static int dial_hub(tkl__hub *hub, int64_t deadline)
     } else {
         hub->retry_at = tkl__now() + tkl__backoff(hub->failures, DIAL_PAUSE_MAX_US);
     }
-    pthread_cond_broadcast(&hub->changed);
+    tkl__cond_broadcast(&hub->changed);
     return rc;
 }
 
@@ -628,7 +631,7 @@ static void free_hub(tkl__hub *hub)
     tkl__conn_close(hub->conn);
     tkl__node_unref(hub->node);
     pthread_mutex_destroy(&hub->mutex);
-    pthread_cond_destroy(&hub->changed);
+    tkl__cond_destroy(&hub->changed);
     free(hub);
 }
 

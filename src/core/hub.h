@@ -72,8 +72,8 @@ struct tkl__hub {
     tkl_client *client;
     tkl__node *node;
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* dialled, confirmed, refused, cut */
-    tkl__conn *conn;        /* NULL: not connected */
+    tkl__cond changed; /* dialled, confirmed, refused, cut */
+    tkl__conn *conn;   /* NULL: not connected */
     bool dialling;
     int failures;     /* failed dials in a row */
     int64_t retry_at; /* no dial before this */

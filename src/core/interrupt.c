@@ -6,16 +6,13 @@
 #include "core/interrupt.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/client.h"
 #include "core/clock.h"
 #include "core/error.h"
-
-/* The longest time given to one ppoll(). */
-#define DAY_US INT64_C(86400000000)
+#include "core/fiber.h"
 
 int tkl__interrupt_open(tkl__interrupt *interrupt)
 {
@@ -79,7 +76,7 @@ void tkl_resume(tkl_client *client)
 
 bool tkl__is_interrupted(tkl_client *client)
 {
-    return atomic_load(&client->interrupt.at) != 0;
+    return atomic_load(&client->interrupt.at) != 0 || tkl__fiber_cancelled_at() != 0;
 }
 
 int tkl__interrupt_fd(tkl_client *client)
@@ -92,7 +89,7 @@ int tkl__interrupt_fd(tkl_client *client)
 
 void tkl__interrupt_seen(tkl_client *client)
 {
-    if (!tkl__is_interrupted(client))
+    if (atomic_load(&client->interrupt.at) == 0)
         silence(&client->interrupt);
 }
 
@@ -100,12 +97,12 @@ int tkl__sleep(tkl_client *client, int64_t at)
 {
     struct pollfd file = {tkl__interrupt_fd(client), POLLIN, 0};
     while (!tkl__is_interrupted(client)) {
-        int64_t left = tkl__left(at);
-        if (left == 0)
+        if (tkl__left(at) == 0)
             return TKL_OK;
-        struct timespec time = tkl__timespec(left < DAY_US ? left : DAY_US);
-        if (ppoll(&file, 1, &time, NULL) == 1)
+        tkl__rest_begin();
+        if (tkl__poll(&file, 1, at) == 1)
             tkl__interrupt_seen(client);
+        tkl__rest_end();
     }
     return tkl__interrupted();
 }

@@ -25,6 +25,8 @@ void tkl__interrupt_close(tkl__interrupt *interrupt);
 /* In a forked child: makes a new descriptor, because the old one is the parent's as well. */
 void tkl__interrupt_forget(tkl__interrupt *interrupt);
 
+/* Whether the waits of the calling thread end: the client is interrupted, or the fiber that the
+ * thread runs is cancelled (fiber.h). */
 bool tkl__is_interrupted(tkl_client *client);
 
 /* The descriptor to poll. In a forked child that has not used the client yet, it is replaced by the

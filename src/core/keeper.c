@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/cond.h"
 #include "core/error.h"
 #include "core/report.h"
 #include "core/thread.h"
@@ -15,8 +16,8 @@
 
 typedef struct tkl__keeper {
     pthread_mutex_t mutex;
-    pthread_cond_t wake;  /* an item is due earlier than the thread expects */
-    pthread_cond_t ended; /* a round ended */
+    tkl__cond wake;  /* an item is due earlier than the thread expects */
+    tkl__cond ended; /* a round ended */
     pthread_t thread;
     bool running;
     bool stop;
@@ -127,7 +128,7 @@ static void settle_round(tkl__keeper *k, keeper_round *t)
         if (kept->at == TKL__FOREVER)
             list_remove(k, kept);
     }
-    pthread_cond_broadcast(&k->ended);
+    tkl__cond_broadcast(&k->ended);
 }
 
 static void *keep_all(void *arg)
@@ -191,12 +192,12 @@ void tkl__keeper_stop(tkl_client *client)
         return;
     pthread_mutex_lock(&k->mutex);
     k->stop = true;
-    pthread_cond_signal(&k->wake);
+    tkl__cond_signal(&k->wake);
     pthread_mutex_unlock(&k->mutex);
     if (k->running)
         pthread_join(k->thread, NULL);
-    pthread_cond_destroy(&k->wake);
-    pthread_cond_destroy(&k->ended);
+    tkl__cond_destroy(&k->wake);
+    tkl__cond_destroy(&k->ended);
     pthread_mutex_destroy(&k->mutex);
     free(k);
     client->keeper = NULL;
@@ -226,7 +227,7 @@ int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at)
         if (!kept->listed)
             list_add(k, kept);
         if (at < k->sleeps_until)
-            pthread_cond_signal(&k->wake);
+            tkl__cond_signal(&k->wake);
     }
     pthread_mutex_unlock(&k->mutex);
     return rc;
@@ -242,7 +243,7 @@ void tkl__keep_now(tkl_client *client)
     pthread_mutex_lock(&k->mutex);
     for (tkl__kept *i = k->list; i; i = i->next)
         i->at = tkl__now();
-    pthread_cond_signal(&k->wake);
+    tkl__cond_signal(&k->wake);
     pthread_mutex_unlock(&k->mutex);
 }
 
@@ -256,7 +257,7 @@ static void unkeep(tkl_client *client, tkl__kept *kept, bool wait)
     pthread_mutex_lock(&k->mutex);
     list_remove(k, kept);
     while (wait && kept->busy)
-        pthread_cond_wait(&k->ended, &k->mutex);
+        (void)tkl__cond_wait(&k->ended, &k->mutex, TKL__FOREVER);
     pthread_mutex_unlock(&k->mutex);
 }
 

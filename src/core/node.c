@@ -32,6 +32,7 @@
 
 #include "core/client.h"
 #include "core/clock.h"
+#include "core/cond.h"
 #include "core/error.h"
 #include "core/report.h"
 
@@ -46,7 +47,7 @@
 
 /* A caller waiting for a connection. */
 typedef struct waiter {
-    pthread_cond_t woken;
+    tkl__cond woken;
     tkl__conn *conn; /* handed over; then the waiter has left the queue */
     struct waiter *next, *prev;
 } waiter;
@@ -175,7 +176,7 @@ static void leave_queue(tkl__node *node, waiter *w)
 static void wake(waiter *w)
 {
     if (w)
-        pthread_cond_signal(&w->woken);
+        tkl__cond_signal(&w->woken);
 }
 
 static void wake_first(tkl__node *node)
@@ -249,7 +250,7 @@ static void free_node(tkl__node *node)
     }
     for (waiter *w = node->spare, *next; w; w = next) {
         next = w->next;
-        pthread_cond_destroy(&w->woken);
+        tkl__cond_destroy(&w->woken);
         free(w);
     }
     free(node->addr.host);

@@ -47,7 +47,7 @@ static void notice_fork(tkl_client *client, tkl__refresh *refresh)
 void tkl__refresh_free(tkl_client *client, tkl__refresh *refresh)
 {
     notice_fork(client, refresh);
-    pthread_cond_destroy(&refresh->ended);
+    tkl__cond_destroy(&refresh->ended);
 }
 
 /* Whether this caller must fetch. A fetch by another thread that began after the caller came is
@@ -77,7 +77,7 @@ static void fetch_map(tkl_client *client, tkl__refresh *refresh, int64_t deadlin
     /* A fetch cut short by its caller's deadline says less than the one before it. */
     if (failure.code == TKL_OK || first || tkl__left(deadline) > 0)
         refresh->failure = failure;
-    pthread_cond_broadcast(&refresh->ended);
+    tkl__cond_broadcast(&refresh->ended);
 }
 
 int tkl__refresh_ensure(tkl_client *client, tkl__refresh *refresh, int slot, int64_t deadline)

@@ -8,6 +8,7 @@
 #define TKL_CORE_REFRESH_H
 
 #include "core/client.h"
+#include "core/cond.h"
 
 /* A failure, kept for another thread or for later. */
 typedef struct tkl__failure {
@@ -29,7 +30,7 @@ typedef struct tkl__refresh {
     bool running;                                       /* a thread is fetching */
     int64_t began;                                      /* when the last fetch began; 0: never */
     unsigned generation;                                /* fork generation of this struct */
-    pthread_cond_t ended;                               /* a fetch ended */
+    tkl__cond ended;                                    /* a fetch ended */
     tkl__failure failure; /* failure of the last fetch that no deadline cut short */
 } tkl__refresh;
 

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/hub.h"
 #include "core/resp.h"
 
@@ -33,7 +34,7 @@ static void detach_waiter(tkl__waiter *w)
     *(w->prev ? &w->prev->next : &w->topic->waiters) = w->next;
     if (w->next)
         w->next->prev = w->prev;
-    pthread_cond_destroy(&w->woken);
+    tkl__cond_destroy(&w->woken);
 }
 
 static int listen_on(tkl__hub *hub, tkl_bytes channel, tkl_bytes id, int64_t deadline,
@@ -339,7 +340,7 @@ static size_t wait_once(places *p, tkl__event *event, tkl_bytes *message)
     tkl__hub_side_files(p->client, of_client);
     size_t settled = settle_all(p, &until, event, message);
     if (settled == p->count) {
-        int ready = poll(p->files, p->count + 1 + TKL__HUB_FILES, tkl__poll_ms(until));
+        int ready = tkl__poll(p->files, p->count + 1 + TKL__HUB_FILES, until);
         tkl__hub_side_read(p->client, of_client, ready);
     }
     for_each(p->waiters, settled, get_up);

@@ -16,9 +16,8 @@
 #ifndef TKL_CORE_WAIT_H
 #define TKL_CORE_WAIT_H
 
-#include <pthread.h>
-
 #include "core/client.h"
+#include "core/cond.h"
 
 typedef struct tkl__hub tkl__hub;
 typedef struct tkl__topic tkl__topic;
@@ -32,7 +31,7 @@ typedef struct tkl__waiter {
     tkl__note *first, *last;
     tkl__note *read; /* the message handed out last */
     bool cut;
-    pthread_cond_t woken;
+    tkl__cond woken;
     struct tkl__waiter *next, *prev; /* in the list of the topic */
     struct tkl__waiter *next_sleeper, *prev_sleeper;
     bool asleep;

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/options.h"
 
 /* Pauses before a server that failed is asked again: about 50 ms at first (see tkl__backoff), then
@@ -241,6 +242,7 @@ static int sleep_once(tkl__wait *w, tkl__news *news)
     int64_t until = wake_up_time(w);
     int rc = TKL_OK;
     *news = (tkl__news){.kind = TKL__NEWS_LOOK};
+    tkl__rest_begin();
     if (w->count > 1 || w->bell) {
         rc = sleep_at_all(w, until, &event, &news->ear, &news->message);
     } else if (w->count == 0 || !hears(w->ears[0])) {
@@ -249,6 +251,7 @@ static int sleep_once(tkl__wait *w, tkl__news *news)
         news->ear = w->ears[0];
         event = tkl__await(&news->ear->waiter, until, &news->message);
     }
+    tkl__rest_end();
     if (rc != TKL_OK)
         return rc;
     switch (event) {

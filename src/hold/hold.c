@@ -112,14 +112,12 @@ static int check_lease(int64_t lease_ms)
 static int begin_call(tkl__hold *h)
 {
     int rc = tkl__hold_check_ours(h);
-    if (rc == TKL_OK)
-        pthread_mutex_lock(&h->turn);
-    return rc;
+    return rc == TKL_OK ? tkl__turn_take_unless_cancelled(&h->turn) : rc;
 }
 
 static int end_call(tkl__hold *h, int rc)
 {
-    pthread_mutex_unlock(&h->turn);
+    tkl__turn_end(&h->turn);
     return rc > 0 ? tkl__no(rc) : rc;
 }
 
@@ -206,7 +204,7 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     h->kept = tkl__hold_kept;
     if (rules->limit > 0)
         snprintf(h->limit, sizeof h->limit, "%" PRId64, rules->limit);
-    pthread_mutex_init(&h->turn, NULL);
+    tkl__turn_init(&h->turn);
     pthread_mutex_init(&h->mutex, NULL);
     int rc = check_rules(&h->rules);
     if (rc == TKL_OK)
@@ -239,12 +237,12 @@ static void free_hold(tkl__hold *h)
  * delay close. */
 static bool is_to_be_released(tkl__hold *h)
 {
-    pthread_mutex_lock(&h->turn); /* on_lost() may be releasing it right now */
+    tkl__turn_take(&h->turn); /* on_lost() may be releasing it right now */
     tkl_hold_state state = tkl__hold_state(h);
     bool holds = state == TKL_HOLD_HELD || state == TKL_HOLD_SUSPECT;
     bool wanted = (holds && !h->out_of_reach) || tkl__hold_phase_now(h) == TKL__HOLD_UNSURE;
     h->depth = 1;
-    pthread_mutex_unlock(&h->turn);
+    tkl__turn_end(&h->turn);
     return wanted;
 }
 
@@ -257,7 +255,7 @@ void tkl__hold_close(tkl__hold *h)
             tkl__hold_release(h, true);
         tkl__hold_unwatch(h);
         tkl__unkeep_wait(h->client, &h->kept);
-        pthread_mutex_destroy(&h->turn);
+        tkl__turn_destroy(&h->turn);
         pthread_mutex_destroy(&h->mutex);
     } else {
         tkl__hold_unwatch(h);

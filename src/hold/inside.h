@@ -73,11 +73,11 @@ struct tkl__hold {
     char id[33];               /* the client's id */
     char limit[24], lease[24]; /* script arguments: limit, "" for none; lease in microseconds */
 
-    pthread_mutex_t turn; /* guards what follows */
-    bool in_line;         /* this token has asked for a place in the line */
-    bool out_of_reach;    /* a release failed: close does not try again */
-    int depth;            /* reentrant acquisitions */
-    bool watched;         /* the follower runs */
+    tkl__turn turn;    /* guards what follows */
+    bool in_line;      /* this token has asked for a place in the line */
+    bool out_of_reach; /* a release failed: close does not try again */
+    int depth;         /* reentrant acquisitions */
+    bool watched;      /* the follower runs */
     tkl__follower watch;
 
     pthread_mutex_t mutex; /* guards what follows */

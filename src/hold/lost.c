@@ -4,13 +4,13 @@
  * again. The end of the lease changes nothing in the handle: an onlooker knows it and looks then.
  */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/interrupt.h"
 #include "hold/inside.h"
 
@@ -36,9 +36,11 @@ static int sleep_until(tkl_client *client, const tkl__hold_onlooker *o, int64_t 
     eventfd_t changes;
     if (tkl__is_interrupted(client))
         return tkl__interrupted();
-    int64_t left = tkl__left(at);
-    struct timespec time = tkl__timespec(left < SLEEP_MAX_US ? left : SLEEP_MAX_US);
-    if (ppoll(files, 2, &time, NULL) <= 0)
+    int64_t most = tkl__now() + SLEEP_MAX_US;
+    tkl__rest_begin();
+    int ready = tkl__poll(files, 2, at < most ? at : most);
+    tkl__rest_end();
+    if (ready <= 0)
         return TKL_OK;
     if (files[0].revents)
         tkl__interrupt_seen(client);

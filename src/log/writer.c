@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/cond.h"
 #include "core/error.h"
 #include "core/keeper.h"
 #include "core/options.h"
@@ -33,8 +34,8 @@ struct tkl_log_writer {
     int64_t interval_us, batch, most, timeout_ms;
     unsigned generation; /* fork generation: a child must not send its parent's messages */
 
-    pthread_mutex_t mutex;   /* guards what follows; never held during a round trip */
-    pthread_cond_t finished; /* signalled when `sending` becomes false */
+    pthread_mutex_t mutex; /* guards what follows; never held during a round trip */
+    tkl__cond finished;    /* signalled when `sending` becomes false */
     pending *first, **end;
     int64_t count;
     size_t bytes; /* bytes of the messages */
@@ -96,7 +97,7 @@ static void settle_batch(tkl_log_writer *w, int64_t count, int rc)
         remove_first(w, count);
     }
     w->sending = false;
-    pthread_cond_broadcast(&w->finished);
+    tkl__cond_broadcast(&w->finished);
 }
 
 /* Caller holds the lock, which is released during the round trip; no other thread is sending. */
@@ -125,7 +126,7 @@ static int send_all(tkl_log_writer *w)
     int rc = TKL_OK;
     while (rc == TKL_OK && w->count > 0) {
         while (w->sending)
-            pthread_cond_wait(&w->finished, &w->mutex);
+            (void)tkl__cond_wait(&w->finished, &w->mutex, TKL__FOREVER);
         if (w->count > 0)
             rc = send_batch(w);
     }
@@ -215,7 +216,7 @@ int tkl_log_writer_open(tkl_log *log, const tkl_log_writer_options *options, tkl
     w->end = &w->first;
     w->kept = (tkl__kept){.prepare = keeper_prepare, .done = keeper_done, .due = keeper_due};
     pthread_mutex_init(&w->mutex, NULL);
-    pthread_cond_init(&w->finished, NULL);
+    tkl__cond_init(&w->finished);
     *out = w;
     return TKL_OK;
 }
@@ -317,7 +318,7 @@ int tkl_log_writer_close(tkl_log_writer *w, tkl_log_writer_stats *stats)
         rc = tkl_log_writer_flush(w);
         if (stats)
             tkl_log_writer_stats_get(w, stats);
-        pthread_cond_destroy(&w->finished);
+        tkl__cond_destroy(&w->finished);
         pthread_mutex_destroy(&w->mutex);
     }
     while (w->first) { /* in a forked child the count may be wrong: another thread may have been

@@ -104,7 +104,7 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     c->client = queues[0]->client;
     c->generation = tkl__fork_generation();
     c->bell = -1;
-    pthread_mutex_init(&c->turn, NULL);
+    tkl__turn_init(&c->turn);
     pthread_mutex_init(&c->mutex, NULL);
     rc = set_options(c, options);
     if (rc == TKL_OK)
@@ -172,7 +172,7 @@ void tkl_consumer_close(tkl_consumer *c)
     free(c->sources);
     free(c->queues);
     free(c->wait.ears);
-    pthread_mutex_destroy(&c->turn);
+    tkl__turn_destroy(&c->turn);
     pthread_mutex_destroy(&c->mutex);
     free(c);
 }
@@ -616,19 +616,11 @@ static int claim_next(exchange *r, size_t max, int64_t wait_ms, tkl__queue_haul 
     return rc;
 }
 
-int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
-                      int64_t wait_ms, tkl_jobs **jobs)
+/* With the turn. */
+static int exchange_and_claim(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
+                              int64_t wait_ms, tkl__queue_haul *haul)
 {
     exchange r;
-    *jobs = NULL;
-    if (is_inherited(c))
-        return refuse_inherited();
-    if (max == 0)
-        return tkl__fail(TKL_EINVAL, "claim at least one job");
-    tkl__queue_haul *haul = tkl__queue_haul_new();
-    if (!haul)
-        return tkl__nomem();
-    pthread_mutex_lock(&c->turn);
     c->heeds_cancel = wait_ms != 0 && !atomic_load(&c->ends_at);
     c->heeds_interrupt = wait_ms != 0 && !tkl__is_interrupted(c->client);
     int rc = exchange_init(&r, c, reports, count);
@@ -637,7 +629,25 @@ int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t
         rc = claim_next(&r, max < TKL__QUEUE_CLAIM_MAX ? max : TKL__QUEUE_CLAIM_MAX, wait_ms, haul);
     }
     exchange_free(&r);
-    pthread_mutex_unlock(&c->turn);
+    return rc;
+}
+
+int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
+                      int64_t wait_ms, tkl_jobs **jobs)
+{
+    *jobs = NULL;
+    if (is_inherited(c))
+        return refuse_inherited();
+    if (max == 0)
+        return tkl__fail(TKL_EINVAL, "claim at least one job");
+    tkl__queue_haul *haul = tkl__queue_haul_new();
+    if (!haul)
+        return tkl__nomem();
+    int rc = tkl__turn_take_unless_cancelled(&c->turn);
+    if (rc == TKL_OK) {
+        rc = exchange_and_claim(c, reports, count, max, wait_ms, haul);
+        tkl__turn_end(&c->turn);
+    }
     if (rc == TKL_OK)
         *jobs = tkl__queue_haul_jobs(haul);
     else

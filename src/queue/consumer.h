@@ -84,7 +84,7 @@ struct tkl_consumer {
     void (*on_damaged)(tkl_queue *queue, const char *id, void *arg);
     void *arg;
 
-    pthread_mutex_t turn;    /* one thread claims at a time */
+    tkl__turn turn;          /* one thread claims at a time */
     bool heeds_cancel;       /* with the turn: the claim may wait, and began before a cancel */
     bool heeds_interrupt;    /* ditto, and it began before an interrupt of the client */
     _Atomic int64_t ends_at; /* not 0: cancelled; when requests under way are given up */

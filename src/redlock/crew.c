@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/cond.h"
 #include "core/error.h"
 #include "core/thread.h"
 
@@ -41,8 +42,8 @@ struct tkl__redlock_crew {
     size_t count;
     pid_t pid; /* threads do not survive a fork() */
     pthread_mutex_t mutex;
-    pthread_cond_t work; /* something to do, or closing */
-    pthread_cond_t news; /* a question has enough answers */
+    tkl__cond work; /* something to do, or closing */
+    tkl__cond news; /* a question has enough answers */
     bool closing;
     worker workers[]; /* `count` of them */
 };
@@ -141,7 +142,7 @@ static void *serve_rounds(void *arg)
     pthread_mutex_lock(&c->mutex);
     while (w->count > 0 || !c->closing) {
         if (w->count == 0) {
-            pthread_cond_wait(&c->work, &c->mutex);
+            (void)tkl__cond_wait(&c->work, &c->mutex, TKL__FOREVER);
             continue;
         }
         redlock_round *r = next_round(w);
@@ -151,7 +152,7 @@ static void *serve_rounds(void *arg)
         note_answer(&r->answers, w->server, rc, tkl_errmsg());
         w->silent = rc < 0;
         if (enough(c, r))
-            pthread_cond_signal(&c->news);
+            tkl__cond_signal(&c->news);
         leave_round(r);
     }
     pthread_mutex_unlock(&c->mutex);
@@ -205,12 +206,12 @@ void tkl__redlock_crew_close(tkl__redlock_crew *c)
     pthread_mutex_lock(&c->mutex);
     c->closing = true;
     pthread_mutex_unlock(&c->mutex);
-    pthread_cond_broadcast(&c->work);
+    tkl__cond_broadcast(&c->work);
     for (size_t i = 0; i < c->count; i++)
         if (c->workers[i].running)
             pthread_join(c->workers[i].thread, NULL);
-    pthread_cond_destroy(&c->work);
-    pthread_cond_destroy(&c->news);
+    tkl__cond_destroy(&c->work);
+    tkl__cond_destroy(&c->news);
     pthread_mutex_destroy(&c->mutex);
     free(c);
 }
@@ -234,7 +235,7 @@ static void put_to(tkl__redlock_crew *c, redlock_round *r, uint64_t whom)
         if (whom & UINT64_C(1) << i)
             put_round(&c->workers[i], r);
     pthread_mutex_unlock(&c->mutex);
-    pthread_cond_broadcast(&c->work);
+    tkl__cond_broadcast(&c->work);
 }
 
 static void await_answers(tkl__redlock_crew *c, redlock_round *r, tkl__redlock_answers *answers)

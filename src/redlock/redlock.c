@@ -33,6 +33,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/fiber.h"
 #include "core/interrupt.h"
 #include "core/name.h"
 #include "core/options.h"
@@ -344,7 +345,9 @@ static int sleep_until(tkl_redlock *l, int64_t at)
             files[i] = (struct pollfd){tkl__interrupt_fd(client), POLLIN, 0};
             tkl__interrupt_seen(client);
         }
-        poll(files, (nfds_t)l->count, tkl__poll_ms(at));
+        tkl__rest_begin();
+        tkl__poll(files, l->count, at);
+        tkl__rest_end();
     } while (tkl__left(at) > 0);
     return TKL_OK;
 }

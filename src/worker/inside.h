@@ -11,6 +11,8 @@
 
 #include <tackle/worker.h>
 
+#include "core/cond.h"
+
 typedef struct tkl__worker_lot tkl__worker_lot; /* the tasks of one claim, which share its memory */
 
 struct tkl_task {
@@ -64,8 +66,8 @@ struct tkl_worker {
     atomic_bool cancelled;
 
     pthread_mutex_t mutex; /* guards the fields below; never held during I/O or a handler */
-    pthread_cond_t work;   /* for the threads */
-    pthread_cond_t news;   /* for callers that wait for the end */
+    tkl__cond work;        /* for the threads */
+    tkl__cond news;        /* for callers that wait for the end */
     size_t resting;        /* number of threads that wait for work */
     bool called;           /* one of them was woken, and does not run yet */
     int64_t watch_until;   /* when one of them wakes up by itself; TKL__FOREVER: none does */

@@ -176,8 +176,8 @@ static void mind_the_end(tkl_worker *w, int64_t now)
         tkl__worker_report_none(w);
     w->ended = is_over(w);
     if (w->ended) {
-        pthread_cond_broadcast(&w->work);
-        pthread_cond_broadcast(&w->news);
+        tkl__cond_broadcast(&w->work);
+        tkl__cond_broadcast(&w->news);
     }
 }
 
@@ -191,7 +191,7 @@ void tkl__worker_tell(tkl_worker *w, int64_t now)
     if (next_duty(w, now) == REST && next_time(w, now) >= w->watch_until)
         return;
     w->called = true;
-    pthread_cond_signal(&w->work);
+    tkl__cond_signal(&w->work);
 }
 
 /* One of the resting threads watches the time for all. */

@@ -177,7 +177,7 @@ void tkl_worker_quit(tkl_worker *w)
         w->stopping = true;
         w->last_end = tkl__now();
     }
-    pthread_cond_signal(&w->work);
+    tkl__cond_signal(&w->work);
     pthread_mutex_unlock(&w->mutex);
     if (begins)
         tkl_consumer_cancel(w->consumer);
@@ -222,8 +222,8 @@ void tkl_worker_close(tkl_worker *w)
     if (w->consumer)
         end_threads(w);
     tkl_consumer_close(w->consumer);
-    pthread_cond_destroy(&w->work);
-    pthread_cond_destroy(&w->news);
+    tkl__cond_destroy(&w->work);
+    tkl__cond_destroy(&w->news);
     pthread_mutex_destroy(&w->mutex);
     for (int i = 0; i < HELPERS; i++)
         free(w->sheet[i]);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * State that each flow of control has for itself: a thread, or a fiber (fiber.h). Code that wants a
+ * thread-local variable puts it here instead, because several fibers share a thread.
+ */
+#ifndef TKL_CORE_OWN_H
+#define TKL_CORE_OWN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+typedef struct tkl__own {
+    char text[TKL__ERRMSG_MAX];           /* of the last call: see error.h */
+    const _Atomic int64_t *end, *end_too; /* see tkl__heed() and tkl__heed_too(); NULL: none */
+    int64_t finish_until;                 /* see tkl__let_finish() */
+    const _Atomic int64_t *cancelled_at; /* of a fiber: see tkl__fiber_cancel(); of a thread NULL */
+} tkl__own;
+
+/* The state of the calling thread, or of the fiber that it runs. */
+tkl__own *tkl__own_now(void);
+
+/* From now on the calling thread uses this state; NULL: its own again. For fiber.c. */
+void tkl__own_switch(tkl__own *own);
+
+#endif
