@@ -29,9 +29,17 @@
 #include "core/own.h"
 #include "core/thread.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+/* gcc defines __SANITIZE_..., clang answers __has_feature(). */
+#ifdef __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#define ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+#define THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -112,7 +120,7 @@ static _Thread_local carrier *here; /* NULL: the thread is no carrier */
 
 static void shadow_make(strand *s)
 {
-#ifdef __SANITIZE_THREAD__
+#ifdef THREAD_SANITIZER
     s->shadow = __tsan_create_fiber(0);
 #else
     s->shadow = NULL;
@@ -121,7 +129,7 @@ static void shadow_make(strand *s)
 
 static void shadow_free(strand *s)
 {
-#ifdef __SANITIZE_THREAD__
+#ifdef THREAD_SANITIZER
     __tsan_destroy_fiber(s->shadow);
 #endif
     s->shadow = NULL;
@@ -130,15 +138,15 @@ static void shadow_free(strand *s)
 /* Switches from the carrier to the fiber, and back again. */
 static void switch_to(carrier *c, strand *s)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(&c->fake_stack, s->context.uc_stack.ss_sp,
                                    s->context.uc_stack.ss_size);
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(THREAD_SANITIZER)
     c->shadow = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(s->shadow, 0);
 #endif
     swapcontext(&c->context, &s->context);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ADDRESS_SANITIZER
     __sanitizer_finish_switch_fiber(c->fake_stack, NULL, NULL);
 #endif
 }
@@ -146,7 +154,7 @@ static void switch_to(carrier *c, strand *s)
 /* At the beginning of a fiber, and when it was resumed. */
 static void arrive_on_fiber(carrier *c, const strand *s)
 {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ADDRESS_SANITIZER
     __sanitizer_finish_switch_fiber(s->fake_stack, &c->bottom, &c->stack_bytes);
 #else
     (void)c;
@@ -157,9 +165,9 @@ static void arrive_on_fiber(carrier *c, const strand *s)
 /* Switches from the fiber to its carrier. Returns when the fiber is resumed: never, if it is over. */
 static void switch_back(carrier *c, strand *s)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(s->is_over ? NULL : &s->fake_stack, c->bottom, c->stack_bytes);
-#elif defined(__SANITIZE_THREAD__)
+#elif defined(THREAD_SANITIZER)
     __tsan_switch_to_fiber(c->shadow, 0);
 #endif
     swapcontext(&s->context, &c->context);
@@ -560,12 +568,14 @@ static void queue_remove(tkl__fibers *all, tkl__fiber *f)
 
 static bool may_begin(const carrier *c)
 {
-    const tkl__fibers *all = c->fibers;
-    return c->begun - c->resting < (size_t)all->options.busy_max / (size_t)all->options.threads + 1;
+    const tkl__fibers_options *o = &c->fibers->options;
+    int share = (o->busy_max + o->threads - 1) / o->threads;
+    return c->begun - c->resting < (size_t)share;
 }
 
 /* With the mutex: wakes the carrier that has the least to do, if it sleeps. A carrier that is awake
- * looks at the queue before it sleeps. */
+ * looks at the queue before it sleeps. When all have enough to do, one gets up to see when the first
+ * fiber of the queue expires. */
 static void wake_for_queue(tkl__fibers *all)
 {
     carrier *least = NULL;
@@ -576,6 +586,8 @@ static void wake_for_queue(tkl__fibers *all)
     }
     if (least)
         wake_carrier(least);
+    else if (all->queued == 1)
+        wake_carrier(&all->carriers[0]);
 }
 
 void tkl__fibers_add(tkl__fibers *all, tkl__fiber *f, int64_t begin_by)
