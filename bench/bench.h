@@ -114,6 +114,7 @@ typedef struct bench_sample {
     X(lock_bench)           \
     X(leader_bench)         \
     X(pipeline_bench)       \
+    X(loop_bench)           \
     X(limit_bench)          \
     X(queue_bench)          \
     X(mail_bench)           \

@@ -2,25 +2,32 @@
  *
  * Event loops: any operation of the library without blocking the caller.
  *
- *     static int acquire(void *arg)                     // runs in a thread of the library
+ *     #include <poll.h>
+ *
+ *     static int acquire(void *arg)                   // runs in a thread of the library
  *     {
- *         tkl_lock *lock = arg;
- *         return tkl_lock_acquire(lock, 30000);
+ *         return tkl_lock_acquire(arg, 30000);
  *     }
- *     static void acquired(void *arg, int code, const char *text)   // runs in tkl_loop_dispatch()
+ *
+ *     static void acquired(void *arg, int code, const char *text)     // runs in the dispatch
  *     {
- *         tkl_lock *lock = arg;
  *         if (code == TKL_OK)
- *             begin_work(lock);
+ *             begin_work(arg);
  *         else
  *             printf("no lock: %s\n", text);
  *     }
  *
- *     TKL_TRY(tkl_loop_open(client, NULL, &loop));
- *     TKL_TRY(tkl_loop_submit(loop, acquire, acquired, lock, NULL));
- *     struct pollfd file = {tkl_loop_fd(loop), POLLIN, 0};
- *     while (poll(&file, 1, tkl_loop_timeout_ms(loop)) >= 0)
- *         TKL_TRY(tkl_loop_dispatch(loop));
+ *     static int live(tkl_client *client, tkl_lock *lock)
+ *     {
+ *         tkl_loop *loop;
+ *         TKL_TRY(tkl_loop_open(client, NULL, &loop));
+ *         TKL_TRY(tkl_loop_submit(loop, acquire, acquired, lock, NULL));
+ *         struct pollfd file = {tkl_loop_fd(loop), POLLIN, 0};
+ *         while (poll(&file, 1, tkl_loop_timeout_ms(loop)) >= 0)
+ *             TKL_TRY(tkl_loop_dispatch(loop));
+ *         tkl_loop_close(loop);
+ *         return TKL_OK;
+ *     }
  *
  * A submitted function makes the same blocking calls as a thread would. It runs on a stack of its
  * own, in one of a few threads: whenever it waits, for a reply or for a lock, a job or a message, its

@@ -125,14 +125,15 @@ void tkl__turn_destroy(tkl__turn *turn)
 /* False: the calling fiber was cancelled while another operation had the turn. */
 static bool take_turn(tkl__turn *turn, bool cancellable)
 {
-    tkl__rest_begin();
     pthread_mutex_lock(&turn->mutex);
-    while (turn->taken && !(cancellable && tkl__fiber_cancelled_at() != 0))
+    while (turn->taken && !(cancellable && tkl__fiber_cancelled_at() != 0)) {
+        tkl__rest_begin();
         (void)tkl__cond_wait(&turn->free, &turn->mutex, TKL__FOREVER);
+        tkl__rest_end();
+    }
     bool was_free = !turn->taken;
     turn->taken = true;
     pthread_mutex_unlock(&turn->mutex);
-    tkl__rest_end();
     return was_free;
 }
 

@@ -99,7 +99,7 @@ echo "snippets: $count compile"
 
 # Not run: examples that need servers, files, functions or signals of their own, or have no client.
 needs_more() {
-    [[ $1 =~ ^(cache|client|files|redlock|worker)$ ]]
+    [[ $1 =~ ^(cache|client|files|loop|redlock|worker)$ ]]
 }
 
 # Lets each call of a function that returns a code be looked at.
