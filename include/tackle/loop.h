@@ -77,10 +77,10 @@ TKL_API void tkl_loop_close(tkl_loop *loop);
 
 /* A descriptor to poll for reading: when it is readable, call tkl_loop_dispatch(). It stays the same,
  * and belongs to the loop. */
-TKL_API int tkl_loop_fd(const tkl_loop *loop) TKL_NONNULL(1);
+TKL_API int tkl_loop_fd(const tkl_loop *loop) TKL_NONNULL(1) TKL_CHECK;
 
 /* How long to poll at most, in milliseconds: 0 when operations have ended already, -1 for ever. */
-TKL_API int tkl_loop_timeout_ms(tkl_loop *loop) TKL_NONNULL(1);
+TKL_API int tkl_loop_timeout_ms(tkl_loop *loop) TKL_NONNULL(1) TKL_CHECK;
 
 /* Runs the callbacks of all operations that have ended by now, in the order in which they ended.
  * Never blocks. TKL_EINVAL: a callback or a forked child calls it. */

@@ -208,6 +208,42 @@ static int wait_for_service(tkl_client *client)
     return rc;
 }
 
+static int wait_for_channel(tkl_client *client)
+{
+    tkl_channel *channel;
+    tkl_channel_follower *follower;
+    tkl_channel_messages *messages;
+    assert_ok(tkl_channel_open(client, tkl_str("prices"), NULL, &channel));
+    assert_ok(tkl_channel_follow(channel, NULL, &follower));
+    int rc = tkl_channel_next(follower, 1, WAY_MS, &messages);
+    tkl_channel_messages_free(messages);
+    tkl_channel_follower_close(follower);
+    tkl_channel_close(channel);
+    return rc;
+}
+
+static int wait_for_leader(tkl_client *client)
+{
+    tkl_leader *leader;
+    tkl_holders *leaders;
+    assert_ok(tkl_leader_open(client, tkl_str("team"), NULL, &leader));
+    int rc = tkl_leader_watch(leader, 0, WAY_MS, &leaders);
+    tkl_holders_free(leaders);
+    tkl_leader_close(leader);
+    return rc;
+}
+
+static int wait_for_loss(tkl_client *client)
+{
+    tkl_lock *lock;
+    assert_ok(tkl_lock_open(client, tkl_str("safe"), NULL, &lock));
+    int rc = tkl_lock_acquire(lock, 20000);
+    if (rc == TKL_OK)
+        rc = tkl_lock_wait_lost(lock, WAY_MS);
+    tkl_lock_close(lock);
+    return rc;
+}
+
 const wait_way ways[] = {
     {"lock", wait_for_lock},
     {"semaphore", wait_for_permit},
@@ -225,6 +261,9 @@ const wait_way ways[] = {
     {"log", wait_for_log},
     {"config", wait_for_config},
     {"service", wait_for_service},
+    {"channel", wait_for_channel},
+    {"leader", wait_for_leader},
+    {"lock, loss", wait_for_loss},
 };
 
 const size_t way_count = sizeof ways / sizeof *ways;

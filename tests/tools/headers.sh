@@ -88,7 +88,7 @@ while read -r header rest; do
 done <<<"$enums"
 
 # Results are looked at, but where ignoring them is normal.
-ignored='release|resign|refund|progress|stop|close|leave|reset|log_print|worker_wait|tkl_call|pipeline_run|reply_code|_in\(tkl_pipeline'
+ignored='release|resign|refund|progress|stop|close|leave|reset|log_print|loop_cancel|worker_wait|tkl_call|pipeline_run|reply_code|_in\(tkl_pipeline'
 while read -r header rest; do
     [[ $rest == *TKL_CHECK* || $rest =~ $ignored ]] || complain "$header: no TKL_CHECK: $rest"
 done < <(grep 'TKL_API int tkl_' <<<"$functions")
