@@ -316,6 +316,7 @@ static void a_restarted_server_is_heard_again(void **state)
 static void a_forked_child_has_a_copy_of_its_own(void **state)
 {
     fixture *f = *state;
+    skip_under_sanitizers();
     tkl_cache *cache = open_local(f->client, 1000000);
     int status;
     set_value(cache, "k", "1");
