@@ -268,6 +268,30 @@ static void the_first_to_reach_a_score_is_ahead(void **state)
     tkl_board_close(board);
 }
 
+/* The last of 100 members changes, and at once, in the next script of the trip, another one reaches
+ * the same score. */
+static void members_that_do_not_change_take_no_time(void **state)
+{
+    enum { STEP = 100, TRIPS = 20 };
+    fixture *f = *state;
+    tkl_board *board = open_board(f->client, "still", NULL);
+    tkl_board_score scores[STEP + 1];
+    char names[STEP + 1][8];
+    for (int i = 0; i <= STEP; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        scores[i] = (tkl_board_score){tkl_str(names[i]), 1};
+    }
+    for (int trip = 1; trip <= TRIPS; trip++) {
+        tkl_board_entries *e;
+        scores[STEP - 1].score = scores[STEP].score = 1 + trip;
+        assert_ok(tkl_board_set(board, scores, STEP + 1, NULL));
+        assert_ok(tkl_board_top(board, 1, 2, &e));
+        assert_memory_equal(e->items[0].member.data, "99", 2);
+        tkl_board_entries_free(e);
+    }
+    tkl_board_close(board);
+}
+
 static void sums_stay_numbers(void **state)
 {
     fixture *f = *state;
@@ -565,6 +589,7 @@ int main(void)
         TEST(a_board_is_like_its_model),
         TEST(a_large_batch_keeps_its_order),
         TEST(the_first_to_reach_a_score_is_ahead),
+        TEST(members_that_do_not_change_take_no_time),
         TEST(sums_stay_numbers),
         TEST(later_handles_need_not_name_the_settings),
         cmocka_unit_test(a_day_begins_at_midnight_in_its_zone),

@@ -45,6 +45,8 @@ local function forget_seasons()
 end
 
 local ranked = board.count_members()
+-- Each change takes the server more than a microsecond, so the stamps of this call are over when
+-- the next call begins.
 local changed = 0
 for i = FIRST, #ARGV, 2 do
   local member = ARGV[i]
@@ -54,7 +56,7 @@ for i = FIRST, #ARGV, 2 do
     if stamp then
       redis.call('ZREM', RANKS, board.element(stamp, member))
     end
-    board.store(member, now + i, score_now)
+    board.store(member, now + changed, score_now)
     changed = changed + 1
   end
 end
