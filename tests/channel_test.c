@@ -368,6 +368,9 @@ static void an_older_copy_repeats_nothing_and_hides_nothing(void **state)
     tkl_channel_id second = {0};
     for (int i = 1; i <= 5; i++) {
         tkl_channel_id id = publish(channel, test_text("%d", i));
+        if (i == 1) /* lives are random bytes, zero among them */
+            server_do(f->server, "EVAL %s 0",
+                      "return redis.call('HSET', '" STATE "', 'life', 'a\\0b')");
         if (i == 2) {
             second = id;
             copy_channel(f, false);

@@ -38,7 +38,8 @@ struct tkl_channel_follower {
     bool counts;                     /* messages between `seen` and the next one are lost */
     bool reset;                      /* to be reported with the next messages */
     tkl_channel_id seen;             /* the last message that was read; all zero: none */
-    char life[LIFE_SIZE + 1];        /* the channel's life when it was last read; "": not known */
+    char life[LIFE_SIZE];            /* the channel's life when it was last read, any bytes */
+    size_t life_len;                 /* 0: not known */
     tkl_channel_id ring[REMEMBERED]; /* the last ids that were read */
     size_t ring_count;               /* ever put into it */
 };
@@ -140,11 +141,10 @@ static bool note_life(tkl_channel_follower *f, const tkl_reply *reply)
 {
     tkl_bytes life = tkl_reply_bytes(tkl_reply_at(reply, 0));
     size_t len = life.len < LIFE_SIZE ? life.len : LIFE_SIZE;
-    if (len == 0 || (strlen(f->life) == len && memcmp(f->life, life.data, len) == 0))
+    if (len == 0 || (f->life_len == len && memcmp(f->life, life.data, len) == 0))
         return false;
-    for (size_t i = 0; i < len; i++) /* lives are random bytes */
-        f->life[i] = life.data[i] ? life.data[i] : ' ';
-    f->life[len] = '\0';
+    memcpy(f->life, life.data, len);
+    f->life_len = len;
     return true;
 }
 
