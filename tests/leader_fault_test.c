@@ -7,7 +7,7 @@
  *   - terms rise in the order in which they led;
  *   - a register takes writes in the order of terms, and refuses nobody who leads.
  *
- * Then failovers: of a cluster and by Sentinels.
+ * So it is when a master under Sentinels dies. Then failovers: of a cluster and by Sentinels.
  *
  * ctest: label threads
  * ctest: cost 20
@@ -65,6 +65,14 @@ static bool leads(tkl_leader *leader, int64_t *when)
     return tkl_leader_leads(leader);
 }
 
+/* Prints the first one, and lets the server recover. */
+static void note_error(chronicle *c, const char *what)
+{
+    if (atomic_fetch_add(&c->errors, 1) == 0)
+        fprintf(stderr, "%s: %s\n", what, tkl_errmsg());
+    test_sleep_ms(20);
+}
+
 /* False: the register has seen a higher term. */
 static bool write_register(tkl_client *client, chronicle *c, uint64_t term)
 {
@@ -77,7 +85,7 @@ static bool write_register(tkl_client *client, chronicle *c, uint64_t term)
     int rc = tkl_callz(client, &reply, "EVAL", script, "1", "register", text, NULL);
     bool taken = rc == TKL_OK && tkl_reply_int(reply) == 1;
     if (rc != TKL_OK)
-        atomic_fetch_add(&c->errors, 1);
+        note_error(c, "the register");
     tkl_reply_free(reply);
     return rc != TKL_OK || taken;
 }
@@ -102,17 +110,17 @@ static void lead(chronicle *c, tkl_client *client, tkl_leader *leader, int64_t f
     }
 }
 
-/* --candidate FD url seed */
+/* --candidate FD url lease replicas seed */
 static int candidate_main(char **argv)
 {
-    uint32_t seed = (uint32_t)atoll(argv[4]);
+    tkl_leader_options options = {.lease_ms = atoll(argv[4]), .replicas = atoi(argv[5])};
+    uint32_t seed = (uint32_t)atoll(argv[6]);
     tkl_client *client;
     tkl_leader *leader;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     chronicle *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[2]), 0);
     if (c == MAP_FAILED || tkl_open(argv[3], NULL, &client) != TKL_OK ||
-        tkl_leader_open(client, tkl_str("seat"), &(tkl_leader_options){.lease_ms = LEASE_MS},
-                        &leader) != TKL_OK)
+        tkl_leader_open(client, tkl_str("seat"), &options, &leader) != TKL_OK)
         return 1;
     while (!atomic_load(&c->stop)) {
         int rc = tkl_leader_campaign(leader, 1000);
@@ -120,8 +128,8 @@ static int candidate_main(char **argv)
             lead(c, client, leader, (int64_t)dice(&seed, 300000));
             if (tkl_leader_leads(leader))
                 tkl_leader_resign(leader);
-        } else if (rc < 0) {
-            atomic_fetch_add(&c->errors, 1);
+        } else if (rc < 0 && rc != TKL_ELOST) { /* lost: it was stopped while it was elected */
+            note_error(c, "campaign");
         }
     }
     tkl_leader_close(leader);
@@ -129,20 +137,60 @@ static int candidate_main(char **argv)
     return 0;
 }
 
+/* ---- An election ------------------------------------------------------------- */
+
+typedef struct election {
+    const char *url;
+    int lease_ms, replicas;
+    uint32_t seed;
+    int memory; /* of the chronicle */
+    chronicle *chronicle;
+    pid_t pids[CANDIDATES];
+} election;
+
 extern char **environ;
 
-static pid_t spawn_candidate(int memory, const char *url, uint32_t *seed)
+static pid_t spawn_candidate(election *e)
 {
-    char fd[16], number[16];
+    char fd[16], lease[16], replicas[16], seed[16];
     pid_t pid;
-    snprintf(fd, sizeof fd, "%d", memory);
-    snprintf(number, sizeof number, "%u", dice(seed, 1u << 20));
-    char *argv[] = {"/proc/self/exe", "--candidate", fd, (char *)url, number, NULL};
+    snprintf(fd, sizeof fd, "%d", e->memory);
+    snprintf(lease, sizeof lease, "%d", e->lease_ms);
+    snprintf(replicas, sizeof replicas, "%d", e->replicas);
+    snprintf(seed, sizeof seed, "%u", dice(&e->seed, 1u << 20));
+    char *argv[] = {"/proc/self/exe", "--candidate", fd,  (char *)e->url, lease,
+                    replicas,         seed,          NULL};
     assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
     return pid;
 }
 
-/* ---- Kills and stops --------------------------------------------------------- */
+/* The caller sets url, lease_ms and replicas. */
+static void election_begin(election *e)
+{
+    e->seed = (uint32_t)getpid();
+    e->memory = memfd_create("chronicle", 0);
+    assert_int_equal(ftruncate(e->memory, sizeof(chronicle)), 0);
+    e->chronicle =
+        mmap(NULL, sizeof *e->chronicle, PROT_READ | PROT_WRITE, MAP_SHARED, e->memory, 0);
+    assert_true(e->chronicle != MAP_FAILED);
+    for (int i = 0; i < CANDIDATES; i++)
+        e->pids[i] = spawn_candidate(e);
+}
+
+/* Another one takes the place of the dead. */
+static void kill_candidate(election *e, int index)
+{
+    kill(e->pids[index], SIGKILL);
+    process_wait(e->pids[index]);
+    e->pids[index] = spawn_candidate(e);
+}
+
+/* Waits until all have led about once more. */
+static void election_goes_on(const election *e)
+{
+    int before = e->chronicle->used;
+    eventually(e->chronicle->used > before + CANDIDATES, LONG_MS);
+}
 
 static int by_start(const void *a, const void *b)
 {
@@ -154,6 +202,8 @@ static void check_reigns(reign *log, int count)
 {
     qsort(log, (size_t)count, sizeof *log, by_start);
     for (int i = 1; i < count; i++) {
+        if (log[i - 1].start == 0) /* it was killed before it wrote this down */
+            continue;
         if (log[i - 1].end > log[i].start)
             fail_msg("two lead at %" PRId64, log[i].start);
         if (log[i].term <= log[i - 1].term)
@@ -161,17 +211,34 @@ static void check_reigns(reign *log, int count)
     }
 }
 
-static void make_trouble(int memory, const char *url, uint32_t *seed, pid_t *pids)
+/* Ends it, and checks all that has happened. */
+static void election_end(election *e)
 {
-    pid_t *victim = &pids[dice(seed, CANDIDATES)];
-    if (dice(seed, 3) == 0) {
-        kill(*victim, SIGKILL);
-        process_wait(*victim);
-        *victim = spawn_candidate(memory, url, seed);
+    chronicle *c = e->chronicle;
+    election_goes_on(e);
+    c->stop = true;
+    for (int i = 0; i < CANDIDATES; i++)
+        assert_int_equal(process_wait(e->pids[i]), 0);
+    int count = c->used;
+    print_message("%d terms\n", count);
+    assert_in_range(count, CANDIDATES, LOG_MAX - 1);
+    check_reigns(c->log, count);
+    assert_int_equal(c->wrongly, 0);
+    munmap(c, sizeof *c);
+    close(e->memory);
+}
+
+/* ---- Kills and stops --------------------------------------------------------- */
+
+static void make_trouble(election *e)
+{
+    int victim = (int)dice(&e->seed, CANDIDATES);
+    if (dice(&e->seed, 3) == 0) {
+        kill_candidate(e, victim);
     } else {
-        kill(*victim, SIGSTOP);
-        test_sleep_ms(dice(seed, 3 * LEASE_MS / 2));
-        kill(*victim, SIGCONT);
+        kill(e->pids[victim], SIGSTOP);
+        test_sleep_ms(dice(&e->seed, 3 * LEASE_MS / 2));
+        kill(e->pids[victim], SIGCONT);
     }
 }
 
@@ -179,32 +246,36 @@ static void there_are_never_two(void **state)
 {
     (void)state;
     server *s = server_start(NULL);
-    uint32_t seed = (uint32_t)getpid();
-    pid_t pids[CANDIDATES];
-    int memory = memfd_create("chronicle", 0);
-    assert_int_equal(ftruncate(memory, sizeof(chronicle)), 0);
-    chronicle *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    assert_true(c != MAP_FAILED);
-    for (int i = 0; i < CANDIDATES; i++)
-        pids[i] = spawn_candidate(memory, s->url, &seed);
+    election e = {.url = s->url, .lease_ms = LEASE_MS};
+    election_begin(&e);
     for (int64_t end = test_now_ms() + RUN_MS; test_now_ms() < end;) {
-        make_trouble(memory, s->url, &seed, pids);
+        make_trouble(&e);
         assert_all_keys_expire(s);
     }
-    int before = c->used;
-    eventually(c->used > before + CANDIDATES, LONG_MS); /* it goes on */
-    c->stop = true;
-    for (int i = 0; i < CANDIDATES; i++)
-        assert_int_equal(process_wait(pids[i]), 0);
-    int count = c->used;
-    print_message("%d terms\n", count);
-    assert_in_range(count, CANDIDATES, LOG_MAX - 1);
-    check_reigns(c->log, count);
-    assert_int_equal(c->wrongly, 0);
-    assert_int_equal(c->errors, 0);
-    munmap(c, sizeof *c);
-    close(memory);
+    assert_int_equal(e.chronicle->errors, 0);
+    election_end(&e);
     server_end(s);
+}
+
+/* The master dies, and so do candidates, the leader among them. An election counts when both
+ * replicas know of it: whichever the Sentinels choose, the new master knows it, too. */
+static void there_are_never_two_when_a_master_dies(void **state)
+{
+    (void)state;
+    sentinels *trio = sentinels_start();
+    election e = {.url = trio->url, .lease_ms = 3000, .replicas = 2};
+    election_begin(&e);
+    election_goes_on(&e);
+    server *old = sentinels_master(trio);
+    server_kill(old);
+    kill_candidate(&e, 0);
+    sentinels_await_other(trio, old);
+    sentinels_heal(trio);
+    election_goes_on(&e);
+    for (int i = 0; i < CANDIDATES; i++)
+        kill_candidate(&e, i);
+    election_end(&e);
+    sentinels_end(trio);
 }
 
 /* ---- Failovers --------------------------------------------------------------- */
@@ -221,11 +292,12 @@ static void stand(void *arg, int index)
     s->result = tkl_leader_campaign(s->leader, -1);
 }
 
-static tkl_leader *open_seat(tkl_client *client)
+/* `replicas`: the one that takes over must know of the leader, so all of them must. */
+static tkl_leader *open_seat(tkl_client *client, int replicas)
 {
+    tkl_leader_options options = {.lease_ms = 60000, .replicas = replicas};
     tkl_leader *leader;
-    assert_ok(tkl_leader_open(client, tkl_str("seat"),
-                              &(tkl_leader_options){.lease_ms = 60000, .replicas = 1}, &leader));
+    assert_ok(tkl_leader_open(client, tkl_str("seat"), &options, &leader));
     return leader;
 }
 
@@ -240,11 +312,12 @@ static int64_t candidates(tkl_leader *probe)
 }
 
 /* The leader leads on, and the candidate follows it when it resigns. */
-static void survive(tkl_client *client, const char *url, void (*fail_over)(void *), void *where)
+static void survive(const char *url, int replicas, void (*fail_over)(void *), void *where)
 {
+    tkl_client *client = test_open(url, &(tkl_options){.timeout_ms = 60000});
     tkl_client *second = test_open(url, &(tkl_options){.timeout_ms = 60000});
-    tkl_leader *leader = open_seat(client);
-    standing next = {.leader = open_seat(second)};
+    tkl_leader *leader = open_seat(client, replicas);
+    standing next = {.leader = open_seat(second, 0)};
     assert_ok(tkl_leader_campaign(leader, LONG_MS));
     uint64_t term = tkl_leader_term(leader);
     crew *thread = crew_start(1, stand, &next);
@@ -260,6 +333,7 @@ static void survive(tkl_client *client, const char *url, void (*fail_over)(void 
     tkl_leader_close(leader);
     tkl_leader_close(next.leader);
     tkl_close(second);
+    tkl_close(client);
 }
 
 static void fail_over_cluster(void *where)
@@ -276,9 +350,7 @@ static void a_leader_outlasts_a_failover_of_a_cluster(void **state)
 {
     (void)state;
     cluster *c = cluster_start(false);
-    tkl_client *client = test_open(c->url, &(tkl_options){.timeout_ms = 60000});
-    survive(client, c->url, fail_over_cluster, c);
-    tkl_close(client);
+    survive(c->url, 1, fail_over_cluster, c);
     cluster_end(c);
 }
 
@@ -286,9 +358,7 @@ static void a_leader_outlasts_a_failover_by_sentinels(void **state)
 {
     (void)state;
     sentinels *trio = sentinels_start();
-    tkl_client *client = test_open(trio->url, &(tkl_options){.timeout_ms = 60000});
-    survive(client, trio->url, fail_over_sentinels, trio);
-    tkl_close(client);
+    survive(trio->url, 2, fail_over_sentinels, trio);
     sentinels_end(trio);
 }
 
@@ -298,6 +368,7 @@ int main(int argc, char **argv)
         return candidate_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_are_never_two),
+        cmocka_unit_test(there_are_never_two_when_a_master_dies),
         cmocka_unit_test(a_leader_outlasts_a_failover_of_a_cluster),
         cmocka_unit_test(a_leader_outlasts_a_failover_by_sentinels),
     };

@@ -61,8 +61,9 @@ TKL_API void tkl_leader_close(tkl_leader *leader);
  * ever. A handle that has lost its term may stand again. One round trip when nobody leads.
  *
  * TKL_BUSY: others led all the time. TKL_EINVAL: it leads already. TKL_EINTR: tkl_interrupt()
- * ended the wait. TKL_EUNREADY: fewer replicas than asked for know of it. After TKL_ETIMEOUT or
- * TKL_EUNKNOWN call it again: the server recognises the candidate. Or give up with
+ * ended the wait. TKL_ELOST: it was elected, but the lease ran out before the answer arrived, and
+ * no time is left to wait. TKL_EUNREADY: fewer replicas than asked for know of it. After
+ * TKL_ETIMEOUT or TKL_EUNKNOWN call it again: the server recognises the candidate. Or give up with
  * tkl_leader_resign(). */
 TKL_API int tkl_leader_campaign(tkl_leader *leader, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 

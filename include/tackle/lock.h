@@ -71,7 +71,7 @@ TKL_API void tkl_lock_close(tkl_lock *lock);
  * when it is free.
  *
  * TKL_BUSY: others held it all the time. TKL_EINTR: tkl_interrupt() ended the wait. TKL_ELOST: the
- * server granted it, but the lease ran out before the answer arrived (only without waiting).
+ * server granted it, but the lease ran out before the answer arrived, and no time is left to wait.
  * TKL_EUNREADY: fewer replicas than asked for have it. After TKL_ETIMEOUT or TKL_EUNKNOWN call it
  * again: the server recognises an acquisition of this handle whose reply was lost. Or give it back
  * with tkl_lock_release(). */
