@@ -131,7 +131,7 @@ static void a_long_computation_keeps_its_lease(void **state)
 {
     fixture *f = *state;
     source s = {.cache = open_cache(f->client, NULL), .sleep_ms = 2000};
-    assert_fetches(&s, "1"); /* the lease alone lasts 1.5 s */
+    assert_fetches(&s, "1"); /* longer than the lease */
     assert_int_equal(server_ask_int(f->server, "EXISTS %s", ENTRY), 1);
     tkl_cache_close(s.cache);
 }

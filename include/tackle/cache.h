@@ -93,8 +93,8 @@ TKL_API int tkl_cache_give(tkl_cache_result *result, tkl_bytes data) TKL_NONNULL
 
 /* Returns the value of a key: from the server in one round trip, or computed. `key`: any bytes, 1
  * to TKL_NAME_MAX. While another caller computes a value that is missing, it waits for `wait_ms`
- * (0: not at all; negative: for ever). When that caller dies, one of the waiters computes it a
- * second or two later. TKL_BUSY: not computed in time. TKL_DEAD: the computation of the other caller
+ * (0: not at all; negative: for ever). When that caller dies, one of the waiters computes it within
+ * a second. TKL_BUSY: not computed in time. TKL_DEAD: the computation of the other caller
  * has failed. When computing fails in this call: the old value if there is one, or else the code of
  * `compute`. On a server that is out of memory the value is computed and not stored. */
 TKL_API int tkl_cache_fetch(tkl_cache *cache, tkl_bytes key, tkl_cache_compute *compute, void *arg,

@@ -19,9 +19,8 @@
 #include "core/token.h"
 #include "core/waiting.h"
 
-#define LEASE_MS      1500
-#define LEASE_TEXT    "1500"
-#define RENEW_US      400000 /* between renewals */
+#define LEASE_TEXT    "950"  /* ms; a dead caller is replaced within a second */
+#define RENEW_US      250000 /* between renewals */
 #define RETRY_MS      1000   /* after a failure the old value is used for this long */
 #define LOOK_SLACK_US 10000  /* waiters look so long after the end of a lease */
 
