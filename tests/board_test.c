@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tackle/board.h>
@@ -419,6 +420,69 @@ static void weeks_months_and_years_begin_on_their_first_day(void **state)
     timed_end(t);
 }
 
+/* The day on which a season begins, by the C library. */
+static const char *first_day_of(tkl_board_per per, time_t at)
+{
+    static char name[16];
+    struct tm tm;
+    localtime_r(&at, &tm);
+    if (per == TKL_BOARD_WEEK)
+        tm.tm_mday -= (tm.tm_wday + 6) % 7;
+    if (per == TKL_BOARD_MONTH || per == TKL_BOARD_YEAR)
+        tm.tm_mday = 1;
+    if (per == TKL_BOARD_YEAR)
+        tm.tm_mon = 0;
+    tm.tm_hour = 12;
+    tm.tm_isdst = -1;
+    mktime(&tm);
+    strftime(name, sizeof name, "%Y-%m-%d", &tm);
+    return name;
+}
+
+/* Clocks change: at midnight in Havana and Cairo, by half an hour on Lord Howe Island. */
+static void seasons_follow_the_clocks_of_their_zone(void **state)
+{
+    static const char *const zones[] = {"Europe/Berlin",       "America/Havana", "Africa/Cairo",
+                                        "Australia/Lord_Howe", "Asia/Kathmandu", "UTC"};
+    static const time_t changes[] = {
+        1776981600, /* 2026-04-23 22:00 UTC: Cairo's Friday begins at one o'clock */
+        1791041400, /* 2026-10-03 15:30 UTC: Lord Howe Island */
+        1792890000, /* 2026-10-25 01:00 UTC: Berlin's Sunday has 25 hours */
+        1793307600, /* 2026-10-29 21:00 UTC: Cairo's Thursday has 25 hours */
+        1793509200, /* 2026-11-01 05:00 UTC: Havana's midnight comes twice */
+        1798761600, /* 2027-01-01 00:00 UTC */
+        1805000400, /* 2027-03-14 05:00 UTC: Havana's Sunday begins at one o'clock */
+        1806195600, /* 2027-03-28 01:00 UTC: Berlin's Sunday has 23 hours */
+    };
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    (void)state;
+    for (size_t z = 0; z < sizeof zones / sizeof *zones; z++) {
+        setenv("TZ", zones[z], 1);
+        tzset();
+        for (int i = 0; i < (int)(sizeof changes / sizeof *changes) * 52; i++) {
+            tkl_board_per per = TKL_BOARD_DAY + (tkl_board_per)(i % 4);
+            time_t at = changes[i / 52] + (i / 4 % 13 - 6) * 1800 + 60;
+            tkl_names *seasons;
+            timed_set(t, (int64_t)at * 1000);
+            tkl_board *board =
+                open_board(client, "dst", &(tkl_board_options){.per = per, .zone = zones[z]});
+            write_one(tkl_board_add, board, "amy", 1);
+            assert_top(board, "amy");
+            assert_ok(tkl_board_seasons(board, &seasons));
+            assert_int_equal(seasons->count, 1);
+            assert_string_equal(seasons->items[0].data, first_day_of(per, at));
+            tkl_names_free(seasons);
+            assert_ok(tkl_board_drop(board));
+            tkl_board_close(board);
+        }
+    }
+    unsetenv("TZ");
+    tzset();
+    tkl_close(client);
+    timed_end(t);
+}
+
 /* ---- Bad input, full and damaged servers ------------------------------------------ */
 
 static void bad_input_is_refused_and_changes_nothing(void **state)
@@ -583,6 +647,28 @@ static void boards_work_on_a_cluster_and_after_its_failover(void **state)
     cluster_end(c);
 }
 
+static void boards_survive_the_death_of_a_master(void **state)
+{
+    (void)state;
+    sentinels *trio = sentinels_start();
+    tkl_client *client = test_open(trio->url, &(tkl_options){.timeout_ms = 60000});
+    tkl_board *board = open_board(client, "b", &(tkl_board_options){.order = TKL_BOARD_LOWER});
+    server *old = sentinels_master(trio);
+    write_one(tkl_board_set, board, "amy", 1);
+    write_one(tkl_board_set, board, "bob", 1);
+    for (int i = 0; i < 3; i++) /* replication is asynchronous */
+        eventually(server_ask_int(trio->data[i], "HLEN tackle:board:{b}:members") == 2, 60000);
+    server_kill(old);
+    sentinels_await_other(trio, old);
+    assert_top(board, "amy bob");
+    write_one(tkl_board_best, board, "cid", 1);
+    write_one(tkl_board_best, board, "bob", 0);
+    assert_top(board, "bob amy cid");
+    tkl_board_close(board);
+    tkl_close(client);
+    sentinels_end(trio);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -594,12 +680,14 @@ int main(void)
         TEST(later_handles_need_not_name_the_settings),
         cmocka_unit_test(a_day_begins_at_midnight_in_its_zone),
         cmocka_unit_test(weeks_months_and_years_begin_on_their_first_day),
+        cmocka_unit_test(seasons_follow_the_clocks_of_their_zone),
         TEST(bad_input_is_refused_and_changes_nothing),
         TEST(a_full_server_still_removes),
         TEST(keys_of_other_programs_are_left_alone),
         TEST(a_board_that_was_evicted_in_part_is_not_written),
         TEST(the_documented_permissions_are_enough),
         cmocka_unit_test(boards_work_on_a_cluster_and_after_its_failover),
+        cmocka_unit_test(boards_survive_the_death_of_a_master),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }
