@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leaderboards, against bare sorted sets, which have no order among equal scores.
+ * Leaderboards, against bare sorted sets, which have no order among equal scores; and against a
+ * script by hand, which keeps the time in the last bits of the score.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static void name_member(uint64_t number, char name[16])
 
 /* ---- Bare hiredis -------------------------------------------------------- */
 
-static char around_sha1[BARE_SHA1_SIZE];
+static char around_sha1[BARE_SHA1_SIZE], ties_sha1[BARE_SHA1_SIZE];
 
 static void fill_bare(const bench_run *run)
 {
@@ -27,6 +28,11 @@ static void fill_bare(const bench_run *run)
               "local rank = redis.call('ZREVRANK', KEYS[1], ARGV[1]) return redis.call('ZRANGE', "
               "KEYS[1], math.max(0, rank - 5), rank + 5, 'REV', 'WITHSCORES')",
               around_sha1);
+    bare_load(run,
+              "local score = math.floor(tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)) "
+              "local now = redis.call('TIME')[1] return redis.call('ZADD', KEYS[1], "
+              "string.format('%.17g', score + ARGV[2] + 1 - now / 1e10), ARGV[1])",
+              ties_sha1);
     bare_call(c, 4,
               (const char *[]){"EVAL",
                                "for i = 0, 99999 do redis.call('ZADD', KEYS[1], i % 1000, 'm' .. "
@@ -40,6 +46,13 @@ static void bare_add(bench_worker *w)
     char name[16];
     name_member(w->steps, name);
     bare_call(w->own, 4, (const char *[]){"ZINCRBY", "bench:board", "1", name});
+}
+
+static void bare_add_ties(bench_worker *w)
+{
+    char name[16];
+    name_member(w->steps, name);
+    bare_call(w->own, 6, (const char *[]){"EVALSHA", ties_sha1, "1", "bench:board", name, "1"});
 }
 
 static void bare_rank(bench_worker *w)
@@ -146,6 +159,11 @@ static const bench_case cases[] = {
      .unit = "adds/s",
      .prepare = fill_bare,
      .contenders = {{.name = "hiredis, ZINCRBY", BARE(bare_add)},
+                    {.name = "hiredis, ties in the score's last bits",
+                     .role = BENCH_YARDSTICK,
+                     .open = bare_open,
+                     .step = bare_add_ties,
+                     .close = bare_close},
                     {.name = "tackle", OURS(add_one)},
                     {.name = "tackle, 250 at a time", .batch = BATCH, OURS(add_batch)}}},
     {.name = "board rank, 100,000 members",

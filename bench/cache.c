@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cached values: a hit against a bare GET, and storing against a bare SET.
+ * Cached values: a hit against a bare GET, storing against a bare SET, and a computation against the
+ * one that people write by hand: SET NX, compute, SET, DEL.
  */
 #include <string.h>
 
@@ -30,6 +31,17 @@ static void bare_set(bench_worker *w)
 {
     const char *argv[] = {"SET", "bench:page", page, "PX", "600000"};
     bare_call(w->own, 5, argv);
+}
+
+/* A value that is missing, as it is usually computed once by hand. It loses the lock of another
+ * caller when computing takes longer than the lock. */
+static void bare_miss(bench_worker *w)
+{
+    bare_call(w->own, 2, (const char *[]){"DEL", "bench:page"});
+    bare_call(w->own, 2, (const char *[]){"GET", "bench:page"});
+    bare_call(w->own, 6, (const char *[]){"SET", "bench:page:lock", "1", "NX", "PX", "10000"});
+    bare_set(w);
+    bare_call(w->own, 2, (const char *[]){"DEL", "bench:page:lock"});
 }
 
 static tkl_cache *cache;
@@ -70,6 +82,12 @@ static void ours_set(bench_worker *w)
     check(tkl_cache_set(cache, tkl_str("page"), &data));
 }
 
+static void ours_miss(bench_worker *w)
+{
+    check(tkl_cache_drop(cache, tkl_str("page")));
+    ours_hit(w);
+}
+
 static void local_setup(bench_run *run, const bench_contender *self)
 {
     tkl_bytes data = tkl_str(page);
@@ -103,7 +121,16 @@ static const bench_case cases[] = {
      .prepare = prepare,
      .contenders = {{.name = "hiredis, GET", BARE(bare_get)},
                     {.name = "tackle", OURS(ours_hit)},
-                    {.name = "tackle, local copy", LOCAL}}},
+                    {.name = "tackle, local copy", LOCAL},
+                    {.name = "dogpile.cache",
+                     .role = BENCH_PEER,
+                     .command =
+                         "/usr/bin/python3 " TACKLE_SOURCE_DIR "/bench/peers/dogpile-cache.py"}}},
+    {.name = "Cache drop, miss and computation",
+     .unit = "ops/s",
+     .prepare = prepare,
+     .contenders = {{.name = "hiredis, DEL GET SETNX SET DEL", BARE(bare_miss)},
+                    {.name = "tackle", OURS(ours_miss)}}},
     {.name = "Cache set of 1 KB",
      .unit = "ops/s",
      .prepare = prepare,

@@ -112,7 +112,11 @@ static const bench_case cases[] = {
     {.name = "Channel publish",
      .unit = "ops/s",
      .contenders = {{.name = "hiredis, XADD and SPUBLISH in one write", BARE(bare_publish)},
-                    {.name = "tackle", OURS(ours_publish)}}},
+                    {.name = "tackle", OURS(ours_publish)},
+                    {.name = "NATS JetStream",
+                     .role = BENCH_PEER,
+                     .command =
+                         "/usr/bin/python3 " TACKLE_SOURCE_DIR "/bench/peers/jetstream.py"}}},
     {.name = "Channel publish, 100 messages",
      .unit = "ops/s",
      .contenders = {{.name = "hiredis, XADD and SPUBLISH in one write", BARE(bare_batch)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A page of a web site: a session, a limit, a counter, who is online and a log, one after the other
- * and in one pipeline.
+ * and in one pipeline; beside them a pipeline by hand, with the commands that do about the same.
  */
 #include <stdlib.h>
 
@@ -78,6 +78,34 @@ static void page_in_one(bench_worker *w)
         check(results[i].code);
 }
 
+/* It limits by minutes that begin with the clock's, counts no hours, and merges no equal lines. */
+static void page_by_hand(bench_worker *w)
+{
+    static const char *const commands[][8] = {
+        {"EXPIRE", "bench:session", "3600"},
+        {"ZADD", "bench:seen", "1763447400", "session"},
+        {"INCR", "bench:limit:17"},
+        {"EXPIRE", "bench:limit:17", "60"},
+        {"HINCRBY", "bench:hits", "1763447400", "1"},
+        {"SETBIT", "bench:online", "17", "1"},
+        {"LPUSH", "bench:log", "2026-11-18 14:30:00 info GET /cart"},
+        {"LTRIM", "bench:log", "0", "999"},
+    };
+    enum { COUNT = sizeof commands / sizeof *commands };
+    redisReply *reply;
+    for (int i = 0; i < COUNT; i++) {
+        int words = 0;
+        while (commands[i][words])
+            words++;
+        redisAppendCommandArgv(w->own, words, (const char **)commands[i], NULL);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
+            bench_die("the server did not answer");
+        freeReplyObject(reply);
+    }
+}
+
 #define OURS(function) .setup = scene_open, .step = function, .teardown = scene_close
 
 static const bench_case cases[] = {
@@ -85,7 +113,12 @@ static const bench_case cases[] = {
      .unit = "pages/s",
      .at_least = 1,
      .contenders = {{.name = "five calls", .role = BENCH_LIMIT, OURS(page_by_parts)},
-                    {.name = "one pipeline", OURS(page_in_one)}}},
+                    {.name = "one pipeline", OURS(page_in_one)},
+                    {.name = "hiredis, a pipeline by hand",
+                     .role = BENCH_YARDSTICK,
+                     .open = bare_open,
+                     .step = page_by_hand,
+                     .close = bare_close}}},
     {.name = NULL},
 };
 
