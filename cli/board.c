@@ -3,6 +3,7 @@
  * Leaderboards from the shell.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,13 @@ static int open_for_reading(cli_session *cli, tkl_board **board)
     return open_board(cli, &options, board);
 }
 
+/* A whole number keeps all its digits. */
+static json_t *score_json(double score)
+{
+    bool whole = fabs(score) < 1e18 && score == trunc(score);
+    return whole ? json_integer((json_int_t)score) : json_real(score);
+}
+
 static int print_entries(const cli_session *cli, const tkl_board_entries *entries)
 {
     static const cli_column columns[] = {
@@ -114,10 +122,10 @@ static int print_entries(const cli_session *cli, const tkl_board_entries *entrie
     json_t *rows = json_array();
     for (size_t i = 0; i < entries->count; i++) {
         const tkl_board_entry *entry = &entries->items[i];
-        json_array_append_new(rows, json_pack("{s:I, s:o, s:f, s:o}", "rank",
-                                              (json_int_t)entry->rank, "member",
-                                              cli_json_bytes(entry->member), "score", entry->score,
-                                              "reached_at", cli_json_time(entry->reached_ms)));
+        json_array_append_new(
+            rows, json_pack("{s:I, s:o, s:o, s:o}", "rank", (json_int_t)entry->rank, "member",
+                            cli_json_bytes(entry->member), "score", score_json(entry->score),
+                            "reached_at", cli_json_time(entry->reached_ms)));
     }
     return cli_print_rows(cli, rows, columns);
 }

@@ -354,22 +354,24 @@ static number_kind number_kind_of(const char *key)
     return EXACT;
 }
 
-/* "1.250000" as "1.25", "3.000000" as "3.00". */
-static char *money_text(double amount)
-{
-    char *text = format("%.6f", amount);
-    size_t len = text != NULL ? strlen(text) : 0;
-    for (int spare = 4; text != NULL && spare > 0 && text[len - 1] == '0'; spare--)
-        text[--len] = '\0';
-    return text;
-}
-
 /* Prints this many digits, but always all digits before the point: 1234567890, not 1.23457e+09. */
 static char *digits_text(double number, int digits)
 {
     double size = fabs(number);
     return size >= pow(10, digits) && size < 1e15 ? format("%.0f", number)
                                                   : format("%.*g", digits, number);
+}
+
+/* "1.250000" as "1.25", "3.000000" as "3.00". */
+static char *money_text(double amount)
+{
+    if (fabs(amount) >= 1e15)
+        return digits_text(amount, 15);
+    char *text = format("%.6f", amount);
+    size_t len = text != NULL ? strlen(text) : 0;
+    for (int spare = 4; text != NULL && spare > 0 && text[len - 1] == '0'; spare--)
+        text[--len] = '\0';
+    return text;
 }
 
 char *cli_real_text(const char *key, double number)

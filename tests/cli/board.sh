@@ -34,6 +34,12 @@ ends 0 tackle board best race a 60 b 70
 is "one is better" "$out" 1
 ends 0 tackle board top race --json
 is "lower is better" "$(order)" "b a"
+ends 0 tackle board set digits a 9007199254740991 b 61.537 c -3 d 1e300
+ends 0 tackle board top digits --json
+yields 'map(.score)[1:]' '[9007199254740991,61.537,-3]'
+is "all digits of a whole number" "$(grep -o 9007199254740991 <<<"$out")" 9007199254740991
+ends 0 tackle board top digits
+[[ $out == *" 1e+300 "* ]] || fail "a large score in a table: $out"
 
 # ---- Seasons ------------------------------------------------------------------------------------------
 
