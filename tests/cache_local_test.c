@@ -442,6 +442,7 @@ static void sentinels_choose_another_master(void **state)
     hear_many(cache, theirs, "1");
     sentinels_fail_over(trio); /* the old master lives on as a replica */
     hear_many(cache, theirs, "2");
+    sentinels_heal(trio); /* until then there may be no replica to promote */
     server *master = sentinels_master(trio);
     server_kill(master);
     sentinels_await_other(trio, master);
