@@ -40,6 +40,7 @@ yields 'map(.score)[1:]' '[9007199254740991,61.537,-3]'
 is "all digits of a whole number" "$(grep -o 9007199254740991 <<<"$out")" 9007199254740991
 ends 0 tackle board top digits
 [[ $out == *" 1e+300 "* ]] || fail "a large score in a table: $out"
+ends 0 tackle board drop digits --yes
 
 # ---- Seasons ------------------------------------------------------------------------------------------
 
