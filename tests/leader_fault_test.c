@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -48,6 +49,14 @@ static int64_t now_us(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* How far the wall clock, which is the server's, is ahead of ours. */
+static int64_t wall_ahead_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 - now_us();
 }
 
 static uint32_t dice(uint32_t *seed, uint32_t sides)
@@ -143,7 +152,8 @@ typedef struct election {
     const char *url;
     int lease_ms, replicas;
     uint32_t seed;
-    int memory; /* of the chronicle */
+    int memory;         /* of the chronicle */
+    int64_t wall_ahead; /* microseconds, at the beginning */
     chronicle *chronicle;
     pid_t pids[CANDIDATES];
 } election;
@@ -168,6 +178,7 @@ static pid_t spawn_candidate(election *e)
 static void election_begin(election *e)
 {
     e->seed = (uint32_t)getpid();
+    e->wall_ahead = wall_ahead_us();
     e->memory = memfd_create("chronicle", 0);
     assert_int_equal(ftruncate(e->memory, sizeof(chronicle)), 0);
     e->chronicle =
@@ -222,7 +233,10 @@ static void election_end(election *e)
     int count = c->used;
     print_message("%d terms\n", count);
     assert_in_range(count, CANDIDATES, LOG_MAX - 1);
-    check_reigns(c->log, count);
+    if (llabs(wall_ahead_us() - e->wall_ahead) < 50000)
+        check_reigns(c->log, count);
+    else
+        print_message("not checked: the clock was set meanwhile, so leases ended early\n");
     assert_int_equal(c->wrongly, 0);
     munmap(c, sizeof *c);
     close(e->memory);
