@@ -409,53 +409,76 @@ static void a_new_life_with_small_ids_begins_at_its_beginning(void **state)
     tkl_channel_close(channel);
 }
 
-/* Random publishing, trimming and reading against a model: each message is read once, in order, or
- * counted as lost. */
-static void what_is_read_and_lost_adds_up(void **state)
+typedef struct tally {
+    int64_t published, read, lost;
+    tkl_channel_id last; /* that was read; all zero: none, or messages were lost since */
+} tally;
+
+/* Reads up to `max` messages: they follow those that were read or lost before. */
+static bool read_next(tkl_channel_follower *follower, size_t max, tally *t)
 {
-    fixture *f = *state;
+    tkl_channel_messages *messages;
+    if (tkl_channel_next(follower, max, 0, &messages) != TKL_OK)
+        return false;
+    t->lost += messages->lost;
+    t->last = (tkl_channel_id){0};
+    for (size_t i = 0; i < messages->count; i++) {
+        int64_t expected = ++t->read + t->lost;
+        t->last = messages->items[i].id;
+        assert_int_equal(t->last.number, expected);
+        assert_int_equal(atoi(test_text(TKL_FMT, TKL_ARG(messages->items[i].data))), expected);
+    }
+    tkl_channel_messages_free(messages);
+    return true;
+}
+
+/* Random publishing, trimming and reading against a model: each message is read once, in order, or
+ * counted as lost. `comes_back`: the follower often ends, and another one begins behind the last
+ * message that it has read. */
+static void adds_up(fixture *f, bool comes_back)
+{
     tkl_channel *channel = open_channel(f->client);
     tkl_channel_follower *follower = follow(channel);
-    int64_t published = 0, read = 0, lost = 0;
+    tally t = {0};
     unsigned seed = 7;
     for (int step = 0; step < 600; step++) {
-        tkl_channel_messages *messages;
         tkl_bytes batch[20];
         size_t count = 1 + (size_t)rand_r(&seed) % 20;
         for (size_t i = 0; i < count; i++)
-            batch[i] = tkl_str(test_text("%d", (int)published + (int)i + 1));
+            batch[i] = tkl_str(test_text("%d", (int)t.published + (int)i + 1));
         switch (rand_r(&seed) % 4) {
         case 0:
         case 1:
             assert_ok(tkl_channel_publish(channel, batch, count, NULL));
-            published += (int64_t)count;
+            t.published += (int64_t)count;
             break;
         case 2:
             server_do(f->server, "XTRIM %s MAXLEN %d", HISTORY, rand_r(&seed) % 30);
             break;
         default:
-            if (tkl_channel_next(follower, count, 0, &messages) != TKL_OK)
-                break;
-            lost += messages->lost;
-            for (size_t i = 0; i < messages->count; i++) {
-                assert_int_equal(messages->items[i].id.number, read + lost + 1);
-                assert_int_equal(atoi(test_text(TKL_FMT, TKL_ARG(messages->items[i].data))),
-                                 read + lost + 1);
-                read++;
+            read_next(follower, count, &t);
+            if (comes_back && t.last.number > 0) {
+                tkl_channel_follower_close(follower);
+                follower = follow_with(channel, &(tkl_channel_follow_options){.after = t.last});
             }
-            tkl_channel_messages_free(messages);
         }
     }
-    tkl_channel_messages *messages;
-    while (tkl_channel_next(follower, 0, 0, &messages) == TKL_OK) {
-        lost += messages->lost;
-        read += (int64_t)messages->count;
-        tkl_channel_messages_free(messages);
-    }
-    assert_int_equal(read + lost, published);
-    assert_true(lost > 0);
+    while (read_next(follower, 0, &t))
+        ;
+    assert_int_equal(t.read + t.lost, t.published);
+    assert_true(t.lost > 0 && t.read > 0);
     tkl_channel_follower_close(follower);
     tkl_channel_close(channel);
+}
+
+static void what_is_read_and_lost_adds_up(void **state)
+{
+    adds_up(*state, false);
+}
+
+static void a_follower_that_comes_back_misses_and_repeats_nothing(void **state)
+{
+    adds_up(*state, true);
 }
 
 /* ---- Operators, bad input ------------------------------------------------ */
@@ -591,6 +614,7 @@ int main(void)
         TEST(an_older_copy_repeats_nothing_and_hides_nothing),
         TEST(a_new_life_with_small_ids_begins_at_its_beginning),
         TEST(what_is_read_and_lost_adds_up),
+        TEST(a_follower_that_comes_back_misses_and_repeats_nothing),
         TEST(operators_see_channels),
         TEST(bad_input_is_refused),
         TEST(damaged_keys_are_errors),
