@@ -344,6 +344,106 @@ static void tags_forget_expired_values(void **state)
     tkl_cache_close(lasting);
 }
 
+/* ---- A model ------------------------------------------------------------- */
+
+enum { KEYS = 12, STEPS = 1500, TAGS = 2 };
+
+/* What must be stored. */
+typedef struct model {
+    bool there[KEYS], none[KEYS];
+    int value[KEYS];
+    bool tagged[KEYS][TAGS]; /* since the tag was dropped, if only by an earlier value */
+    int computed;            /* the number that was computed last */
+} model;
+
+static int compute_number(tkl_bytes key, tkl_cache_result *result, void *arg)
+{
+    model *m = arg;
+    (void)key;
+    return ++m->computed % 7 == 0 ? TKL_NOTFOUND
+                                  : tkl_cache_give(result, tkl_str(test_text("%d", m->computed)));
+}
+
+/* Notes that a handle, which has the tags with bits in `tags`, has stored a value. */
+static void model_store(model *m, int key, int tags, bool none, int value)
+{
+    m->there[key] = true;
+    m->none[key] = none;
+    m->value[key] = value;
+    for (int tag = 0; tag < TAGS; tag++)
+        m->tagged[key][tag] |= (tags >> tag & 1) != 0;
+}
+
+static int64_t model_drop_tag(model *m, int tag)
+{
+    int64_t dropped = 0;
+    for (int key = 0; key < KEYS; key++) {
+        dropped += m->tagged[key][tag] && m->there[key];
+        m->there[key] &= !m->tagged[key][tag];
+        m->tagged[key][tag] = false;
+    }
+    return dropped;
+}
+
+static void assert_value(const model *m, int key, const tkl_cache_value *value)
+{
+    assert_int_equal(value->none, m->none[key]);
+    if (!value->none)
+        assert_int_equal(atoi(test_text(TKL_FMT, TKL_ARG(value->data))), m->value[key]);
+}
+
+/* Random calls of handles with no tag, one of two, and both. */
+static void a_cache_is_like_its_model(void **state)
+{
+    static const char *const names[TAGS] = {"red", "gr{ee}n"};
+    fixture *f = *state;
+    const tkl_bytes tags[TAGS] = {tkl_str(names[0]), tkl_str(names[1])};
+    tkl_cache *caches[1 << TAGS];
+    model m = {.computed = 0};
+    unsigned seed = (unsigned)getpid();
+    for (int i = 0; i < 1 << TAGS; i++)
+        caches[i] = open_cache(f->client, &(tkl_cache_options){.tags = tags + (i == 2),
+                                                               .tag_count = (size_t)(i + 1) / 2});
+    for (int step = 0; step < STEPS; step++) {
+        int key = rand_r(&seed) % KEYS, which = rand_r(&seed) % (1 << TAGS);
+        int tag = rand_r(&seed) % TAGS, before = m.computed;
+        tkl_bytes name = tkl_str(test_text("key%d", key)), data = tkl_str(test_text("%d", step));
+        tkl_cache *cache = caches[which];
+        tkl_cache_value *value = NULL;
+        int64_t dropped;
+        switch (rand_r(&seed) % 8) {
+        case 0:
+        case 1:
+            assert_ok(tkl_cache_set(cache, name, step % 5 == 0 ? NULL : &data));
+            model_store(&m, key, which, step % 5 == 0, step);
+            break;
+        case 2:
+            assert_code(tkl_cache_drop(cache, name), m.there[key] ? TKL_OK : TKL_NOTFOUND);
+            m.there[key] = false;
+            break;
+        case 3:
+            assert_ok(tkl_cache_drop_tag(cache, tags[tag], &dropped));
+            assert_int_equal(dropped, model_drop_tag(&m, tag));
+            break;
+        case 4:
+        case 5:
+            assert_code(tkl_cache_get(cache, name, &value), m.there[key] ? TKL_OK : TKL_NOTFOUND);
+            if (value)
+                assert_value(&m, key, value);
+            break;
+        default:
+            assert_ok(tkl_cache_fetch(cache, name, compute_number, &m, 0, &value));
+            assert_int_equal(m.computed > before, !m.there[key]);
+            if (m.computed > before)
+                model_store(&m, key, which, m.computed % 7 == 0, m.computed);
+            assert_value(&m, key, value);
+        }
+        tkl_cache_value_free(value);
+    }
+    for (int i = 0; i < 1 << TAGS; i++)
+        tkl_cache_close(caches[i]);
+}
+
 /* ---- Values by hand, bad input ------------------------------------------- */
 
 static void values_by_hand(void **state)
@@ -567,6 +667,7 @@ int main(void)
         TEST(tags_drop_many),
         TEST(a_tag_that_is_dropped_while_computing_counts),
         TEST(tags_forget_expired_values),
+        TEST(a_cache_is_like_its_model),
         TEST(values_by_hand),
         TEST(bad_input_is_refused),
         TEST(a_full_server_stores_nothing_and_computes),
