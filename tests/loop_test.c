@@ -13,6 +13,7 @@
 
 #include <tackle/tackle.h>
 
+#include "core/clock.h"
 #include "support/fixture.h"
 #include "support/loops.h"
 #include "support/ways.h"
@@ -282,6 +283,43 @@ static void many_threads_submit_to_one_loop(void **state)
     assert_int_equal(c.done, CROWD * EACH);
     assert_int_equal(call_int(f->client, "GET", "n", NULL), CROWD * EACH);
     tkl_loop_close(c.loop);
+}
+
+/* ---- Time ----------------------------------------------------------------- */
+
+typedef struct nap {
+    int64_t ms, took_ms;
+    ticket ticket;
+} nap;
+
+static int take_nap(void *arg)
+{
+    nap *n = arg;
+    int64_t start = tkl__now();
+    tkl__sleep_until(start + n->ms * 1000);
+    n->took_ms = (tkl__now() - start) / 1000;
+    return TKL_OK;
+}
+
+/* One carrier keeps all their times. */
+static void operations_sleep_beside_each_other(void **state)
+{
+    fixture *f = *state;
+    enum { NAPS = 32, ROUNDS = 5 };
+    nap naps[NAPS];
+    tkl_loop *loop = loop_open(f->client, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < NAPS; i++) {
+            naps[i].ms = (i * 7919 + round * 31) % 97;
+            ticket_submit(loop, &naps[i].ticket, take_nap, &naps[i]);
+        }
+        for (int i = 0; i < NAPS; i++) {
+            assert_ok(ticket_await(loop, &naps[i].ticket));
+            assert_true(naps[i].took_ms >= naps[i].ms);
+            ticket_free(&naps[i].ticket);
+        }
+    }
+    tkl_loop_close(loop);
 }
 
 /* ---- Cancelling ----------------------------------------------------------- */
@@ -878,6 +916,7 @@ int main(void)
         TEST(callbacks_may_submit),
         TEST(operations_may_submit),
         TEST(many_threads_submit_to_one_loop),
+        TEST(operations_sleep_beside_each_other),
         TEST(every_wait_can_be_cancelled),
         TEST(an_interrupt_of_the_client_ends_all_waits),
         cmocka_unit_test(a_server_that_hangs_keeps_no_wait_from_ending),

@@ -120,12 +120,13 @@ static void sleep_on_thread(int64_t at)
 
 void tkl__sleep_until(int64_t at)
 {
-    do
+    do {
+        int64_t next = tkl__wake_time(at);
         if (tkl__fiber_self())
-            tkl__fiber_park(tkl__wake_time(at));
+            tkl__fiber_park(next);
         else
-            sleep_on_thread(tkl__wake_time(at));
-    while (tkl__left(at) > 0);
+            sleep_on_thread(next);
+    } while (tkl__left(at) > 0);
 }
 
 int64_t tkl__backoff(int attempt, int64_t max_us)

@@ -50,29 +50,29 @@ static void sleeper_remove(tkl__cond *c, sleeper *s)
     *(s->next ? &s->next->prev : &c->last) = s->prev;
 }
 
-/* Wakes the fiber that has slept longest. False: none sleeps here. */
-static bool wake_fiber(tkl__cond *c)
+/* Wakes the fibers that have slept longest, up to `most`. Returns how many. */
+static size_t wake_fibers(tkl__cond *c, size_t most)
 {
+    size_t woken = 0;
     pthread_mutex_lock(&c->mutex);
-    sleeper *s = c->fibers;
-    if (s) {
-        sleeper_remove(c, s);
-        tkl__fiber_wake(s->fiber);
+    for (; c->fibers && woken < most; woken++) {
+        tkl__fiber *fiber = c->fibers->fiber;
+        sleeper_remove(c, c->fibers);
+        tkl__fiber_wake(fiber);
     }
     pthread_mutex_unlock(&c->mutex);
-    return s != NULL;
+    return woken;
 }
 
 void tkl__cond_signal(tkl__cond *c)
 {
-    if (!wake_fiber(c))
+    if (wake_fibers(c, 1) == 0)
         pthread_cond_signal(&c->threads);
 }
 
 void tkl__cond_broadcast(tkl__cond *c)
 {
-    while (wake_fiber(c))
-        ;
+    wake_fibers(c, SIZE_MAX);
     pthread_cond_broadcast(&c->threads);
 }
 

@@ -188,9 +188,7 @@ static strand *strand_map(size_t stack_bytes)
         munmap(mapping, size);
         return NULL;
     }
-    size_t above = sizeof(strand) + _Alignof(max_align_t) - 1;
-    strand *s =
-        (strand *)(void *)(mapping + size - above / _Alignof(max_align_t) * _Alignof(max_align_t));
+    strand *s = (strand *)(void *)(mapping + size) - 1;
     s->mapping = mapping;
     s->mapped = size;
     return s;
@@ -673,7 +671,7 @@ static int lie_down(carrier *c)
     tkl__fibers *all = c->fibers;
     int64_t until = c->timer_count > 0 ? c->timers[0]->until : TKL__FOREVER;
     pthread_mutex_lock(&all->mutex);
-    if (c->ready || (all->queue && may_begin(c)) || all->closing)
+    if (c->ready || (all->queue && may_begin(c)) || (all->closing && c->begun == 0))
         until = 0;
     else if (all->queue && all->queue->begin_by < until)
         until = all->queue->begin_by;
