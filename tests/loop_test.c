@@ -379,6 +379,27 @@ static void every_wait_can_be_cancelled(void **state)
     tkl_loop_close(loop);
 }
 
+/* Sanitizers need larger stacks. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SMALLEST_STACK (64 << 10)
+#else
+#define SMALLEST_STACK (1 << 20)
+#endif
+
+static void the_smallest_stack_is_enough_for_every_wait(void **state)
+{
+    fixture *f = *state;
+    tkl_loop *loop;
+    tkl_loop_options options = {.stack_bytes = SMALLEST_STACK, .timeout_ms = LOOP_MS};
+    assert_ok(tkl_loop_open(f->client, &options, &loop));
+    walk *walks = start_all_ways(loop, f->client, ways, way_count);
+    eventually(loop_stats(loop).waiting == (int64_t)way_count, SOON_MS);
+    for (size_t i = 0; i < way_count; i++)
+        assert_ok(tkl_loop_cancel(loop, walks[i].ticket.id));
+    end_all_ways(loop, walks, way_count, false);
+    tkl_loop_close(loop);
+}
+
 static void an_interrupt_of_the_client_ends_all_waits(void **state)
 {
     fixture *f = *state;
@@ -918,6 +939,7 @@ int main(void)
         TEST(many_threads_submit_to_one_loop),
         TEST(operations_sleep_beside_each_other),
         TEST(every_wait_can_be_cancelled),
+        TEST(the_smallest_stack_is_enough_for_every_wait),
         TEST(an_interrupt_of_the_client_ends_all_waits),
         cmocka_unit_test(a_server_that_hangs_keeps_no_wait_from_ending),
         cmocka_unit_test(a_first_request_that_is_not_answered_can_be_cancelled),

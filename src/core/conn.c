@@ -14,7 +14,8 @@
 #include "core/reply.h"
 #include "core/resp.h"
 
-#define READ_CHUNK 65536
+/* Bytes read at once, on the stack: fibers have small ones. */
+#define READ_CHUNK 16384
 
 /* ---- Sending and receiving ----------------------------------------------- */
 
