@@ -7,10 +7,10 @@
  *
  * Descriptors. Several fibers may poll one descriptor, such as that of interruptions, but epoll
  * knows a descriptor only once. So a carrier has a list of watchers for each. Descriptors are armed
- * for one event (EPOLLONESHOT), which wakes all watchers; those that park again arm it again. They
- * are not removed from epoll afterwards, since the next call on the same connection arms it again,
- * in one system call; closing a descriptor removes it. The list of a descriptor without watchers
- * says nothing: the number may belong to another file by now.
+ * for one event (EPOLLONESHOT), which wakes all watchers; those that park again arm it again. After
+ * the event it stays in epoll, since the next call on the same connection arms it again, in one
+ * system call; closing a descriptor removes it. It never stays armed without watchers: the number
+ * may soon belong to another file, and a forked child may keep the old one open.
  *
  * Switching is swapcontext()'s. Sanitizers have to be told of it.
  */
@@ -415,7 +415,6 @@ static bool slot_arm(carrier *c, int fd, uint32_t events)
 
 static bool watch_file(carrier *c, watcher *w, struct pollfd *file)
 {
-    file->revents = 0;
     if (!slot_make(c, file->fd) || !slot_arm(c, file->fd, (uint16_t)file->events))
         return false;
     slot *s = &c->slots[file->fd];
@@ -432,8 +431,11 @@ static void unwatch_file(carrier *c, watcher *w)
     *(w->prev ? &w->prev->next : &s->watchers) = w->next;
     if (w->next)
         w->next->prev = w->prev;
-    if (!s->watchers)
-        s->armed = 0;
+    if (s->watchers)
+        return;
+    if (s->armed != 0) /* nothing happened: an event must not come when nobody watches */
+        epoll_ctl(c->epoll, EPOLL_CTL_DEL, w->file->fd, NULL);
+    s->armed = 0;
 }
 
 /* Something happened at a descriptor: all of its watchers have a look. */
@@ -454,11 +456,13 @@ static bool park_at_files(carrier *c, struct pollfd *files, size_t count, watche
 {
     size_t watched = 0;
     bool good = true;
-    for (size_t i = 0; good && i < count; i++)
-        if (files[i].fd >= 0) {
-            good = watch_file(c, &watchers[watched], &files[i]);
-            watched += good;
-        }
+    for (size_t i = 0; good && i < count; i++) {
+        files[i].revents = 0;
+        if (files[i].fd < 0)
+            continue;
+        good = watch_file(c, &watchers[watched], &files[i]);
+        watched += good;
+    }
     if (good)
         tkl__fiber_park(until);
     while (watched > 0)
@@ -487,7 +491,7 @@ static int poll_on_fiber(carrier *c, struct pollfd *files, size_t count, int64_t
         return poll_on_thread(files, count, soon < until ? soon : until);
     }
     for (size_t i = 0; i < count; i++)
-        ready += files[i].fd >= 0 && files[i].revents != 0;
+        ready += files[i].revents != 0;
     return ready;
 }
 
