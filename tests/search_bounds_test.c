@@ -221,7 +221,16 @@ static void a_result_is_kept_in_steps(void **state)
     tkl_search_close(s);
 }
 
-/* With so high numbers each bitmap counts as long, and the search for the best takes steps. */
+/* Makes the bitmap of a term 2.5 MB long: the server needs long to combine it with another. */
+static void lengthen_bitmap(fixture *f, const char *term)
+{
+    char key[64];
+    tkl_reply *reply;
+    sprintf(key, "tackle:search:{pages}:t:%s", term);
+    assert_ok(tkl_callz(f->client, &reply, "SETBIT", key, "19999999", "0", NULL));
+    tkl_reply_free(reply);
+}
+
 static void the_best_are_found_in_steps(void **state)
 {
     fixture *f = *state;
@@ -231,15 +240,13 @@ static void the_best_are_found_in_steps(void **state)
     int64_t before = calls_of(f, "fcall");
     assert_ok(tkl_search_query(s, tkl_str("common"), NULL, &quick));
     int64_t calls = calls_of(f, "fcall") - before;
-    assert_ok(tkl_callz(f->client, &reply, "HSET", "tackle:search:{pages}:meta", "next", "10000000",
+    assert_ok(tkl_callz(f->client, &reply, "HSET", "tackle:search:{pages}:meta", "next", "20000000",
                         NULL));
     tkl_reply_free(reply);
-    int64_t combined = calls_of(f, "bitop");
+    lengthen_bitmap(f, "wcommon");
     before = calls_of(f, "fcall");
     assert_ok(tkl_search_query(s, tkl_str("common"), NULL, &slow));
-    calls = calls_of(f, "fcall") - before - calls;
-    assert_true(calls > 2);
-    assert_true(calls_of(f, "bitop") - combined <= 6 * (calls + 2));
+    assert_true(calls_of(f, "fcall") - before > calls);
     assert_true(slow->exact);
     assert_int_equal(slow->total, quick->total);
     for (size_t i = 0; i < quick->count; i++) {

@@ -7,7 +7,7 @@
 -- highest bound down, until enough documents are certain to be better than all that is left.
 -- include: keys
 -- include: sets
--- include: works
+-- include: shared/clock
 
 local bests = {}
 
@@ -19,8 +19,8 @@ local K1, B = 1.2, 0.75 -- of BM25
 local BUCKET = 0.05 -- cells whose bounds differ by less than this factor are visited together
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
 local VISIT_MOST = 2000 -- documents; a result that needs more is compared as a whole
-local CELLS_MOST = 200 -- cells whose documents are looked up by combining bitmaps
-local STEP_WORK = 2000 -- microseconds that one call spends on cells, and one cell more
+local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
+local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
 local LENGTH_BYTES = 256 * 1024 -- of records that are read for the lengths in them
 local LENGTHS_AT_ONCE = 32
 
@@ -29,72 +29,114 @@ function bests.impact(times, length, average)
   return times * (K1 + 1) / (times + K1 * (1 - B + B * length / average))
 end
 
--- The classes of a word: {bounds of its number of times, the operand of the documents}. `several`:
--- how many there are above the first. A word that is not required has a class for its absence.
-function bests.classes_of(word, several)
-  local classes = {{low = 1, high = SEVERAL[1] - 1, operand = not word.required and word.operand}}
-  for i = 1, several do
-    local above = i < several and SEVERAL[i + 1] or math.huge
-    classes[i + 1] = {low = SEVERAL[i], high = above - 1, operand = word.several[i]}
+-- The bands that have documents: {band, shortest, longest}.
+function bests.bands_in_use(bands)
+  local used = {}
+  for band = 1, LENGTH_BANDS do
+    if bands[band].size > 0 then
+      used[#used + 1] = {band = band,
+                         shortest = 2 ^ ((band - 1) / BANDS_PER_OCTAVE) * (1 - SLACK),
+                         longest = band == LENGTH_BANDS and math.huge
+                           or 2 ^ (band / BANDS_PER_OCTAVE) * (1 + SLACK)}
+    end
   end
+  return used
+end
+
+-- Adds to a class what its word adds to the relevance of a document of each band: at least
+-- class.least[i], at most class.most[i]. An entry of `most` is false where no document can have the
+-- word so often.
+function bests.bound_class(class, weight, used_bands, average)
+  class.least, class.most = {}, {}
+  for i, band in ipairs(used_bands) do
+    local times = math.min(class.high, band.longest)
+    if class.high == 0 then
+      class.least[i], class.most[i] = 0, 0
+    elseif class.low > band.longest then
+      class.least[i], class.most[i] = 0, false
+    else
+      class.least[i] = band.longest == math.huge and 0
+        or weight * bests.impact(class.low, band.longest, average)
+      class.most[i] = weight * (times == math.huge and K1 + 1
+                                or bests.impact(times, band.shortest, average))
+    end
+  end
+end
+
+-- The classes of a word that have documents: {low, high, operand, least, most}, the bounds of its
+-- number of times, the operand of the documents, and the bounds of the relevance. `several`: how
+-- many there are above the first. A word that is not required has a class for its absence.
+function bests.classes_of(word, several, used_bands, average)
+  local classes = {{low = 1, operand = not word.required and word.operand}}
+  for i = 1, several do
+    classes[i].high = SEVERAL[i] - 1
+    classes[i + 1] = {low = SEVERAL[i], operand = word.several[i]}
+  end
+  classes[several + 1].high = math.huge
   if not word.required then
     table.insert(classes, 1, {low = 0, high = 0})
   end
-  return classes
+  local used = {}
+  for _, class in ipairs(classes) do
+    if not (class.operand and class.operand.size == 0) then
+      bests.bound_class(class, word.weight, used_bands, average)
+      used[#used + 1] = class
+    end
+  end
+  return used
+end
+
+-- How many classes each word has above the first, so that there are at most CELLS_MOST cells.
+function bests.classes_for(words, used_bands)
+  local several, cells = #SEVERAL + 1, math.huge
+  while several > 0 and cells > CELLS_MOST do
+    several, cells = several - 1, #used_bands
+    for _, word in ipairs(words) do
+      cells = cells * (several + (word.required and 1 or 2))
+    end
+  end
+  return several
 end
 
 -- Calls visit(classes) for each combination of one class for each word.
-function bests.each_combination(words, visit)
-  -- With more words there are fewer classes of each, so that the combinations stay few.
-  local several = math.max(1, math.min(#SEVERAL, #SEVERAL + 2 - #words))
+function bests.each_combination(words, used_bands, average, visit)
+  local several, classes = bests.classes_for(words, used_bands), {}
+  for i, word in ipairs(words) do
+    classes[i] = bests.classes_of(word, several, used_bands, average)
+  end
   local chosen = {}
   local function choose(i)
     if i > #words then
-      visit(chosen)
+      visit({unpack(chosen)})
       return
     end
-    for _, class in ipairs(bests.classes_of(words[i], several)) do
-      if not (class.operand and class.operand.size == 0) then
-        chosen[i] = class
-        choose(i + 1)
-      end
+    for _, class in ipairs(classes[i]) do
+      chosen[i] = class
+      choose(i + 1)
     end
   end
   choose(1)
 end
 
--- The cells of all bands: {low, high, band, operands, classes, index}. A document of a cell has at least `low` and
--- at most `high` relevance, or more than that: then a higher cell of the band has it, too.
+-- The cells of all bands: {low, high, band, operands, classes, index}. A document of a cell has at
+-- least `low` and at most `high` relevance, or more than that: then a higher cell of the band has
+-- it, too.
 function bests.cells_of(words, bands, average)
-  local cells = {}
-  bests.each_combination(words, function(chosen)
-    local operands, classes = {}, {}
-    for i, class in ipairs(chosen) do
-      classes[i] = class
+  local cells, used_bands = {}, bests.bands_in_use(bands)
+  bests.each_combination(words, used_bands, average, function(classes)
+    local operands = {}
+    for _, class in ipairs(classes) do
       operands[#operands + 1] = class.operand or nil
     end
-    for band = 1, LENGTH_BANDS do
-      if bands[band].size > 0 then
-        local shortest = 2 ^ ((band - 1) / BANDS_PER_OCTAVE) * (1 - SLACK)
-        local longest = 2 ^ (band / BANDS_PER_OCTAVE) * (1 + SLACK)
-        if band == LENGTH_BANDS then
-          longest = math.huge
-        end
-        local low, high, possible = 0, 0, true
-        for i, class in ipairs(classes) do
-          local most = math.min(class.high, longest)
-          possible = possible and class.low <= longest
-          if class.high > 0 then
-            local top = most == math.huge and K1 + 1 or bests.impact(most, shortest, average)
-            high = high + words[i].weight * top
-            low = low + (longest < math.huge
-              and words[i].weight * bests.impact(class.low, longest, average) or 0)
-          end
-        end
-        if possible and high > 0 then
-          cells[#cells + 1] = {low = low, high = high, band = band, operands = operands,
-                               classes = classes, index = #cells + 1}
-        end
+    for i, band in ipairs(used_bands) do
+      local low, high = 0, 0
+      for _, class in ipairs(classes) do
+        low = low + class.least[i]
+        high = class.most[i] and high and high + class.most[i]
+      end
+      if high and high > 0 then
+        cells[#cells + 1] = {low = low, high = high, band = band.band, operands = operands,
+                             classes = classes, index = #cells + 1}
       end
     end
   end)
@@ -219,25 +261,22 @@ function bests.is_enough(certain, relevance, wanted)
   return count >= wanted
 end
 
--- The work of looking up the documents of a cell, in microseconds.
-function bests.cell_work(operands, bits_work)
-  local work = CALL_WORK
-  for _, operand in ipairs(operands) do
-    work = work + (operand.bits and bits_work or operand.size * TEST_WORK) + CALL_WORK
-  end
-  return work + bits_work -- the count
+-- The place at which the search for the best begins.
+function bests.first_place()
+  return {bucket = 1, done = 0, looked = 0, found = {}, cells = {}, certain = {}}
 end
 
 -- The documents of the result that may be among the `wanted` best, as an array; nil: so many that
 -- all of them can be compared as well; false: there are more cells to visit, and the second result
 -- is the place to go on at. `words`: {operand, several, weight, required} of each word; `bands`: the
 -- operands of the bands of lengths; `average`: of the lengths; `place`: nil at first; `next`: all
--- numbers are below it; `bits_work`: of combining a bitmap with another.
-function bests.candidates(result, words, bands, average, wanted, place, scratch, next, bits_work)
+-- numbers are below it; `stop_us`: when this call has done enough, by the server's clock. It visits
+-- at least one cell.
+function bests.candidates(result, words, bands, average, wanted, place, scratch, next, stop_us)
   local cells = bests.cells_of(words, bands, average)
   local buckets, highest, last = bests.buckets_of(cells)
-  local work, seen = 0, {} -- `seen`: the cell of each document
-  place = place or {bucket = 1, done = 0, looked = 0, found = {}, cells = {}, certain = {}}
+  local visited, seen = 0, {} -- `seen`: the cell of each document
+  place = place or bests.first_place()
   for i, number in ipairs(place.found) do
     seen[number] = cells[place.cells[i]]
   end
@@ -250,13 +289,17 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
     end
   end
 
+  local function is_late()
+    return visited > 0 and clock.us() > stop_us
+  end
+
   -- Takes the documents of a cell that were not seen before; false: they are too many.
   local function visit(cell)
     local band = cell.band
+    visited = visited + 1
     if lists[band] == nil then
       local list = bests.intersect({result, bands[band]}, BAND_LIST, scratch, next)
       lists[band] = list and sets.list_of(list) or false
-      work = work + bests.cell_work({result, bands[band]}, bits_work)
     end
     if lists[band] and lists[band].size == 0 then
       return true
@@ -268,8 +311,7 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
       operands[#operands + 1], operands[#operands + 2] = result, bands[band]
       place.looked = place.looked + 1
     end
-    work = work + bests.cell_work(operands, bits_work)
-    local list = place.looked <= CELLS_MOST and bests.intersect(operands, VISIT_MOST, scratch, next)
+    local list = place.looked <= LOOKED_MOST and bests.intersect(operands, VISIT_MOST, scratch, next)
     if not list then
       return false
     end
@@ -291,11 +333,11 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
   for bucket = place.bucket, last do
     local some = buckets[bucket] or {}
     for i = place.done + 1, #some do
-      if work > STEP_WORK then
-        place.bucket, place.done = bucket, i - 1
-        return false, place
-      elseif not visit(some[i]) then
+      if not visit(some[i]) then
         return nil
+      elseif is_late() then
+        place.bucket, place.done = bucket, i
+        return false, place
       end
     end
     place.done = 0

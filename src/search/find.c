@@ -15,6 +15,7 @@
 #include "core/number.h"
 #include "core/reply.h"
 #include "core/rounds.h"
+#include "core/token.h"
 #include "search/call.h"
 #include "search/pieces.h"
 #include "search/scripts.h"
@@ -178,11 +179,25 @@ static void add_best_args(const tkl__search_finding *f, const tkl__search_progre
     tkl__args_bytes(&call->args, p->best_place);
 }
 
+/* Adds the key under which the shard may keep the result between two steps of this query. */
+static void add_result_key(const tkl__search_finding *f, const tkl__search_shard *shard,
+                           tkl__search_call *call)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    tkl__buf_add(&key, shard->base.data, shard->base.len);
+    tkl__buf_addf(&key, ":result:%s", f->token);
+    tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    call->failed = call->failed || key.failed;
+    tkl__buf_free(&key);
+}
+
 static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
 {
     const tkl__search_shard *s = &f->schema->shards[shard];
     tkl__search_call_key(call, f->order->kind == TKL__SEARCH_BY_FIELD ? s->fields[f->order->field]
                                                                       : s->keys[TKL__SEARCH_META]);
+    add_result_key(f, s, call);
     size_t first = (2 * f->order->field + !f->order->down) * TKL__SEARCH_STEPS;
     for (size_t i = 0; has_ladder(f) && i < TKL__SEARCH_STEPS; i++)
         tkl__search_call_key(call, s->steps[first + i]);
@@ -208,6 +223,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__args_int(&call->args, p->place);
     tkl__args_int(&call->args, p->hits);
     tkl__args_str(&call->args, needs_terms(f) && !f->counting ? "1" : "0");
+    tkl__args_str(&call->args, p->version);
     if (has_ladder(f))
         tkl__args_int(&call->args, (int64_t)f->order->field);
     else
@@ -510,7 +526,7 @@ static int64_t how_far(const tkl__search_finding *f)
     int64_t far = (int64_t)f->item_count;
     for (size_t i = 0; i < f->schema->shard_count; i++)
         far ^= f->shards[i].place ^ f->shards[i].cursor ^ f->shards[i].best_steps ^
-               (int64_t)f->shards[i].done;
+               (int64_t)f->shards[i].done ^ ((int64_t)f->shards[i].compare_all << 32);
     return far;
 }
 
@@ -679,6 +695,7 @@ int tkl__search_find(tkl__search_finding *f)
     f->make_ranges = calloc(f->plan->range_count + 1, sizeof *f->make_ranges);
     f->make_unions = calloc(f->plan->union_count + 1, sizeof *f->make_unions);
     f->exact_made = true;
+    tkl__token_new(f->token);
     int rc = f->shards && f->sizes && f->make_ranges && f->make_unions ? TKL_OK : tkl__nomem();
     for (int i = 0; rc == TKL_OK && i <= 2 * BEGIN_MAX; i++) {
         rc = run(f, i >= BEGIN_MAX);

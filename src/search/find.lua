@@ -1,6 +1,6 @@
 -- search/find: documents that match a query, in an order.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
---   without); the steps of its ladder; for each range its sorted set and the bitmap that was made
+--   without); the bitmap of the result, for further steps; the steps of the ladder; for each range its sorted set and the bitmap that was made
 --   of it; the bitmap of each union; keys for results in between; the keys of the terms; for the
 --   order 'best' those of each word's classes, and those of the bands of lengths
 -- ARGV[1] token    of the index
@@ -14,13 +14,14 @@
 -- ARGV[8] place    of the walk, to go on; 0 at first
 -- ARGV[9] found    hits before that place
 -- ARGV[10] forwards  1: with the terms of the documents
--- ARGV[11] ladder    name of the field in the ladder, '' for none; its steps are keys then
--- ARGV[12] version   for which bitmaps were made, or '*' for any
--- ARGV[13] ntemps  keys for results in between
--- ARGV[14] nranges
--- ARGV[15] nunions
--- ARGV[16] nprefixes
--- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
+-- ARGV[11] kept_for  version for which an earlier step may have kept the result; '' at first
+-- ARGV[12] ladder    name of the field in the ladder, '' for none; its steps are keys then
+-- ARGV[13] version   for which bitmaps were made, or '*' for any
+-- ARGV[14] ntemps  keys for results in between
+-- ARGV[15] nranges
+-- ARGV[16] nunions
+-- ARGV[17] nprefixes
+-- ARGV[18...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
 --                   bounds in :terms and how many terms it had; for the order 'best' how many hits
 --                   are wanted, the average length of documents, how many words count, and of each
 --                   its place among the terms, its weight, 1 if all hits have it; then the place
@@ -36,8 +37,8 @@
 -- include: plans
 -- include: walks
 
-local FIRST_STEP = SHARD_KEYS + 2
-local FIRST_BOUND = 17 -- index of the first bound in the arguments
+local FIRST_STEP = SHARD_KEYS + 3
+local FIRST_BOUND = 18 -- index of the first bound in the arguments
 local PREFIX_ARGUMENTS = 3
 local WORD_ARGUMENTS = 3
 local CLASSES = TKL__SEARCH_SEVERAL
@@ -46,13 +47,24 @@ local SMALL_RESULT = 150
 -- A reply ends after so many bytes of records and terms; one batch of documents more may come.
 local REPLY_BYTES = 256 * 1024
 local BATCH_LEAST, BATCH_MOST = 8, 256
-local FIELD = KEYS[SHARD_KEYS + 1]
-local token, skip, steps, order, is_text, first, most, place, found, with_forwards, ladder,
+-- Microseconds after which a walk and the search for the best end; the client goes on from there.
+local STEP_US = 2000
+-- The result of a plan that took longer than this many microseconds is kept for further steps, for
+-- this many milliseconds.
+local KEEP_LEAST_US, KEEP_MS = 300, '10000'
+local FIELD, RESULT = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
+local token, skip, steps, order, is_text, first, most, place, found, with_forwards, kept_for, ladder,
   made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
 skip, first, most = tonumber(skip), tonumber(first), tonumber(most)
 place, found = tonumber(place), tonumber(found)
 
+local began = clock.us()
 local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
+
+-- Whether this call has taken its time.
+local function is_late()
+  return clock.us() > began + STEP_US
+end
 
 -- Whether all prefixes of the query still have as many terms as the client knows.
 local function prefixes_are_known()
@@ -82,7 +94,7 @@ local function in_order(result, scratch)
     return 'list', near
   elseif walks.is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
     local way = {reverse = order == 'down', is_text = is_text == '1', skip = first, most = most,
-                 place = place, found = found}
+                 place = place, found = found, stop_us = began + STEP_US}
     return 'walk', walks.run(result, FIELD, way)
   end
   return 'list', result.list or sets.read_bits(result.key, result.size, 0, result.size)
@@ -138,8 +150,13 @@ local function best_of(result, plan, scratch)
   if before and before.version ~= plan.index.version then
     return nil
   end
-  local best, go_on = bests.candidates(result, words, bands, average, wanted, before or nil,
-                                       scratch, plan.next, works.of_bits(plan.next))
+  local best, go_on
+  if result.bits and not before and is_late() then
+    best, go_on = false, bests.first_place() -- the next step begins with the result that is kept
+  else
+    best, go_on = bests.candidates(result, words, bands, average, wanted, before or nil, scratch,
+                                   plan.next, began + STEP_US)
+  end
   if go_on then
     go_on.version = plan.index.version
   end
@@ -165,23 +182,48 @@ local function choose(result, plan, scratch)
   elseif result.list then
     return 'list', first > 0 and ascending(result.list, first * BYTE_BITS) or result.list
   end
-  -- The search for the best has taken its time: only few documents of all are sent with it.
-  local few = order == 'best' and math.min(most, SMALL_RESULT) or most
+  -- The search for the best has taken its time: few documents of all are sent with it, or none.
+  local few = order ~= 'best' and most or is_late() and 0 or math.min(most, SMALL_RESULT)
   return order == 'best' and 'all' or 'scan', sets.read_bits(result.key, result.size, first, few)
 end
 
--- Executes the plan. Returns {total, kind, numbers, next place, found, go_on}, or nil and the
--- reason.
-local function find(plan)
-  local result, missing = plans.carry_out(steps, plan)
+-- The result that an earlier step has kept for this version of the index; nil: none.
+local function read_kept_result(index)
+  if kept_for ~= index.version or redis.call('EXISTS', RESULT) == 0 then
+    return nil
+  end
+  plans.check_length(RESULT, index.next)
+  return {size = redis.call('BITCOUNT', RESULT), key = RESULT, bits = true}
+end
+
+-- Keeps the result of a plan that took long, so that further steps need not execute the plan again.
+local function keep_result(result, took_us)
+  if result.bits and took_us > KEEP_LEAST_US then
+    redis.call('BITOP', 'OR', RESULT, result.key)
+    redis.call('PEXPIRE', RESULT, KEEP_MS)
+  end
+end
+
+-- Executes the plan, or takes the result that was kept of it. Returns {total, kind, numbers, next
+-- place, found, go_on}, or nil and the reason.
+local function find(plan, kept)
+  local result, missing
+  if kept then
+    result = kept
+  else
+    result, missing = plans.carry_out(steps, plan)
+  end
   if not result then
     return nil, missing
   elseif result.key and not result.bits then
     result = sets.list_of(sets.members(result))
   end
-  local total = result.size
+  local total, took_us = result.size, clock.us() - began
   local kind, numbers, next_place, found_now, go_on =
     choose(result, plan, plan.temps[#plan.temps])
+  if (next_place or go_on) and not kept then
+    keep_result(result, took_us)
+  end
   return {total = total, kind = kind, numbers = numbers, next_place = next_place or -1,
           found = found_now or found, go_on = go_on or ''}
 end
@@ -291,9 +333,13 @@ elseif not prefixes_are_known() then
   return 'words'
 end
 local first_range = FIRST_STEP + (ladder ~= '' and LADDER_STEPS or 0)
-local plan = plans.read(KEYS, first_range, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
+local kept = read_kept_result(index)
+-- Further steps need no operands, but those of the words for the search for the best.
+local plan = kept and order ~= 'best'
+  and {temps = plans.temps_of(KEYS, first_range, amounts), terms = {}, next = index.next}
+  or plans.read(KEYS, first_range, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
 local matches, why = plans.with_temps(plan.temps, function()
-  return find(plan)
+  return find(plan, kept)
 end)
 if not matches then
   return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}

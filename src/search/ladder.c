@@ -10,9 +10,9 @@
 #include "search/write.h"
 
 /* Number of documents of one run. */
-#define PART 6000
+#define PART 2500
 /* Most runs for one step: an eighth of the documents of a shard is at most 12 million. */
-#define RUNS_MAX 2000
+#define RUNS_MAX 5000
 
 typedef struct making {
     tkl__search_writer *writer;

@@ -17,6 +17,7 @@ local plans = {}
 local MISSING_WIDE = 'wide' -- the plan is more work than one script may do
 local UNION_WORK, PLAN_WORK = 2000, 3000
 local AND_AT_ONCE = 8     -- operands that are intersected before the result is looked at
+local FEW_LEFT = 200      -- numbers of a bitmap that are tested one by one from here on
 local RANGES_READ = 4096  -- most numbers of all ranges that are read at once
 local RANGE_KEYS = 2      -- a sorted set, and the bitmap that was made of it
 local RANGE_ARGUMENTS = 4 -- low, whether low is open, high, whether high is open
@@ -94,6 +95,12 @@ function plans.read_ranges(keys, first_key, args, first_arg, count, made)
   return ranges
 end
 
+-- The keys of scratch results. `keys` has from `first_key` on what plans.read() describes.
+function plans.temps_of(keys, first_key, amounts)
+  local first_temp = first_key + RANGE_KEYS * amounts.ranges + amounts.unions
+  return {unpack(keys, first_temp, first_temp + amounts.temps - 1)}
+end
+
 -- Reads the operands of a plan. `keys` has from `first_key` on, in this order, the keys of ranges,
 -- of unions, of scratch results, and of terms. `args` has the bounds of the ranges from
 -- `first_bound` on. `amounts`: the numbers of {ranges, unions, temps}. `made_for`: the version for
@@ -108,7 +115,7 @@ function plans.read(keys, first_key, args, first_bound, amounts, skip, index, ma
   return {
     leaves = {t = terms, r = ranges, a = {all}, n = {sets.nothing()}},
     unions = made and {unpack(keys, first_union, first_temp - 1)} or {},
-    temps = {unpack(keys, first_temp, first_temp + amounts.temps - 1)},
+    temps = plans.temps_of(keys, first_key, amounts),
     terms = terms,
     live = redis.call('ZCARD', DEAD) > 0 and all, -- every document must also be in this operand
     next = index.next,
@@ -274,7 +281,8 @@ end
 
 -- Intersects operands, which are sorted by size, some at once: almost always the first ones leave
 -- few numbers or none. `is_list`: one is a set or an array; else all are bitmaps, and the result is
--- in `into`. Ends early when nothing is left, and when it is too much work.
+-- in `into`, or an array as soon as few numbers are left. Ends early when nothing is left, and when
+-- it is too much work.
 function plans.intersect(operands, is_list, into, state)
   local result
   for first = 1, #operands, AND_AT_ONCE do
@@ -283,7 +291,11 @@ function plans.intersect(operands, is_list, into, state)
     state.work = state.work + plans.and_work(some, size, is_list, state)
     if size == 0 or state.work > PLAN_WORK then
       return sets.nothing()
-    elseif not is_list then
+    elseif not is_list and result and size <= FEW_LEFT then
+      is_list = true
+      result = sets.list_of((sets.read_bits(result.key, size, 0, size)))
+    end
+    if not is_list then
       some[#some + 1] = result
       result = sets.and_bits(some, {}, into, state.scratch, state.next)
     elseif result then

@@ -32,6 +32,7 @@
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
  *   :union:...     the same of a list of terms.
+ *   :result:...    bitmap: the result of a query, kept between two of its steps; expires after 10 s.
  *   :kept:...      list: a kept result; expires.
  *
  * Numbers. A document has a small integer in place of its id, so that sets of documents are arrays

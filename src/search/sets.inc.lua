@@ -112,7 +112,10 @@ end
 
 -- The numbers of the list that are in the bitmap, or, if not wanted, those that are not.
 function sets.keep_bits(list, key, wanted)
-  if #list * BYTES_PER_TEST < redis.call('STRLEN', key) then
+  if #list == 1 then
+    local bit = sets.checked(redis.pcall('GETBIT', key, list[1]))
+    return (bit == 1) == wanted and list or {}
+  elseif #list * BYTES_PER_TEST < redis.call('STRLEN', key) then
     return sets.keep_answers(list, sets.test_some(key, list), wanted)
   end
   local kept, has = {}, sets.bit_tester(key)

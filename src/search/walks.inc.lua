@@ -2,6 +2,7 @@
 -- include: keys
 -- include: sets
 -- include: ladders
+-- include: shared/clock
 
 local walks = {}
 
@@ -14,6 +15,8 @@ local BLOCK_LEAST, BLOCK_MOST = 32, 500
 local WALK_MAX, WALK_HITS = 3000, 500
 -- A result of at most this many documents is sent whole.
 local SMALL = 48
+-- Most documents that are wanted from a ladder: it gives up to twice as many, all in one reply.
+local NEAREST_MOST = 300
 -- A step is tried when it should contain AMPLE times the wanted hits, and MORE in addition.
 local AMPLE, MORE = 1.25, 4
 
@@ -30,7 +33,7 @@ end
 -- At least `wanted` of the first documents of the result, found with the ladder of the field; nil:
 -- the ladder does not help.
 function walks.nearest(result, field, side, wanted, step_keys, scratch)
-  if result.size <= SMALL then
+  if result.size <= SMALL or wanted > NEAREST_MOST then
     return nil
   end
   for step = LADDER_STEPS, 1, -1 do
@@ -105,7 +108,7 @@ function walks.numbers_of_members(list)
   return list
 end
 
--- Continues the walk at way.place. Returns way.most hits from hit number way.skip on; the rank to
+-- Continues the walk at way.place, until way.stop_us by the server's clock. Returns way.most hits from hit number way.skip on; the rank to
 -- continue at, or nil at the end; and the number of hits before that rank.
 function walks.run(result, field_key, way)
   local all = redis.call('ZCARD', field_key)
@@ -115,8 +118,12 @@ function walks.run(result, field_key, way)
   local test = walks.result_tester(result, expected)
   local block = math.max(BLOCK_LEAST, math.min(BLOCK_MOST, math.ceil(expected)))
   local hits, place, last = {}, way.place, math.min(all, way.place + WALK_MAX)
+  local function is_late()
+    return place > way.place and clock.us() > way.stop_us
+  end
   -- At most WALK_MAX places and WALK_HITS hits.
-  while place < last and way.found < wanted and way.found < result.size and #hits < WALK_HITS do
+  while place < last and way.found < wanted and way.found < result.size and #hits < WALK_HITS
+    and not is_late() do
     local stop = math.min(place + block, last)
     if place < present and stop > present then
       stop = present
