@@ -18,7 +18,8 @@ static const tkl__text_word_options chinese = {
 static char *highlight(const tkl__text_word_options *words, tkl_bytes query_text, tkl_bytes text,
                        tkl__search_highlight_options options, size_t *count)
 {
-    tkl__search_query_rules rules = {fields, COUNT(fields), words, false};
+    tkl__search_query_rules rules = {
+        .fields = fields, .field_count = COUNT(fields), .words = words};
     tkl__search_query query;
     tkl__buf out;
     tkl__buf_init(&out);

@@ -15,7 +15,7 @@
 
 enum {
     IDS = 1500,
-    ITEMS = 8, /* of a query at most */
+    ITEMS = 64, /* of a query at most */
     TITLES = 9,
 };
 
@@ -234,6 +234,46 @@ static void ask_something(world *w, question *q)
             q->items[i].sign = '+';
         write_item(&q->items[i], q->text);
     }
+}
+
+/* Cuts an item into the words of the dictionary. Returns their number; 0: it is not cut. */
+static size_t cut_item(world *w, const item *it, item *parts)
+{
+    tkl__text_word_options options = {.fold = TKL__TEXT_FOLD_CHINESE};
+    tkl__text_word_list words;
+    if (it->kind != WORD || it->sign || (unsigned char)*it->text < 0x80)
+        return 0;
+    assert_ok(tkl__text_words(tkl_str(it->text), &options, &words));
+    size_t count = words.count > 1 ? words.count : 0;
+    for (size_t i = 0; i < count; i++) {
+        parts[i] = (item){.kind = WORD};
+        sprintf(parts[i].text, "%.*s", (int)words.items[i].len, it->text + words.items[i].start);
+        make_words(w, &parts[i]);
+    }
+    tkl__text_word_list_free(&words);
+    return count;
+}
+
+/* What is asked when nothing was found: Chinese texts are cut, unless there are synonyms. */
+static bool cut_question(world *w, question *q)
+{
+    question cut = {.all = q->all};
+    bool changed = false;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->items[i].sign == '+')
+            return false;
+    for (size_t i = 0; i < q->count; i++) {
+        size_t parts = cut_item(w, &q->items[i], &cut.items[cut.count]);
+        if (parts)
+            tkl__text_word_list_free(&q->items[i].words);
+        else
+            cut.items[cut.count] = q->items[i];
+        cut.count += parts ? parts : 1;
+        changed = changed || parts;
+    }
+    memcpy(cut.text, q->text, sizeof cut.text);
+    *q = cut;
+    return changed;
 }
 
 static void end_question(question *q)
@@ -465,6 +505,8 @@ static void check_query(world *w)
     const char *order = orders[draw(w, COUNT(orders))];
     ask_something(w, &q);
     expect(w, &q, order, &e);
+    if (e.count == 0 && cut_question(w, &q))
+        expect(w, &q, order, &e);
     tkl_search_query_options options = {
         .order = tkl_str(order),
         .offset = chance(w, 60) ? 0 : draw(w, (unsigned)e.count + 3),
@@ -559,7 +601,7 @@ static void open_world(world *w, fixture *f, const tkl_search_schema *schema)
     w->schema.fields = fields;
     w->schema.field_count = COUNT(fields);
     w->options = (tkl__text_word_options){
-        .fold = TKL__TEXT_FOLD_CHINESE, .stem = schema->stem, .bigrams = true};
+        .fold = TKL__TEXT_FOLD_CHINESE, .stem = schema->stem, .bigrams = true, .parts = true};
     if (!schema->no_stop_words) {
         const tkl_bytes stop[] = {TKL_LIT("link"), TKL_LIT("page")};
         assert_ok(tkl__text_word_set_make(stop, 2, TKL__TEXT_FOLD_CHINESE, &w->stop));

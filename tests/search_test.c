@@ -400,6 +400,73 @@ static void nothing_says_why(void **state)
     tkl_search_close(s);
 }
 
+/* Without spaces between words, in an index with or without positions. */
+static void chinese_is_cut_into_words_if_need_be(void **state)
+{
+    static const struct {
+        const char *query;
+        int64_t total;
+        const char *understood;
+    } cases[] = {
+        {"机器学习算法", 1, "机器 学习 算法"},
+        {"北京天气", 1, "北京 天气"},
+        {"北京天气 -上海", 1, "北京 天气 -上海"},
+        {"北京天气 +上海", 0, ""}, /* synonyms: not cut */
+        {"今天天气", 1, ""},       /* found as it is */
+        {"北京火车", 0, ""},       /* not found by its words, either */
+        {"lock-mutex", 0, ""},
+    };
+    for (int i = 0; i < 2; i++) {
+        tkl_search_schema schema = {.positions = i == 1};
+        tkl_search *s;
+        tkl_search_marks *marks;
+        fixture *f = *state;
+        assert_ok(tkl_search_open(f->client, i ? tkl_str("places") : tkl_str("plain"), NULL, &s));
+        assert_ok(tkl_search_create(s, &schema));
+        pages_add(s, "a", "机器学习的算法", NAN, NULL);
+        pages_add(s, "b", "北京今天天气很好", NAN, NULL);
+        pages_add(s, "d", "lock x mutex", NAN, NULL);
+        for (size_t k = 0; k < sizeof cases / sizeof *cases - (size_t)!i; k++)
+            check_understood(s, cases[k].query, cases[k].total, cases[k].understood);
+        assert_ok(tkl_search_highlight(s, tkl_str("北京天气"), tkl_str("北京今天天气很好"), NULL,
+                                       &marks));
+        check_bytes(marks->text, "<b>北京</b>今天<b>天气</b>很好");
+        tkl_search_marks_free(marks);
+        tkl_search_close(s);
+    }
+}
+
+static void words_with_dots_are_found_by_their_parts(void **state)
+{
+    static const struct {
+        const char *query;
+        int64_t total;
+    } cases[] = {
+        {"main.c", 1},   {"main", 1},   {"c", 2},        {"example.com", 1}, {"com", 1},
+        {"example*", 1}, {"snake", 1},  {"case", 1},     {"snake_case", 1},  {"main.h", 0},
+        {"3.14", 1},     {"14", 0},     {"v1.2", 1},     {"v1", 1},          {"main.*", 1},
+        {"std::*", 1},   {"vector", 1}, {"C:\\Win*", 1}, {"don't*", 1},      {"don’t*", 1},
+        {"佐々木", 1},   {"々木", 1},
+    };
+    tkl_search_schema schema = {.positions = true, .no_stop_words = true};
+    tkl_search *s;
+    tkl_search_marks *marks;
+    fixture *f = *state;
+    assert_ok(tkl_search_open(f->client, tkl_str("code"), NULL, &s));
+    assert_ok(tkl_search_create(s, &schema));
+    pages_add(s, "a", "See main.c at Example.com, snake_case 3.14 v1.2", NAN, NULL);
+    pages_add(s, "b", "std::vector C:\\Windows don't 佐々木さん", NAN, NULL);
+    pages_add(s, "c", "a.a.A", NAN, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (pages_count(s, cases[i].query) != cases[i].total)
+            fail_msg("%s: not %lld", cases[i].query, (long long)cases[i].total);
+    assert_int_equal(pages_count(s, "\"see main.c at\""), 1);
+    assert_ok(tkl_search_highlight(s, tkl_str("main"), tkl_str("see main.c"), NULL, &marks));
+    check_bytes(marks->text, "see <b>main</b>.c");
+    tkl_search_marks_free(marks);
+    tkl_search_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +485,8 @@ int main(void)
         cmocka_unit_test(shards_of_a_cluster_make_one_result),
         TEST(operators_of_other_engines_are_understood),
         TEST(nothing_says_why),
+        TEST(chinese_is_cut_into_words_if_need_be),
+        TEST(words_with_dots_are_found_by_their_parts),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

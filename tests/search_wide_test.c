@@ -176,6 +176,60 @@ static void long_documents_are_compared_in_steps(void **state)
     tkl_search_close(s);
 }
 
+/* One letter may stand for more words than a query can have: the most frequent ones are taken. */
+static void a_prefix_of_any_size_works(void **state)
+{
+    enum { RARE = 1200, OFTEN = 200 };
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_result *r;
+    char *text = malloc(16 * RARE), *at = text, id[16];
+    for (int i = 0; i < RARE; i++)
+        at += sprintf(at, "xrare%d ", i);
+    pages_add(s, "rare", text, 1, NULL);
+    for (int i = 0; i < OFTEN; i++) {
+        sprintf(id, "%d", i);
+        pages_add(s, id, i % 2 ? "xzoften" : "xzoften yes", i, "some");
+    }
+    assert_ok(tkl_search_query(s, tkl_str("x*"), NULL, &r));
+    assert_false(r->exact);
+    assert_int_equal(r->total, OFTEN + 1);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_query(s, tkl_str("xr* yes +xz*"), NULL, &r));
+    assert_int_equal(r->total, 0);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_query(s, tkl_str("x* yes title:*"), NULL, &r));
+    assert_int_equal(r->total, OFTEN / 2);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_query(s, tkl_str("xrare1* xz*"), NULL, &r));
+    assert_true(r->exact);
+    assert_int_equal(r->total, 0);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_query(s, tkl_str("* -x*"), NULL, &r));
+    assert_int_equal(r->total, 0);
+    tkl_search_result_free(r);
+    free(text);
+    tkl_search_close(s);
+}
+
+/* A field with more values than a prefix can stand for. */
+static void any_value_of_a_field_is_found(void **state)
+{
+    enum { VALUES = 700 };
+    tkl_search *s = pages_open(*state, NULL);
+    char id[16], title[16];
+    for (int i = 0; i < VALUES; i++) {
+        sprintf(id, "%d", i);
+        sprintf(title, "t%d", i);
+        pages_add(s, id, "page", i, i % 7 ? title : NULL);
+    }
+    assert_int_equal(pages_count(s, "title:*"), VALUES - VALUES / 7);
+    assert_int_equal(pages_count(s, "page -title:*"), VALUES / 7);
+    assert_int_equal(pages_count(s, "NOT title:*"), VALUES / 7);
+    pages_add(s, "1", "page", 1, NULL); /* replaced by one without a title */
+    assert_int_equal(pages_count(s, "title:*"), VALUES - VALUES / 7 - 1);
+    tkl_search_close(s);
+}
+
 static void too_much_is_refused_by_name(void **state)
 {
     tkl_search *s = open_many(*state);
@@ -194,10 +248,11 @@ static void too_much_is_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(many_words_are_excluded),     TEST(many_synonyms_are_found),
-        TEST(a_union_is_of_one_version),   TEST(facets_of_many_words),
-        TEST(the_best_of_many_are_found),  TEST(long_documents_are_compared_in_steps),
-        TEST(too_much_is_refused_by_name),
+        TEST(many_words_are_excluded),       TEST(many_synonyms_are_found),
+        TEST(a_union_is_of_one_version),     TEST(facets_of_many_words),
+        TEST(the_best_of_many_are_found),    TEST(long_documents_are_compared_in_steps),
+        TEST(too_much_is_refused_by_name),   TEST(a_prefix_of_any_size_works),
+        TEST(any_value_of_a_field_is_found),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -298,6 +298,9 @@ static void queries_mix_characters_syllables_and_initials(void **state)
         {"lvb", "吕布", false},                                /* a form begins so: no mix */
         {"lvb操", "吕布操", true},    {"anna", "anna", false}, /* not Chinese */
         {"z\xff", "张\xff", false},   {"", "张三丰", false},
+        {"li安", "李安", true},       {"su海", "苏海", true}, /* initials that are a syllable */
+        {"song杭", "宋杭", true},     {"hao梅", "郝梅", true},
+        {"hming", "黄明", true},      {"zhao", "张浩", false}, /* zh begins a syllable */
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         if (fits(cases[i].query, cases[i].text) != cases[i].fits)

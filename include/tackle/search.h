@@ -45,7 +45,7 @@ typedef struct tkl_search tkl_search;
 /* Most hits of one page, and the last hit that a page can reach. */
 #define TKL_SEARCH_PAGE_MAX  1000
 #define TKL_SEARCH_REACH_MAX 100000
-/* Most words, or values of a field, that a prefix can match. */
+/* Most words, or values of a field, that a prefix stands for: of more the most frequent ones. */
 #define TKL_SEARCH_PREFIX_MAX 500
 /* Most values that a facet can show. */
 #define TKL_SEARCH_FACET_MAX 500
@@ -161,7 +161,8 @@ TKL_API int tkl_search_remove(tkl_search *search, const tkl_bytes *ids, size_t c
  *                                         field:*         the field has any value
  *
  * "a OR b", "a AND b", "NOT b" and "+a +b" (a word that must be there) are turned into these signs;
- * `understood` of the result says how. Stop words do not count. A query of unknown words, of stop words only or of excluded words only
+ * `understood` of the result says how. A Chinese text that no document has is cut into its words.
+ * Stop words do not count. A query of unknown words, of stop words only or of excluded words only
  * finds nothing. */
 
 typedef struct tkl_search_query_options {
@@ -173,7 +174,8 @@ typedef struct tkl_search_query_options {
     int64_t keep_ms;         /* the server keeps the result this long, or until the index changes,
                                 for further pages and equal queries; 0: not kept */
     int64_t compare_max;     /* most documents that are compared one by one, by weights or by the
-                                relevance of many words; 0: all */
+                                relevance of many words; 0: all, and 5000 when a prefix stands for
+                                too many words */
     const tkl_bytes *facets; /* text fields whose values are counted */
     size_t facet_count;
     int64_t facet_values; /* values of each facet, the most frequent first; 0: 10 */
@@ -213,15 +215,16 @@ typedef struct tkl_search_result {
     size_t count;
     int64_t total;    /* documents that match */
     bool exact;       /* total and order are from one moment; false: others wrote while a query of
-                         several steps ran, and `total` is an estimate */
+                         several steps ran, or a prefix stands for too many words, and `total` is an
+                         estimate */
     int64_t compared; /* number of documents that were compared to find the best hits: `total`, or
                          compare_max if that is less */
     bool kept;        /* taken from a kept result */
     const tkl_search_facet *facets;
     size_t facet_count;
     int64_t took_us;      /* from call to return */
-    tkl_bytes understood; /* the query with these signs in place of OR, AND, NOT and a leading '+';
-                             empty: it has none of them */
+    tkl_bytes understood; /* the query with these signs in place of OR, AND, NOT and a leading '+',
+                             and with spaces where a text was cut; empty: it has none of them */
     tkl_bytes dropped;    /* words of the query that are stop words, separated by spaces */
     tkl_bytes why;     /* why nothing was found, for people: stop words only, excluded words only,
                              a word that no document has; empty: something was found */

@@ -110,6 +110,16 @@ void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *
     tkl__buf_free(&key);
 }
 
+/* The number of prefixes of which the plan has all words: the script checks that these are still
+ * all. */
+static int64_t known_prefixes(const tkl__search_plan *plan)
+{
+    int64_t count = 0;
+    for (const tkl__search_prefix *p = plan->prefixes; p; p = p->next)
+        count += !p->cut;
+    return count;
+}
+
 void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *plan, size_t shard,
                                 const char *version, bool prefixes)
 {
@@ -118,7 +128,7 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
     tkl__args_int(&call->args, (int64_t)plan->range_count);
     tkl__args_int(&call->args, (int64_t)plan->union_count);
     if (prefixes)
-        tkl__args_int(&call->args, (int64_t)plan->prefix_count);
+        tkl__args_int(&call->args, known_prefixes(plan));
     for (size_t i = 0; i < plan->range_count; i++) {
         const tkl__search_range *range = &plan->ranges[i];
         tkl__args_double(&call->args, range->low);
@@ -128,6 +138,8 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
         tkl__args_str(&call->args, range->high_open || isinf(range->high) ? "1" : "0");
     }
     for (const tkl__search_prefix *p = plan->prefixes; prefixes && p; p = p->next) {
+        if (p->cut)
+            continue;
         tkl__args_bytes(&call->args, p->low);
         tkl__args_bytes(&call->args, p->high);
         tkl__args_int(&call->args, p->counts[shard]);

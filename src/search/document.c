@@ -107,16 +107,20 @@ static int read_values(const tkl__search_schema *schema, const tkl_search_doc *d
     return rc;
 }
 
-/* Writes the term of a value: its length, the term, and 0 as the number of occurrences. */
-static void write_value_term(const tkl__search_schema *schema, const values *v, size_t field,
-                             tkl__buf *out, tkl__search_ready *ready)
+/* Writes the terms of a value, and of any value: length, term, and 0 as the number of occurrences.
+ */
+static void write_terms_of_value(const tkl__search_schema *schema, const values *v, size_t field,
+                                 tkl__buf *out, tkl__search_ready *ready)
 {
     tkl_bytes fold = {v->bytes.data + v->folds[field].at, v->folds[field].len};
     tkl__buf term;
     tkl__buf_init(&term);
     tkl__search_term_value(&term, schema, field, fold);
     tkl__search_entry_write(out, (tkl_bytes){term.data, term.len}, 0, NULL);
-    ready->count++;
+    tkl__buf_clear(&term);
+    tkl__search_term_any_value(&term, schema, field);
+    tkl__search_entry_write(out, (tkl_bytes){term.data, term.len}, 0, NULL);
+    ready->count += 2;
     out->failed = out->failed || term.failed;
     tkl__buf_free(&term);
 }
@@ -126,7 +130,7 @@ static void write_value_terms(const tkl__search_schema *schema, const values *v,
 {
     for (size_t i = 0; i < schema->is.field_count; i++)
         if (!schema->fields[i].numeric && v->record.cells[i].present)
-            write_value_term(schema, v, i, out, ready);
+            write_terms_of_value(schema, v, i, out, ready);
 }
 
 static void write_members(const tkl__search_schema *schema, const values *v, tkl__buf *out,

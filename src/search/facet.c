@@ -207,22 +207,8 @@ static int count_some(facet *x, size_t from)
 
 /* ---- The most frequent first --------------------------------------------- */
 
-/* A value with the number of documents of the index that have it. */
-typedef struct sized {
-    tkl_bytes term;
-    int64_t size;
-} sized;
-
-static int by_size(const void *a, const void *b)
-{
-    const sized *x = a, *y = b;
-    if (x->size != y->size)
-        return x->size > y->size ? -1 : 1;
-    return tkl__text_word_compare(&x->term, &y->term);
-}
-
 /* Adds the sizes of the values [from, to) on all shards. */
-static int add_sizes(facet *x, sized *values, size_t from, size_t to)
+static int add_sizes(facet *x, tkl__search_sized *values, size_t from, size_t to)
 {
     tkl__search_finding *f = x->f;
     tkl_reply *replies;
@@ -250,9 +236,9 @@ static int add_sizes(facet *x, sized *values, size_t from, size_t to)
 }
 
 /* Sorts the values, the most frequent in the index first; *sizes: malloc'ed. */
-static int sort_values(facet *x, sized **sizes)
+static int sort_values(facet *x, tkl__search_sized **sizes)
 {
-    sized *values = calloc(x->count + 1, sizeof *values);
+    tkl__search_sized *values = calloc(x->count + 1, sizeof *values);
     int rc = values ? TKL_OK : tkl__nomem();
     *sizes = values;
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
@@ -260,7 +246,7 @@ static int sort_values(facet *x, sized **sizes)
     for (size_t i = 0; rc == TKL_OK && !x->f->stale && i < x->count; i += SIZES_STEP)
         rc = add_sizes(x, values, i, i + SIZES_STEP < x->count ? i + SIZES_STEP : x->count);
     if (rc == TKL_OK)
-        qsort(values, x->count, sizeof *values, by_size);
+        qsort(values, x->count, sizeof *values, tkl__search_by_size);
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         x->terms[i] = values[i].term;
     return rc;
@@ -277,7 +263,7 @@ static bool has_enough(const facet *x, int64_t count)
 
 static int count_values(facet *x)
 {
-    sized *sizes = NULL;
+    tkl__search_sized *sizes = NULL;
     int rc = find_values(x);
     bool many = x->count > FEW_VALUES;
     if (rc == TKL_OK && many)

@@ -504,8 +504,7 @@ static void begin(tkl__search_finding *f)
         *p = fresh;
     }
     memset(f->sizes, 0, f->plan->term_count * sizeof *f->sizes);
-    free(f->rarity.weight);
-    f->rarity.weight = NULL;
+    tkl__search_rarity_free(&f->rarity);
     f->item_count = 0;
     f->examined = 0;
     f->changed = f->make = false;
@@ -575,10 +574,10 @@ static int rank(tkl__search_finding *f, int64_t docs, int64_t words)
         tkl__search_record record;
         rc = tkl__search_entries_read(&entries, item->terms, f->schema->is.positions);
         if (rc == TKL_OK && tkl__search_record_read(item->bytes, f->schema, &record))
-            item->score = tkl__search_relevance(f->plan, &rarity, &record, &entries);
+            item->score = tkl__search_relevance(&rarity, &record, &entries);
     }
     tkl__search_entries_free(&entries);
-    free(rarity.weight);
+    tkl__search_rarity_free(&rarity);
     return rc;
 }
 
@@ -600,7 +599,7 @@ static void count(tkl__search_finding *f, int64_t candidates)
     bool whole = all_done(f);
     f->total = candidates;
     f->compared = candidates;
-    f->exact = !f->changed;
+    f->exact = !f->changed && !f->plan->cut;
     if (f->plan->verify) {
         double share = f->examined ? (double)f->item_count / (double)f->examined : 0;
         f->total = whole ? (int64_t)f->item_count : (int64_t)(share * (double)candidates);
@@ -713,6 +712,6 @@ void tkl__search_finding_free(tkl__search_finding *f)
     free(f->sizes);
     free(f->make_ranges);
     free(f->make_unions);
-    free(f->rarity.weight);
+    tkl__search_rarity_free(&f->rarity);
     free(f->items);
 }

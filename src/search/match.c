@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "text/library.h"
 
 /* ---- Terms of a document ------------------------------------------------- */
 
@@ -115,7 +116,7 @@ static bool has_value(const tkl__search_plan *plan, const tkl__search_query_item
 {
     tkl__buf term;
     tkl__buf_init(&term);
-    tkl__search_term_value(&term, plan->schema, item->field, item->value);
+    tkl__search_term_value(&term, plan->schema, item->field, item->value); /* "field:*": "field=" */
     bool has = find(entries, (tkl_bytes){term.data, term.len}, item->prefix) != NULL;
     tkl__buf_free(&term);
     return has;
@@ -169,30 +170,60 @@ bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record 
 #define K1 1.2
 #define B  0.75
 
+/* A term of the plan that counts for the relevance. */
+typedef struct tkl__search_weighted {
+    tkl_bytes term;
+    double weight;
+} tkl__search_weighted;
+
+static int by_term(const void *a, const void *b)
+{
+    const tkl__search_weighted *x = a, *y = b;
+    return tkl__text_word_compare(&x->term, &y->term);
+}
+
 int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *plan,
                             const int64_t *sizes, int64_t docs, int64_t words)
 {
-    rarity->length = docs > 0 && words > 0 ? (double)words / (double)docs : 1;
-    rarity->weight = calloc(plan->term_count + 1, sizeof *rarity->weight);
-    if (!rarity->weight)
+    *rarity = (tkl__search_rarity){
+        .weight = calloc(plan->term_count + 1, sizeof *rarity->weight),
+        .scored = calloc(plan->term_count + 1, sizeof *rarity->scored),
+        .length = docs > 0 && words > 0 ? (double)words / (double)docs : 1,
+    };
+    if (!rarity->weight || !rarity->scored) {
+        tkl__search_rarity_free(rarity);
         return tkl__nomem();
+    }
     for (size_t i = 0; i < plan->term_count; i++) {
         double has = (double)sizes[i], without = fmax(0, (double)docs - has);
-        if (plan->scored[i] && has > 0)
-            rarity->weight[i] = log(1 + (without + 0.5) / (has + 0.5));
+        if (!plan->scored[i] || has <= 0)
+            continue;
+        rarity->weight[i] = log(1 + (without + 0.5) / (has + 0.5));
+        rarity->scored[rarity->scored_count++] =
+            (tkl__search_weighted){.term = plan->terms[i], .weight = rarity->weight[i]};
     }
+    qsort(rarity->scored, rarity->scored_count, sizeof *rarity->scored, by_term);
     return TKL_OK;
 }
 
-double tkl__search_relevance(const tkl__search_plan *plan, const tkl__search_rarity *rarity,
-                             const tkl__search_record *record, const tkl__search_entries *entries)
+void tkl__search_rarity_free(tkl__search_rarity *rarity)
+{
+    free(rarity->weight);
+    free(rarity->scored);
+    *rarity = (tkl__search_rarity){.weight = NULL};
+}
+
+double tkl__search_relevance(const tkl__search_rarity *rarity, const tkl__search_record *record,
+                             const tkl__search_entries *entries)
 {
     double sum = 0, norm = K1 * (1 - B + B * record->length / rarity->length);
-    for (size_t i = 0; i < plan->term_count; i++) {
-        const tkl__search_entry *entry =
-            rarity->weight[i] > 0 ? find(entries, plan->terms[i], false) : NULL;
-        if (entry)
-            sum += rarity->weight[i] * entry->times * (K1 + 1) / (entry->times + norm);
+    for (size_t i = 0; i < entries->count; i++) {
+        const tkl__search_entry *entry = &entries->items[i];
+        const tkl__search_weighted *found =
+            bsearch(&(tkl__search_weighted){.term = entry->term}, rarity->scored,
+                    rarity->scored_count, sizeof *found, by_term);
+        if (found)
+            sum += found->weight * entry->times * (K1 + 1) / (entry->times + norm);
     }
     return sum;
 }

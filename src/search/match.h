@@ -24,15 +24,18 @@ bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record 
 /* The numbers of the index that the relevance depends on. */
 typedef struct tkl__search_rarity {
     double *weight; /* weight of each term of the plan, 0 for terms that are not scored; owned */
-    double length;  /* average length of a document, in words */
+    struct tkl__search_weighted *scored; /* the scored terms, in the order of bytes; owned */
+    size_t scored_count;
+    double length; /* average length of a document, in words */
 } tkl__search_rarity;
 
 /* `sizes`: the number of documents with each term, out of `docs`. */
 int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *plan,
                             const int64_t *sizes, int64_t docs, int64_t words);
+void tkl__search_rarity_free(tkl__search_rarity *rarity); /* all zero is fine */
 
 /* BM25, with k1 = 1.2 and b = 0.75. */
-double tkl__search_relevance(const tkl__search_plan *plan, const tkl__search_rarity *rarity,
-                             const tkl__search_record *record, const tkl__search_entries *entries);
+double tkl__search_relevance(const tkl__search_rarity *rarity, const tkl__search_record *record,
+                             const tkl__search_entries *entries);
 
 #endif

@@ -68,25 +68,25 @@ int tkl__search_take_names(const tkl_reply *reply, tkl__names *all)
     return rc;
 }
 
-int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
-                           tkl_bytes high, int64_t most, int64_t *counts, tkl_names **names)
+/* Finds the terms that begin with the prefix. prefix->words stays NULL when there are more than
+ * `most`. */
+static int read_prefix_terms(tkl_search *search, const tkl__search_schema *schema, int64_t most,
+                             tkl__search_prefix *prefix)
 {
     tkl__names all = {0};
     tkl_reply *replies = NULL;
-    *names = NULL;
-    int rc = ask_terms(search, schema, low, high, most, &replies);
+    int rc = ask_terms(search, schema, prefix->low, prefix->high, most, &replies);
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
-        counts[i] = (int64_t)tkl_reply_count(tkl_reply_at(replies, i));
+        prefix->counts[i] = (int64_t)tkl_reply_count(tkl_reply_at(replies, i));
         rc = tkl__search_take_names(tkl_reply_at(replies, i), &all);
     }
     tkl_reply_free(replies);
     if (rc == TKL_OK) {
         tkl__names_tidy(&all, NULL, NULL);
-        if ((int64_t)all.count > most)
-            rc = tkl__fail(TKL_EINVAL, "more than %" PRId64, most);
+        prefix->cut = (int64_t)all.count > most;
     }
-    if (rc == TKL_OK)
-        rc = tkl__names_result(&all, names);
+    if (rc == TKL_OK && !prefix->cut)
+        rc = tkl__names_result(&all, &prefix->words);
     tkl__names_free(&all);
     return rc;
 }
@@ -115,11 +115,20 @@ static void term_of_word(tkl__buf *out, tkl_bytes word)
     tkl__search_term_word(out, word);
 }
 
+/* Whether any value of the field will do: "field:*". */
+static bool is_any_value(const tkl__search_query_item *item)
+{
+    return item->kind == TKL__QUERY_VALUE && item->prefix && item->value.len == 0;
+}
+
 static void term_of_value(tkl__buf *out, const tkl__search_plan *plan,
                           const tkl__search_query_item *item)
 {
     tkl__buf_clear(out);
-    tkl__search_term_value(out, plan->schema, item->field, item->value);
+    if (is_any_value(item))
+        tkl__search_term_any_value(out, plan->schema, item->field);
+    else
+        tkl__search_term_value(out, plan->schema, item->field, item->value);
 }
 
 static int prefixes_of_item(tkl__search_plan *plan, const tkl__search_query_item *item)
@@ -133,7 +142,7 @@ static int prefixes_of_item(tkl__search_plan *plan, const tkl__search_query_item
         term_of_word(&term, item->terms[i].text);
         rc = add_prefix(plan, &term);
     }
-    if (rc == TKL_OK && item->kind == TKL__QUERY_VALUE && item->prefix) {
+    if (rc == TKL_OK && item->kind == TKL__QUERY_VALUE && item->prefix && !is_any_value(item)) {
         term_of_value(&term, plan, item);
         rc = add_prefix(plan, &term);
     }
@@ -153,16 +162,33 @@ static int find_prefixes(tkl__search_plan *plan)
     return rc;
 }
 
+/* How many terms each prefix may stand for, so that the plan has at most TKL__SEARCH_PLAN_TERMS. */
+static size_t terms_of_each_prefix(const tkl__search_plan *plan)
+{
+    const tkl__search_query *q = &plan->query;
+    size_t others = 0;
+    if (plan->prefix_count == 0)
+        return 0;
+    for (size_t i = 0; i < q->wanted_count; i++)
+        for (size_t k = 0; k < q->wanted[i].count; k++)
+            others += q->wanted[i].items[k].count + 1;
+    for (size_t i = 0; i < q->excluded_count; i++)
+        others += q->excluded[i].count + 1;
+    others = others < TKL__SEARCH_PLAN_TERMS ? others : TKL__SEARCH_PLAN_TERMS;
+    size_t most = (TKL__SEARCH_PLAN_TERMS - others) / plan->prefix_count;
+    return most > TKL_SEARCH_PREFIX_MAX ? TKL_SEARCH_PREFIX_MAX : most > 0 ? most : 1;
+}
+
+/* Asks for the terms of all prefixes; of a prefix with too many the most frequent ones. */
 static int ask_prefixes(tkl_search *search, tkl__search_plan *plan)
 {
+    size_t most = terms_of_each_prefix(plan);
     int rc = TKL_OK;
     for (tkl__search_prefix *p = plan->prefixes; rc == TKL_OK && p; p = p->next) {
-        rc = tkl__search_terms_like(search, plan->schema, p->low, p->high, TKL_SEARCH_PREFIX_MAX,
-                                    p->counts, &p->words);
-        if (rc == TKL_EINVAL)
-            rc = tkl__fail(TKL_EINVAL,
-                           "\"" TKL_FMT "*\" stands for more than %d words: make it longer",
-                           (int)p->term.len - 1, p->term.data + 1, TKL_SEARCH_PREFIX_MAX);
+        rc = read_prefix_terms(search, plan->schema, (int64_t)most, p);
+        if (rc == TKL_OK && p->cut)
+            rc = tkl__search_frequent_terms(search, plan->schema, p->low, p->high, most, &p->words);
+        plan->cut = plan->cut || p->cut;
     }
     return rc;
 }
@@ -321,7 +347,7 @@ static void push_value(tkl__search_plan *plan, const tkl__search_query_item *ite
     tkl__buf term;
     tkl__buf_init(&term);
     term_of_value(&term, plan, item);
-    if (item->prefix)
+    if (item->prefix && !is_any_value(item))
         push_prefix(plan, &term, false);
     else
         push_term(plan, (tkl_bytes){term.data, term.len}, false, true);
@@ -431,11 +457,13 @@ static void write_steps(tkl__search_plan *plan)
 /* ---- The whole ----------------------------------------------------------- */
 
 int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
-                          tkl__search_plan *plan)
+                          bool cut, tkl__search_plan *plan)
 {
+    tkl__search_query_rules rules = schema->rules;
+    rules.cut = cut;
     *plan = (tkl__search_plan){.schema = schema};
     tkl__buf_init(&plan->steps);
-    int rc = tkl__search_query_parse(query, &schema->rules, &plan->query);
+    int rc = tkl__search_query_parse(query, &rules, &plan->query);
     if (rc == TKL_OK)
         rc = find_prefixes(plan);
     if (rc == TKL_OK)

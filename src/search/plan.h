@@ -20,6 +20,7 @@ typedef struct tkl__search_prefix {
     tkl_bytes low, high; /* bounds in :terms */
     tkl_names *words;    /* the terms on all shards */
     int64_t *counts;     /* number of terms on each shard */
+    bool cut;            /* there are more terms than `words`, which are the most frequent */
     struct tkl__search_prefix *next;
 } tkl__search_prefix;
 
@@ -45,6 +46,7 @@ typedef struct tkl__search_plan {
     size_t union_count;
     tkl__buf steps; /* the argument of search/find */
     size_t operators;
+    bool cut;    /* a prefix stands for more words than the plan has */
     bool verify; /* the steps find more than the query matches: it has phrases */
     bool failed; /* no memory */
 } tkl__search_plan;
@@ -52,16 +54,24 @@ typedef struct tkl__search_plan {
 /* Most terms of a plan, including those of prefixes. */
 #define TKL__SEARCH_PLAN_TERMS 2000
 
-/* Parses the query, and asks the server for the terms of its prefixes, if it has any. Free the plan
- * even after a failure. */
+/* Parses the query, and asks the server for the terms of its prefixes, if it has any. `cut`: texts
+ * without spaces are cut into words. Free the plan even after a failure. */
 int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
-                          tkl__search_plan *plan);
+                          bool cut, tkl__search_plan *plan);
 void tkl__search_plan_free(tkl__search_plan *plan);
 
-/* Finds the terms on all shards that begin with the prefix; *counts: how many each shard has. Sets
- * *names to NULL on failure. TKL_EINVAL: there are more than `most`. */
-int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
-                           tkl_bytes high, int64_t most, int64_t *counts, tkl_names **names);
+/* A term with the number of documents that have it. */
+typedef struct tkl__search_sized {
+    tkl_bytes term;
+    int64_t size;
+} tkl__search_sized;
+
+int tkl__search_by_size(const void *a, const void *b); /* for qsort(): the greatest size first */
+
+/* Finds the most frequent terms between the bounds, on all shards, in steps (prefix.c). Sets *names
+ * to NULL on failure. */
+int tkl__search_frequent_terms(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
+                               tkl_bytes high, size_t most, tkl_names **names);
 /* Adds the names in a reply. */
 int tkl__search_take_names(const tkl_reply *reply, tkl__names *all);
 /* The bounds of the terms that begin with the prefix; malloc'ed. */

@@ -39,6 +39,7 @@ typedef struct parser {
     bool must;        /* the first piece has a '+': each '+' means that the word must be there */
     bool worded;      /* the query has operators */
     bool negated;     /* NOT stands before a word */
+    bool synonyms;    /* the query has alternatives: it is not cut */
     tkl__buf said;    /* the query as it is understood */
     tkl__buf dropped; /* stop words */
 } parser;
@@ -413,7 +414,63 @@ static int sign_piece(parser *p, tkl__search_query_piece *piece, size_t end)
     tkl__buf_add(&p->said, p->text.data + start, end - start);
     p->last = piece->sign;
     p->next = 0;
+    p->synonyms = p->synonyms || piece->sign == '+';
     return TKL_OK;
+}
+
+/* ---- Texts without spaces ------------------------------------------------ */
+
+static bool may_be_cut(const tkl__search_query_piece *piece)
+{
+    bool foreign = false;
+    for (size_t i = 0; i < piece->text.len; i++)
+        foreign = foreign || (unsigned char)piece->text.data[i] >= 0x80;
+    return foreign && !piece->sign && !piece->quoted && !piece->star && piece->field < 0;
+}
+
+/* Finds the words of the dictionary in a piece. *side_by_side: two of them have nothing between
+ * them, so that only the dictionary could cut them. */
+static int find_cuts(const parser *p, const tkl__search_query_piece *piece,
+                     tkl__text_word_list *words, bool *side_by_side)
+{
+    tkl__text_word_options options = {.fold = p->rules->words ? p->rules->words->fold : 0};
+    int rc = tkl__text_words(piece->text, &options, words);
+    *side_by_side = false;
+    for (size_t i = 1; rc == TKL_OK && i < words->count; i++)
+        *side_by_side = *side_by_side || words->items[i - 1].start + words->items[i - 1].len ==
+                                             words->items[i].start;
+    return rc;
+}
+
+/* Takes each word of the piece as a piece of its own. */
+static int take_cut_piece(parser *p, const tkl__search_query_piece *piece,
+                          const tkl__text_word_list *words)
+{
+    int rc = TKL_OK;
+    p->said.len -= piece->text.len;
+    for (size_t i = 0; rc == TKL_OK && i < words->count; i++) {
+        tkl__search_query_piece part = *piece;
+        part.text = (tkl_bytes){piece->text.data + words->items[i].start, words->items[i].len};
+        tkl__buf_add(&p->said, " ", i > 0);
+        tkl__buf_add(&p->said, part.text.data, part.text.len);
+        rc = take_piece(p, &part);
+    }
+    p->worded = true;
+    return rc;
+}
+
+/* Takes a piece whole, or, if the rules say so, word by word. */
+static int take_whole_or_cut(parser *p, const tkl__search_query_piece *piece)
+{
+    tkl__text_word_list words = {.count = 0};
+    bool side_by_side = false;
+    int rc = may_be_cut(piece) ? find_cuts(p, piece, &words, &side_by_side) : TKL_OK;
+    p->query->can_be_cut = p->query->can_be_cut || side_by_side;
+    if (rc == TKL_OK)
+        rc =
+            p->rules->cut && side_by_side ? take_cut_piece(p, piece, &words) : take_piece(p, piece);
+    tkl__text_word_list_free(&words);
+    return rc;
 }
 
 static int read_all(parser *p)
@@ -434,8 +491,9 @@ static int read_all(parser *p)
         if (rc == TKL_OK)
             rc = sign_piece(p, &piece, end);
         if (rc == TKL_OK)
-            rc = take_piece(p, &piece);
+            rc = take_whole_or_cut(p, &piece);
     }
+    p->query->can_be_cut = p->query->can_be_cut && !p->synonyms;
     return rc;
 }
 

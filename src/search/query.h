@@ -12,6 +12,9 @@
  * People also write "a OR b", "a AND b", "NOT b", and "+a +b" for words that must be there: these
  * are turned into the signs above, and `understood` says so.
  *
+ * A Chinese text has no spaces. It is looked for as it is; when no document has it, it is cut into
+ * words, which may be apart.
+ *
  * A document matches when each wanted group has an item that matches and no excluded item does.
  * A text that gives several terms (foo-bar, Chinese) is one item: a phrase if the index keeps
  * positions, else all of its terms. Words that are stop words do not count. When nothing wanted is
@@ -42,6 +45,7 @@ typedef struct tkl__search_query_rules {
     size_t field_count;
     const tkl__text_word_options *words; /* as for the documents; NULL: folded words */
     bool positions;                      /* the index stores positions of words */
+    bool cut; /* cuts a Chinese text into the words of the dictionary, which may be apart */
 } tkl__search_query_rules;
 
 typedef struct tkl__search_query_term {
@@ -97,8 +101,9 @@ typedef struct tkl__search_query {
                          */
     tkl__search_query_nothing why; /* with `nothing` */
     tkl_bytes normal; /* normal form: the same bytes for equal queries, however they are written */
-    tkl_bytes understood; /* the query with signs in place of OR, AND, NOT and leading '+'; empty:
-                             it has none of these */
+    bool can_be_cut;  /* it has a Chinese text of several words, and no synonyms */
+    tkl_bytes understood; /* the query with signs in place of OR, AND, NOT and leading '+', and with
+                             spaces where it was cut; empty: it has none of these */
     tkl_bytes dropped;    /* its stop words, separated by spaces */
     struct tkl__search_query_block *blocks; /* own all bytes and terms */
 } tkl__search_query;

@@ -125,10 +125,10 @@ static int take_prefix(maker *m, const tkl__text_word_list *words)
 {
     tkl_bytes text = m->piece->text;
     const tkl__text_word *last = words->count ? &words->items[words->count - 1] : NULL;
-    if (!last || last->start + last->len != text.len)
+    if (!last)
         return tkl__search_query_fail(m->whole, m->piece->start, "there is no word before '*'");
-    if (last->kind != TKL__TEXT_WORD)
-        return make_words(m);
+    if (last->kind != TKL__TEXT_WORD || last->start + last->len != text.len)
+        return make_words(m); /* behind punctuation, "std::*", the '*' is punctuation, too */
     int rc = make_terms(m, (tkl_bytes){text.data, last->start});
     return rc == TKL_OK ? add_prefix(m, last) : rc;
 }

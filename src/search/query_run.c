@@ -16,7 +16,9 @@
 #define COUNT_DEFAULT   10
 #define COMPARE_DEFAULT COMPARE_MAX
 #define COMPARE_MAX     1000000
-#define FACET_DEFAULT   10
+/* Hits that are compared when a prefix stands for so many words that some are left out anyway. */
+#define COMPARE_CUT   5000
+#define FACET_DEFAULT 10
 
 /* ---- Checking ------------------------------------------------------------ */
 
@@ -57,6 +59,7 @@ typedef struct asking {
     tkl__search_plan plan;
     bool stale, words, overtaken; /* the query must be tried again */
     bool last;                    /* last attempt: `overtaken` does not cause another one */
+    bool can_be_cut, cut;         /* the query has texts without spaces; they are cut into words */
 } asking;
 
 static bool same_version(const tkl__search_found *item, const tkl__search_fetched *doc)
@@ -157,14 +160,15 @@ static int find(asking *a, tkl__search_finding *f)
 static int run(asking *a, tkl_search_result **result)
 {
     const tkl_search_query_options *o = a->options;
-    tkl__search_finding f = {.search = a->search,
-                             .schema = a->schema,
-                             .plan = &a->plan,
-                             .order = &a->order,
-                             .offset = o->offset,
-                             .count = or_default(o->count, COUNT_DEFAULT),
-                             .compare_max = or_default(o->compare_max, COMPARE_DEFAULT),
-                             .box = tkl__search_box_new(a->schema)};
+    tkl__search_finding f = {
+        .search = a->search,
+        .schema = a->schema,
+        .plan = &a->plan,
+        .order = &a->order,
+        .offset = o->offset,
+        .count = or_default(o->count, COUNT_DEFAULT),
+        .compare_max = or_default(o->compare_max, a->plan.cut ? COMPARE_CUT : COMPARE_DEFAULT),
+        .box = tkl__search_box_new(a->schema)};
     int rc = f.box ? find(a, &f) : tkl__nomem();
     if (rc == TKL_OK && !f.stale && !f.words)
         rc = make_result(a, &f);
@@ -186,7 +190,8 @@ static int attempt(asking *a, tkl_search_result **result)
         rc = tkl__search_facets_check(a->schema, a->options);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__search_plan_make(a->search, a->schema, a->query, &a->plan);
+    rc = tkl__search_plan_make(a->search, a->schema, a->query, a->cut, &a->plan);
+    a->can_be_cut = a->plan.query.can_be_cut;
     if (rc == TKL_OK)
         rc = run(a, result);
     tkl__search_plan_free(&a->plan);
@@ -194,6 +199,42 @@ static int attempt(asking *a, tkl_search_result **result)
 }
 
 /* ---- The call ------------------------------------------------------------ */
+
+/* Attempts the query until it is not disturbed by changes of the index. */
+static int answer_query(asking *a, tkl_search_result **result)
+{
+    int rc = TKL_OK;
+    for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
+        rc = tkl__search_schema_get(a->search, &a->schema);
+        if (rc != TKL_OK)
+            break;
+        a->last = i == TKL__SEARCH_TRIES - 1;
+        rc = attempt(a, result);
+        if (a->stale)
+            tkl__search_schema_forget(a->search, a->schema);
+        tkl__search_schema_free(a->schema);
+    }
+    if (rc == TKL_OK && !*result)
+        rc = a->stale ? tkl__search_missing()
+                      : tkl__fail(TKL_CONFLICT, "the words of the index change all the time");
+    return rc;
+}
+
+/* Answers the query with its texts cut into words. Leaves *result as it is when that finds nothing,
+ * either. */
+static int answer_cut_query(asking *a, tkl_search_result **result)
+{
+    tkl_search_result *found = NULL;
+    a->cut = true;
+    int rc = answer_query(a, &found);
+    if (rc == TKL_OK && found->total > 0) {
+        tkl_search_result *whole = *result;
+        *result = found;
+        found = whole;
+    }
+    tkl_search_result_free(found);
+    return rc;
+}
 
 int tkl_search_query(tkl_search *search, tkl_bytes query, const tkl_search_query_options *options,
                      tkl_search_result **result)
@@ -205,19 +246,14 @@ int tkl_search_query(tkl_search *search, tkl_bytes query, const tkl_search_query
     *result = NULL;
     a.search = &own;
     int rc = check_options(a.options);
-    for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
-        rc = tkl__search_schema_get(&own, &a.schema);
-        if (rc != TKL_OK)
-            break;
-        a.last = i == TKL__SEARCH_TRIES - 1;
-        rc = attempt(&a, result);
-        if (a.stale)
-            tkl__search_schema_forget(&own, a.schema);
-        tkl__search_schema_free(a.schema);
+    if (rc == TKL_OK)
+        rc = answer_query(&a, result);
+    if (rc == TKL_OK && (*result)->total == 0 && a.can_be_cut)
+        rc = answer_cut_query(&a, result);
+    if (rc != TKL_OK) {
+        tkl_search_result_free(*result);
+        *result = NULL;
     }
-    if (rc == TKL_OK && !*result)
-        rc = a.stale ? tkl__search_missing()
-                     : tkl__fail(TKL_CONFLICT, "the words of the index change all the time");
     if (*result)
         (*result)->took_us = tkl__now() - began;
     return rc;

@@ -250,7 +250,8 @@ static int make_words(tkl__search_schema *schema)
                                              .stem = is->stem,
                                              .stop = schema->stop.count ? &schema->stop : NULL,
                                              .user = schema->user.count ? &schema->user : NULL,
-                                             .bigrams = !is->no_bigrams};
+                                             .bigrams = !is->no_bigrams,
+                                             .parts = true};
     schema->rules = (tkl__search_query_rules){.fields = schema->fields,
                                               .field_count = is->field_count,
                                               .words = &schema->words,

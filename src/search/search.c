@@ -20,7 +20,8 @@
  *   :free     set: numbers to be used again.
  *   :terms    sorted set of equal scores, in the order of bytes: all terms, for prefixes and drop.
  *   :t:TERM   the numbers of the documents with a term: a set, or a bitmap if there are many. A
- *             term is 'w' and a word, or 'v', a field, '=' and a value. Not in :terms, since
+ *             term is 'w' and a word, or 'v', a field, '=' and a value, or 'v', a field and '*':
+ *             any value. Not in :terms, since
  *             they follow from the record and the times of words: 'l' and a band of lengths, 'm',
  *             2, 4 or 8, and a word that the document has so often (bests.inc.lua).
  *   :common   hash: term that has a bitmap, its count.
@@ -167,18 +168,26 @@ static int mark(const tkl__search_schema *schema, tkl_bytes query, tkl_bytes tex
                                          .after = usual ? tkl_str("</b>") : options->after,
                                          .length = (size_t)options->length,
                                          .html = options->html};
-    tkl__search_query tree;
+    tkl__search_query_rules rules = schema->rules;
     tkl__buf out;
     size_t count = 0;
-    int rc = tkl__search_highlight_query(query, &schema->rules, &tree);
-    if (rc != TKL_OK)
-        return rc;
+    bool again;
+    int rc;
     tkl__buf_init(&out);
-    rc = tkl__search_highlight(text, &tree, &schema->rules, &how, &out, &count);
+    do {
+        tkl__search_query tree;
+        tkl__buf_clear(&out);
+        rc = tkl__search_highlight_query(query, &rules, &tree);
+        if (rc != TKL_OK)
+            break;
+        rc = tkl__search_highlight(text, &tree, &rules, &how, &out, &count);
+        again = count == 0 && tree.can_be_cut && !rules.cut; /* as a query that finds nothing */
+        rules.cut = true;
+        tkl__search_query_free(&tree);
+    } while (rc == TKL_OK && again);
     if (rc == TKL_OK)
         rc = make_marks(&out, count, marks);
     tkl__buf_free(&out);
-    tkl__search_query_free(&tree);
     return rc;
 }
 

@@ -123,6 +123,8 @@ int64_t tkl__search_deadline(const tkl_search *search);
 void tkl__search_term_word(tkl__buf *out, tkl_bytes word);
 void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,
                             tkl_bytes folded);
+/* Appends the term of all documents that have a value in a text field: 'v', the field and '*'. */
+void tkl__search_term_any_value(tkl__buf *out, const tkl__search_schema *schema, size_t field);
 /* Appends the term of a band of lengths, and of a word that a document has several times: 'l' and
  * the band, 'm', 2, 4 or 8, and the word. Such terms are not among those of a document: they follow
  * from its record and from the times of its words. */

@@ -160,6 +160,13 @@ void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, siz
     shorten(out, start);
 }
 
+void tkl__search_term_any_value(tkl__buf *out, const tkl__search_schema *schema, size_t field)
+{
+    tkl__buf_add(out, "v", 1);
+    tkl__buf_add(out, schema->fields[field].name.data, schema->fields[field].name.len);
+    tkl__buf_add(out, "*", 1);
+}
+
 void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term)
 {
     tkl__buf_add(out, shard->base.data, shard->base.len);

@@ -156,6 +156,8 @@ typedef struct tkl__text_word_options {
                                   know; NULL: none */
     bool bigrams; /* adds all pairs of neighbours and all characters of such runs, except stop
                      words: every substring can be found */
+    bool parts;   /* adds the parts of words with a dot or an underscore inside: "main.c" is also
+                     "main" and "c", at the same position; not with `query` */
     bool query;   /* with `bigrams`: only the pieces that every text with this run has, whatever
                      surrounds the run there */
 } tkl__text_word_options;

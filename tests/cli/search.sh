@@ -52,6 +52,8 @@ is "fields of the answer" "$(tackle search query p connect --json | jq -c 'keys'
     '["compared","exact","ids","kept","nearest","stop_words","took_us","total","understood","why"]'
 is "understood" "$(tackle search query p 'connect OR nosuch' 2>&1 >/dev/null | grep understood)" \
     "understood as: connect +nosuch"
+is "cut" "$(tackle search query p '服务器恤' 2>&1 | tail -1)" "understood as: 服务 器 恤"
+is "any value" "$(ids p 'lang:* connect' --sort votes)" "a b"
 is "shown" "$(tackle search query p server --show all --json | jq -c '.hits[0] | del(.score)')" \
     '{"id":"a","fields":{"votes":3,"lang":"en"},"text":"Connecting the SERVER again","highlights":{"text":"Connecting the <b>SERVER</b> again"}}'
 is "shown" "$(tackle search query p connect --sort votes --show votes --json | jq -c '[.hits[].fields.votes]')" '[3,9.5,null]'

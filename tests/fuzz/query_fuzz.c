@@ -84,7 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned how = size ? data[0] : 0;
     tkl__text_word_options words = {
         .fold = how & 3, .bigrams = how & 4, .stem = how & 8 ? "en" : NULL};
-    tkl__search_query_rules rules = {fields, 2, how & 16 ? NULL : &words, how & 32};
+    tkl__search_query_rules rules = {.fields = fields,
+                                     .field_count = 2,
+                                     .words = how & 16 ? NULL : &words,
+                                     .positions = how & 32,
+                                     .cut = how & 64};
     tkl_bytes text = {(const char *)data + (size > 0), size - (size > 0)};
     tkl__search_query query;
     if (tkl__search_query_parse(text, &rules, &query) == TKL_OK) {

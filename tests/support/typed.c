@@ -7,6 +7,7 @@
 typedef struct typing {
     char initials[32];
     size_t count;
+    bool chinese; /* a character was typed as itself: then nothing is misread */
 } typing;
 
 static bool goes_on(const char *letters, const char *query, typing so_far);
@@ -17,7 +18,7 @@ static bool is_misread(const typing *t)
     static const char *const begun[] = {"zh",  "zha", "ch",  "cha", "sh",  "sha", "an",
                                         "ba",  "ban", "ha",  "han", "na",  "nan", "la",
                                         "lan", "sa",  "san", "za",  "zan", "ca",  "can"};
-    for (size_t i = 0; i < sizeof begun / sizeof *begun; i++)
+    for (size_t i = 0; !t->chinese && i < sizeof begun / sizeof *begun; i++)
         if (t->count == strlen(begun[i]) && memcmp(t->initials, begun[i], t->count) == 0)
             return true;
     return false;
@@ -48,9 +49,11 @@ static bool goes_on(const char *letters, const char *query, typing so_far)
         return false;
     const char *end = letters + 1 + strcspn(letters + 1, "\x1e\x1f");
     const char *first = letters + 2, *second = first + strcspn(first, ",") + 1;
+    typing itself = so_far;
+    itself.chinese = true;
     for (const char *way = second; way < end; way += strcspn(way, ",") + 1)
         if (typed_this_way(way, strcspn(way, ","), *way, end, query, so_far) ||
-            typed_this_way(first, strcspn(first, ","), *way, end, query, so_far))
+            typed_this_way(first, strcspn(first, ","), *way, end, query, itself))
             return true;
     return second >= end && typed_this_way(first, strcspn(first, ","), *first, end, query, so_far);
 }

@@ -150,10 +150,17 @@ static bool is_form(const choice *path, size_t count)
 }
 
 /* "zhao" is 赵 and not z-hao, 张浩: letters that begin a syllable are not read as initials. Otherwise
- * all texts that begin with the syllable would be candidates. */
-static bool is_misread(const tkl__text_mix *mix)
+ * all texts that begin with the syllable would be candidates. "li安" can only be 李安, although its
+ * initials are "la"; and hm and hng are syllables that nobody means. */
+static bool is_misread(const tkl__text_mix *mix, const choice *path)
 {
-    return tkl__text_syllable_of(mix->initials, mix->len) != TKL__TEXT_SYLLABLE_NONE;
+    for (size_t i = 0; i < mix->count; i++)
+        if (path[i].chinese)
+            return false;
+    bool sounds = mix->len > 1 && mix->initials[1] == 'h'; /* zh, ch, sh */
+    for (size_t i = 0; i < mix->len; i++)
+        sounds = sounds || memchr("aeiouv", mix->initials[i], 6);
+    return sounds && tkl__text_syllable_of(mix->initials, mix->len) != TKL__TEXT_SYLLABLE_NONE;
 }
 
 static void keep(cutter *c, size_t count)
@@ -167,7 +174,7 @@ static void keep(cutter *c, size_t count)
         memcpy(mix->initials + mix->len, c->path[i].initial.data, c->path[i].initial.len);
         mix->len += c->path[i].initial.len;
     }
-    c->mixes->count += !is_misread(mix);
+    c->mixes->count += !is_misread(mix, c->path);
 }
 
 /* Tries all cuts of the rest into exactly `parts` parts; `done` parts are fixed. */

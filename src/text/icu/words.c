@@ -331,14 +331,46 @@ static bool is_in_run(UChar32 c)
            script == USCRIPT_HANGUL || c == 0x30FC; /* the long vowel */
 }
 
+/* Whether a byte joins two parts of a word, as in main.c and snake_case. */
+static bool is_joint(char c)
+{
+    return c == '.' || c == '_';
+}
+
+/* Adds the parts of a word that has joints inside; numbers such as 3.14 have none. */
+static int add_joined_parts(harvest *h, size_t start, size_t end, uint32_t position)
+{
+    const char *text = h->text.data;
+    bool joined = false, number = true;
+    int rc = TKL_OK;
+    for (size_t i = start; i < end; i++) {
+        joined = joined || is_joint(text[i]);
+        number = number && (is_joint(text[i]) || (text[i] >= '0' && text[i] <= '9'));
+    }
+    for (size_t from = start; joined && !number && rc == TKL_OK && from < end;) {
+        size_t to = from;
+        while (to < end && !is_joint(text[to]))
+            to++;
+        if (to > from && to - from < end - start)
+            rc = add_word(h, from, to, position, TKL__TEXT_WORD);
+        from = to + 1;
+    }
+    return rc;
+}
+
 static int add_part(harvest *h, size_t start, size_t end)
 {
     UChar32 c;
     U8_GET((const uint8_t *)h->text.data, 0, (int32_t)start, (int32_t)h->text.len, c);
     if (is_in_run(c))
         return add_run_word(h, start, end);
+    uint32_t position = h->position;
     int rc = end_run(h);
-    return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__TEXT_WORD) : rc;
+    if (rc == TKL_OK)
+        rc = add_word(h, start, end, h->position++, TKL__TEXT_WORD);
+    if (rc == TKL_OK && h->options->parts && !h->options->query)
+        rc = add_joined_parts(h, start, end, position);
+    return rc;
 }
 
 /* The position where Korean letters begin or end. */
@@ -394,7 +426,10 @@ static int by_position(const void *a, const void *b)
     const tkl__text_word *x = a, *y = b;
     if (x->position != y->position)
         return x->position < y->position ? -1 : 1;
-    return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->len > y->len) - (x->len < y->len);
+    if (x->kind != y->kind)
+        return (int)x->kind - (int)y->kind;
+    return x->len != y->len ? (x->len > y->len) - (x->len < y->len)
+                            : (x->start > y->start) - (x->start < y->start);
 }
 
 static int give_words(harvest *h, tkl__text_word_list *words)

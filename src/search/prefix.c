@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prefixes that stand for very many words: people who search while they type begin with one letter.
+ * The most frequent of these words are taken. Only terms with bitmaps have counts that are cheap to
+ * read; a term with a set is in fewer documents than all of these.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "search/call.h"
+#include "search/scripts.h"
+#include "text/library.h"
+
+/* Terms of one step. */
+#define STEP 1000
+
+/* The terms that were read so far. */
+typedef struct harvest {
+    tkl__search_sized *items; /* the bytes of each term are owned */
+    size_t count, cap;
+    size_t rare; /* how many of them are not common */
+} harvest;
+
+static int add_term(harvest *h, tkl_bytes term, int64_t size)
+{
+    if (h->count == h->cap) {
+        size_t cap = h->cap ? 2 * h->cap : 256;
+        tkl__search_sized *grown = realloc(h->items, cap * sizeof *grown);
+        if (!grown)
+            return tkl__nomem();
+        h->items = grown;
+        h->cap = cap;
+    }
+    char *copy = malloc(term.len + 1);
+    if (!copy)
+        return tkl__nomem();
+    memcpy(copy, term.data, term.len);
+    h->items[h->count++] = (tkl__search_sized){.term = {copy, term.len}, .size = size};
+    return TKL_OK;
+}
+
+static int add_terms(harvest *h, const tkl_reply *common, const tkl_reply *rare)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i + 1 < tkl_reply_count(common); i += 2)
+        rc = add_term(h, tkl_reply_bytes(tkl_reply_at(common, i)),
+                      tkl_reply_int(tkl_reply_at(common, i + 1)));
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(rare); i++, h->rare++)
+        rc = add_term(h, tkl_reply_bytes(tkl_reply_at(rare, i)), 0);
+    return rc;
+}
+
+/* Reads the terms of one shard between the bounds, step by step. */
+static int read_shard_terms(tkl_search *search, const tkl__search_shard *shard, tkl_bytes low,
+                            tkl_bytes high, size_t most, harvest *h)
+{
+    tkl__buf from;
+    bool more = true;
+    int rc = TKL_OK;
+    h->rare = 0;
+    tkl__buf_init(&from);
+    tkl__buf_add(&from, low.data, low.len);
+    while (rc == TKL_OK && more) {
+        tkl__search_call call;
+        tkl_reply *reply = NULL;
+        tkl__search_call_begin(&call, shard);
+        tkl__args_bytes(&call.args, (tkl_bytes){from.data, from.len});
+        tkl__args_bytes(&call.args, high);
+        tkl__args_int(&call.args, STEP);
+        tkl__args_int(&call.args, (int64_t)(h->rare < most ? most - h->rare : 0));
+        rc = from.failed ? tkl__nomem()
+                         : tkl__search_call_run(&call, search, &tkl__lua_search_prefix, &reply);
+        tkl_bytes last = tkl_reply_bytes(tkl_reply_at(reply, 0));
+        if (rc == TKL_OK)
+            rc = add_terms(h, tkl_reply_at(reply, 1), tkl_reply_at(reply, 2));
+        more = last.len > 0;
+        tkl__buf_clear(&from);
+        tkl__buf_add(&from, "(", 1);
+        tkl__buf_add(&from, last.data, last.len);
+        tkl__search_call_free(&call);
+        tkl_reply_free(reply);
+    }
+    tkl__buf_free(&from);
+    return rc;
+}
+
+static int by_term(const void *a, const void *b)
+{
+    const tkl__search_sized *x = a, *y = b;
+    return tkl__text_word_compare(&x->term, &y->term);
+}
+
+int tkl__search_by_size(const void *a, const void *b)
+{
+    const tkl__search_sized *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    return tkl__text_word_compare(&x->term, &y->term);
+}
+
+/* Joins the terms that several shards have. */
+static void join_terms(harvest *h)
+{
+    size_t kept = 0;
+    if (h->count)
+        qsort(h->items, h->count, sizeof *h->items, by_term);
+    for (size_t i = 0; i < h->count; i++) {
+        if (kept && by_term(&h->items[kept - 1], &h->items[i]) == 0) {
+            h->items[kept - 1].size += h->items[i].size;
+            free((char *)h->items[i].term.data);
+        } else {
+            h->items[kept++] = h->items[i];
+        }
+    }
+    h->count = kept;
+}
+
+int tkl__search_frequent_terms(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
+                               tkl_bytes high, size_t most, tkl_names **names)
+{
+    harvest h = {.count = 0};
+    tkl__names all = {0};
+    int rc = TKL_OK;
+    *names = NULL;
+    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++)
+        rc = read_shard_terms(search, &schema->shards[i], low, high, most, &h);
+    join_terms(&h);
+    if (h.count)
+        qsort(h.items, h.count, sizeof *h.items, tkl__search_by_size);
+    for (size_t i = 0; i < h.count; i++) {
+        if (rc == TKL_OK && i < most)
+            rc = tkl__names_add(&all, h.items[i].term); /* takes over the bytes */
+        else
+            free((char *)h.items[i].term.data);
+    }
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&all, NULL, NULL);
+        rc = tkl__names_result(&all, names);
+    }
+    tkl__names_free(&all);
+    free(h.items);
+    return rc;
+}
