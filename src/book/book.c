@@ -47,7 +47,7 @@
 
 /* ---- Opening ------------------------------------------------------------- */
 
-static int check(const tkl_book_options *options)
+static int check_options(const tkl_book_options *options)
 {
     int rc = TKL__CHECK_RESERVED(options);
     if (rc == TKL_OK)
@@ -79,7 +79,7 @@ int tkl_book_open(tkl_client *client, tkl_bytes name, const tkl_book_options *op
     *book = NULL;
     if (!options)
         options = &defaults;
-    int rc = check(options);
+    int rc = check_options(options);
     if (rc != TKL_OK)
         return rc;
     tkl_book *b = calloc(1, sizeof *b);

@@ -179,7 +179,7 @@ int tkl__book_make_record(const tkl_book_entry *entry, unsigned settings, tkl__b
 /* ---- Reading ------------------------------------------------------------- */
 
 /* Splits the bytes at the first NUL. */
-static bool cut(tkl_bytes bytes, tkl_bytes *before, tkl_bytes *behind)
+static bool split_at_nul(tkl_bytes bytes, tkl_bytes *before, tkl_bytes *behind)
 {
     const char *nul = bytes.len ? memchr(bytes.data, 0, bytes.len) : NULL;
     if (!nul)
@@ -193,14 +193,15 @@ bool tkl__book_part_read(tkl_bytes bytes, tkl__book_member *member)
 {
     tkl_bytes key, behind;
     *member = (tkl__book_member){.shared = 0};
-    return cut(bytes, &member->key, &member->entry) && cut(member->entry, &key, &behind);
+    return split_at_nul(bytes, &member->key, &member->entry) &&
+           split_at_nul(member->entry, &key, &behind);
 }
 
 bool tkl__book_member_read(tkl_bytes bytes, tkl__book_member *member)
 {
     tkl_bytes behind;
     *member = (tkl__book_member){.entry = bytes};
-    if (!cut(bytes, &member->key, &behind))
+    if (!split_at_nul(bytes, &member->key, &behind))
         return false;
     if (behind.len < 2 || memcmp(behind.data, "\x01\x01", 2) != 0)
         return true;
@@ -212,16 +213,16 @@ bool tkl__book_member_read(tkl_bytes bytes, tkl__book_member *member)
     member->entry = (tkl_bytes){behind.data + i + 1, behind.len - i - 1};
     member->form = true;
     tkl_bytes key, rest;
-    return cut(member->entry, &key, &rest);
+    return split_at_nul(member->entry, &key, &rest);
 }
 
 size_t tkl__book_entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer)
 {
     tkl_bytes key, text, id = {NULL, 0};
-    if (!cut(entry, &key, &text))
+    if (!split_at_nul(entry, &key, &text))
         return 0;
     tkl_bytes rest = text;
-    cut(rest, &text, &id);
+    split_at_nul(rest, &text, &id);
     size_t len = tkl__lex_unescape(text.len ? text : key, store);
     answer->text = (tkl_bytes){store, len};
     if (id.len)

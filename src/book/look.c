@@ -80,7 +80,7 @@ static bool is_known(const harvest *h, tkl_bytes entry)
     return false;
 }
 
-static void take(harvest *h, tkl_bytes entry, tkl_book_match match)
+static void take_entry(harvest *h, tkl_bytes entry, tkl_book_match match)
 {
     size_t i = h->answers->count++;
     h->entries[i] = entry;
@@ -125,7 +125,7 @@ static int not_after(void)
     return tkl__fail(TKL_EINVAL, "`after` is not from a page of this prefix");
 }
 
-static bool begins(tkl_bytes text, tkl_bytes with)
+static bool text_begins(tkl_bytes text, tkl_bytes with)
 {
     return text.len >= with.len && (with.len == 0 || memcmp(text.data, with.data, with.len) == 0);
 }
@@ -156,7 +156,7 @@ static int make_bounds(completion *c, unsigned settings)
     bool among_mixes = c->after.len && c->after.data[0] == 0;
     c->mix = 1;
     c->candidate = (tkl_bytes){"", 0};
-    c->misfit = among_mixes ? !read_mixed_after(c) : !begins(from, key);
+    c->misfit = among_mixes ? !read_mixed_after(c) : !text_begins(from, key);
     if (among_mixes && !c->misfit)
         return TKL_OK;
     tkl__buf_addz(&c->low, c->after.len ? "(" : "[");
@@ -202,7 +202,7 @@ static int make_completion(void *arg, unsigned settings, tkl__args *args)
 
 /* Checks the reply to a completion: *good when the request used the settings of the book. Names
  * without settings may belong to a book that was created between the two commands. */
-static int judge(tkl_book *book, const tkl_reply *replies, unsigned settings, bool *good)
+static int judge_completion(tkl_book *book, const tkl_reply *replies, unsigned settings, bool *good)
 {
     const tkl_reply *stored = tkl_reply_at(replies, 0);
     if (tkl_reply_is_nil(stored)) {
@@ -228,7 +228,7 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
         if (rc == TKL_OK)
             rc = ask_range(book, c, replies);
         if (rc == TKL_OK)
-            rc = judge(book, *replies, settings, &good);
+            rc = judge_completion(book, *replies, settings, &good);
         if (rc == TKL_OK && good && c->misfit)
             rc = not_after();
         if (rc != TKL_OK || good)
@@ -250,7 +250,7 @@ static int read_completion(const completion *c, const tkl_reply *members, harves
         if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(members, i)), &m))
             return damaged();
         if (!m.form || m.shared < len)
-            take(h, m.entry, m.key.len == len ? TKL_BOOK_EXACT : TKL_BOOK_PREFIX);
+            take_entry(h, m.entry, m.key.len == len ? TKL_BOOK_EXACT : TKL_BOOK_PREFIX);
     }
     h->answers->more = i < n;
     if (i > 0 && i < n) {
@@ -284,7 +284,7 @@ static int read_mixed(const completion *c, const tkl_reply *reply, harvest *h)
         tkl__book_member m;
         if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(members, i)), &m))
             return damaged();
-        take(h, m.entry, TKL_BOOK_PREFIX);
+        take_entry(h, m.entry, TKL_BOOK_PREFIX);
     }
     if (mix > 0 && (size_t)mix <= c->query.mixes.count) {
         h->answers->more = true;
@@ -399,7 +399,7 @@ static int read_group(const tkl_reply *group, tkl_book_match match, harvest *h)
             h->answers->more = true;
             return TKL_OK;
         }
-        take(h, m.entry, match);
+        take_entry(h, m.entry, match);
     }
     return TKL_OK;
 }

@@ -127,8 +127,8 @@ static int run_once(batch *b, int64_t *number, bool counted, bool *again)
     return rc;
 }
 
-static int run(tkl_book *book, const tkl_book_entry *entries, size_t count, bool removal,
-               int64_t *number)
+static int run_batch(tkl_book *book, const tkl_book_entry *entries, size_t count, bool removal,
+                     int64_t *number)
 {
     batch b = {.book = book, .entries = entries, .count = count, .removal = removal};
     int64_t sum = 0;
@@ -149,12 +149,12 @@ static int run(tkl_book *book, const tkl_book_entry *entries, size_t count, bool
 
 int tkl_book_add(tkl_book *book, const tkl_book_entry *entries, size_t count, int64_t *added)
 {
-    return run(book, entries, count, false, added);
+    return run_batch(book, entries, count, false, added);
 }
 
 int tkl_book_remove(tkl_book *book, const tkl_book_entry *entries, size_t count, int64_t *removed)
 {
-    return run(book, entries, count, true, removed);
+    return run_batch(book, entries, count, true, removed);
 }
 
 /* ---- Renaming ------------------------------------------------------------ */

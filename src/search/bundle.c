@@ -124,7 +124,7 @@ static size_t end_of_term(const tkl__search_bundle *bundle, size_t i)
 }
 
 /* Allocates memory for all keys and lists. */
-static bool reserve(tkl__search_bundle *bundle, size_t fixed)
+static bool reserve_terms(tkl__search_bundle *bundle, size_t fixed)
 {
     size_t bytes = 1, terms = 0;
     for (size_t i = 0, end; i < bundle->count; i = end, terms++) {
@@ -170,7 +170,7 @@ void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields)
     const tkl__search_shard *shard = bundle->shard;
     if (bundle->count)
         qsort(bundle->postings, bundle->count, sizeof *bundle->postings, by_term);
-    if (!reserve(bundle, TKL__SEARCH_SCRIPT_KEYS + nfields + shard->step_count)) {
+    if (!reserve_terms(bundle, TKL__SEARCH_SCRIPT_KEYS + nfields + shard->step_count)) {
         bundle->failed = true;
         return;
     }

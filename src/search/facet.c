@@ -354,7 +354,8 @@ static void make_facet(facet *x, tkl_search_facet *result)
         result->missing = TKL_NONE;
 }
 
-static tkl_search_facet *begin(tkl__search_finding *f, const tkl_search_query_options *options)
+static tkl_search_facet *begin_facets(tkl__search_finding *f,
+                                      const tkl_search_query_options *options)
 {
     tkl_search_facet *facets = tkl__search_box_alloc(f->box, options->facet_count * sizeof *facets);
     f->box->is.facets = facets;
@@ -365,7 +366,7 @@ static tkl_search_facet *begin(tkl__search_finding *f, const tkl_search_query_op
 int tkl__search_facets(tkl__search_finding *f, const tkl_search_query_options *options)
 {
     int64_t most = options->facet_values ? options->facet_values : VALUES_DEFAULT;
-    tkl_search_facet *facets = begin(f, options);
+    tkl_search_facet *facets = begin_facets(f, options);
     int rc = facets ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < options->facet_count; i++) {
         facet x = {.f = f,
@@ -379,7 +380,7 @@ int tkl__search_facets(tkl__search_finding *f, const tkl_search_query_options *o
 
 int tkl__search_facets_none(tkl__search_finding *f, const tkl_search_query_options *options)
 {
-    tkl_search_facet *facets = begin(f, options);
+    tkl_search_facet *facets = begin_facets(f, options);
     for (size_t i = 0; facets && i < options->facet_count; i++) {
         int field = tkl__search_field_of(f->schema, options->facets[i]);
         facets[i].field = f->schema->fields[field].name;

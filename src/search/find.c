@@ -95,7 +95,7 @@ static const char *order_word(const tkl__search_finding *f, const tkl__search_pr
 }
 
 /* Number of documents needed from the beginning of the order. */
-static int64_t reach(const tkl__search_finding *f)
+static int64_t last_wanted(const tkl__search_finding *f)
 {
     return f->offset + f->count;
 }
@@ -115,13 +115,13 @@ static int64_t first_of(const tkl__search_finding *f, const tkl__search_progress
 static int64_t most_of(const tkl__search_finding *f, const tkl__search_progress *p)
 {
     if (by_scan(f) || p->compare_all) {
-        int64_t left = first_will_do(f) ? reach(f) : f->compare_max - f->examined;
+        int64_t left = first_will_do(f) ? last_wanted(f) : f->compare_max - f->examined;
         if (!by_scan(f))
             left = SCAN_BLOCK;
         int64_t block = SCAN_BLOCK * SCAN_TERMS / (SCAN_TERMS + (int64_t)f->plan->term_count);
         return left < 1 ? 1 : left < block ? left : block;
     }
-    return (alone(f) ? f->count : reach(f)) - p->taken;
+    return (alone(f) ? f->count : last_wanted(f)) - p->taken;
 }
 
 static bool has_ladder(const tkl__search_finding *f)
@@ -160,7 +160,7 @@ static void add_best_args(const tkl__search_finding *f, const tkl__search_progre
     int64_t words = 0;
     for (size_t i = 0; i < plan->term_count; i++)
         words += plan->scored[i];
-    tkl__args_int(&call->args, reach(f));
+    tkl__args_int(&call->args, last_wanted(f));
     if (f->rarity.weight)
         tkl__args_double(&call->args, f->rarity.length);
     else
@@ -235,7 +235,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
  * shards. */
-static int ask(tkl__search_finding *f, tkl_reply **replies)
+static int ask_shards(tkl__search_finding *f, tkl_reply **replies)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, f->search->client);
@@ -320,8 +320,8 @@ static int fetch_terms(reading *r, const tkl_reply *number, tkl_bytes record, si
 }
 
 /* Computes the score of a document; *match: whether the document matches the query at all. */
-static int judge(reading *r, const tkl__search_record *record, tkl_bytes terms, double *score,
-                 bool *match)
+static int judge_document(reading *r, const tkl__search_record *record, tkl_bytes terms,
+                          double *score, bool *match)
 {
     tkl__search_finding *f = r->f;
     *score = 0;
@@ -354,7 +354,7 @@ static int read_document(reading *r, const tkl_reply *number, const tkl_reply *b
         return TKL_OK;
     }
     if (rc == TKL_OK)
-        rc = judge(r, &record, own, &score, &match);
+        rc = judge_document(r, &record, own, &score, &match);
     if (rc != TKL_OK || !match)
         return rc;
     tkl__search_found *item = new_item(f);
@@ -396,9 +396,9 @@ static void read_head(tkl__search_finding *f, tkl__search_progress *p, const tkl
         tkl__add(&f->sizes[i], tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, SIZES), i)));
 }
 
-static bool enough(const tkl__search_finding *f)
+static bool has_enough(const tkl__search_finding *f)
 {
-    int64_t most = first_will_do(f) ? reach(f) : f->compare_max;
+    int64_t most = first_will_do(f) ? last_wanted(f) : f->compare_max;
     return by_scan(f) && most > 0 && f->examined >= most; /* 0: only the total is wanted */
 }
 
@@ -468,11 +468,11 @@ static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *re
 }
 
 /* One round trip to all shards that are not done. */
-static int step(tkl__search_finding *f)
+static int find_step(tkl__search_finding *f)
 {
     tkl_reply *replies;
     size_t at = 0;
-    int rc = ask(f, &replies);
+    int rc = ask_shards(f, &replies);
     for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++)
         if (!f->shards[i].done)
             rc = read_answer(f, i, tkl_reply_at(replies, at++));
@@ -487,7 +487,7 @@ static bool all_done(const tkl__search_finding *f)
     return true;
 }
 
-static bool interrupted(const tkl__search_finding *f)
+static bool is_interrupted(const tkl__search_finding *f)
 {
     return f->stale || f->words || f->make;
 }
@@ -495,7 +495,7 @@ static bool interrupted(const tkl__search_finding *f)
 /* ---- The whole ----------------------------------------------------------- */
 
 /* Forgets all replies; keeps what is known about bitmaps that were made. */
-static void begin(tkl__search_finding *f)
+static void begin_anew(tkl__search_finding *f)
 {
     for (size_t i = 0; i < f->schema->shard_count; i++) {
         tkl__search_progress *p = &f->shards[i];
@@ -534,9 +534,9 @@ static int weigh_words(tkl__search_finding *f)
 {
     int64_t docs = 0, words = 0;
     f->counting = true;
-    int rc = step(f);
+    int rc = find_step(f);
     f->counting = false;
-    if (rc != TKL_OK || interrupted(f))
+    if (rc != TKL_OK || is_interrupted(f))
         return rc;
     for (size_t i = 0; i < f->schema->shard_count; i++) {
         tkl__add(&docs, f->shards[i].docs);
@@ -548,14 +548,15 @@ static int weigh_words(tkl__search_finding *f)
 }
 
 /* One run of the query. `last`: goes on even when the index changes in the meantime. */
-static int run(tkl__search_finding *f, bool last)
+static int run_steps(tkl__search_finding *f, bool last)
 {
     tkl__rounds rounds = {.idle = 0};
-    begin(f);
+    begin_anew(f);
     int rc = by_best(f) && !alone(f) ? weigh_words(f) : TKL_OK;
-    while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) && (last || !f->changed)) {
+    while (rc == TKL_OK && !all_done(f) && !is_interrupted(f) && !has_enough(f) &&
+           (last || !f->changed)) {
         int64_t far = how_far(f);
-        rc = step(f);
+        rc = find_step(f);
         if (rc == TKL_OK)
             rc = tkl__next_round(&rounds, f->search->client, 0, how_far(f) != far);
     }
@@ -564,7 +565,7 @@ static int run(tkl__search_finding *f, bool last)
     return rc;
 }
 
-static int rank(tkl__search_finding *f, int64_t docs, int64_t words)
+static int rank_items(tkl__search_finding *f, int64_t docs, int64_t words)
 {
     tkl__search_rarity rarity;
     tkl__search_entries entries = {0};
@@ -582,7 +583,7 @@ static int rank(tkl__search_finding *f, int64_t docs, int64_t words)
 }
 
 /* Sorts the items, unless a single shard sent them in order, and cuts out the page. */
-static void arrange(tkl__search_finding *f)
+static void arrange_items(tkl__search_finding *f)
 {
     bool sorted = alone(f) && f->shards[0].walked;
     size_t skip = sorted ? 0 : (size_t)f->offset;
@@ -594,7 +595,7 @@ static void arrange(tkl__search_finding *f)
         f->page_count = (size_t)f->count;
 }
 
-static void count(tkl__search_finding *f, int64_t candidates)
+static void count_hits(tkl__search_finding *f, int64_t candidates)
 {
     bool whole = all_done(f);
     f->total = candidates;
@@ -668,7 +669,7 @@ static int drop_repeated(tkl__search_finding *f)
     return rc;
 }
 
-static int finish(tkl__search_finding *f)
+static int finish_result(tkl__search_finding *f)
 {
     int64_t candidates = 0, docs = 0, words = 0;
     int rc = f->changed && f->item_count ? drop_repeated(f) : TKL_OK;
@@ -679,11 +680,11 @@ static int finish(tkl__search_finding *f)
         f->exact_made = f->exact_made && !f->shards[i].made_before;
     }
     if (rc == TKL_OK && f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))
-        rc = rank(f, docs, words);
-    count(f, candidates);
+        rc = rank_items(f, docs, words);
+    count_hits(f, candidates);
     f->exact = f->exact && f->exact_made;
     if (rc == TKL_OK)
-        arrange(f);
+        arrange_items(f);
     return rc == TKL_OK ? check_page(f) : rc;
 }
 
@@ -697,11 +698,11 @@ int tkl__search_find(tkl__search_finding *f)
     tkl__token_new(f->token);
     int rc = f->shards && f->sizes && f->make_ranges && f->make_unions ? TKL_OK : tkl__nomem();
     for (int i = 0; rc == TKL_OK && i <= 2 * BEGIN_MAX; i++) {
-        rc = run(f, i >= BEGIN_MAX);
+        rc = run_steps(f, i >= BEGIN_MAX);
         if (rc != TKL_OK || f->stale || f->words)
             return rc;
         if (!f->make && (!f->changed || i >= BEGIN_MAX))
-            return finish(f);
+            return finish_result(f);
     }
     return rc == TKL_OK ? tkl__fail(TKL_CONFLICT, "the index changes all the time") : rc;
 }

@@ -62,7 +62,7 @@ static void add_range(tkl__batch *batch, const tkl__buf *key, int64_t from, int6
 
 /* Asks for the page, the first item of the list, and the versions of the shards. A list that cannot
  * be read counts as missing. */
-static int ask(tkl__search_finding *f, tkl_reply **replies)
+static int ask_kept(tkl__search_finding *f, tkl_reply **replies)
 {
     tkl__batch batch;
     tkl__buf key;
@@ -153,7 +153,7 @@ int tkl__search_kept_read(tkl__search_finding *f, bool *found)
     tkl_reply *replies = NULL;
     uint64_t stamp = 0;
     *found = false;
-    int rc = ask(f, &replies);
+    int rc = ask_kept(f, &replies);
     if (rc == TKL_OK)
         rc = tkl__search_box_keep(f->box, replies);
     if (rc == TKL_OK)

@@ -15,8 +15,8 @@
 #define NUMBERS 100
 #define STEPS   4
 
-static int ask(tkl__search_writer *w, const tkl__search_shard *shard, const tkl_bytes *numbers,
-               size_t count, tkl_reply **reply)
+static int ask_numbers(tkl__search_writer *w, const tkl__search_shard *shard,
+                       const tkl_bytes *numbers, size_t count, tkl_reply **reply)
 {
     tkl__search_call call;
     tkl__search_call_begin(&call, shard);
@@ -34,7 +34,7 @@ static int clear_some(tkl__search_writer *w, const tkl__search_shard *shard,
 {
     tkl__search_dead_list list = {0};
     tkl_reply *reply = NULL;
-    int rc = ask(w, shard, numbers, count, &reply);
+    int rc = ask_numbers(w, shard, numbers, count, &reply);
     const tkl_reply *dead = tkl_reply_at(reply, 1);
     *done = tkl_reply_count(dead);
     for (size_t i = 0; rc == TKL_OK && i < *done; i++)

@@ -10,7 +10,7 @@
 
 /* ---- Terms of a document ------------------------------------------------- */
 
-static bool grow(tkl__search_entries *entries)
+static bool grow_entries(tkl__search_entries *entries)
 {
     size_t cap = entries->cap ? 2 * entries->cap : 64;
     tkl__search_entry *items = realloc(entries->items, cap * sizeof *items);
@@ -27,7 +27,7 @@ int tkl__search_entries_read(tkl__search_entries *entries, tkl_bytes terms, bool
     bool damaged = false;
     entries->count = 0;
     while (tkl__search_entry_next(&terms, positions, &entry, &damaged)) {
-        if (entries->count == entries->cap && !grow(entries))
+        if (entries->count == entries->cap && !grow_entries(entries))
             return tkl__nomem();
         entries->items[entries->count++] = entry;
     }
@@ -40,8 +40,8 @@ void tkl__search_entries_free(tkl__search_entries *entries)
     *entries = (tkl__search_entries){0};
 }
 
-static const tkl__search_entry *find(const tkl__search_entries *entries, tkl_bytes term,
-                                     bool prefix)
+static const tkl__search_entry *find_entry(const tkl__search_entries *entries, tkl_bytes term,
+                                           bool prefix)
 {
     for (size_t i = 0; i < entries->count; i++) {
         tkl_bytes has = entries->items[i].term;
@@ -58,7 +58,8 @@ static const tkl__search_entry *find_word(const tkl__search_entries *entries,
     tkl__buf term;
     tkl__buf_init(&term);
     tkl__search_term_word(&term, word->text);
-    const tkl__search_entry *found = find(entries, (tkl_bytes){term.data, term.len}, word->prefix);
+    const tkl__search_entry *found =
+        find_entry(entries, (tkl_bytes){term.data, term.len}, word->prefix);
     tkl__buf_free(&term);
     return found;
 }
@@ -117,7 +118,7 @@ static bool has_value(const tkl__search_plan *plan, const tkl__search_query_item
     tkl__buf term;
     tkl__buf_init(&term);
     tkl__search_term_value(&term, plan->schema, item->field, item->value); /* "field:*": "field=" */
-    bool has = find(entries, (tkl_bytes){term.data, term.len}, item->prefix) != NULL;
+    bool has = find_entry(entries, (tkl_bytes){term.data, term.len}, item->prefix) != NULL;
     tkl__buf_free(&term);
     return has;
 }

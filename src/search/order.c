@@ -143,7 +143,7 @@ typedef struct comparison {
     bool numeric;
 } comparison;
 
-static int compare(const void *a, const void *b, void *arg)
+static int compare_found(const void *a, const void *b, void *arg)
 {
     const tkl__search_found *x = a, *y = b;
     const comparison *by = arg;
@@ -164,5 +164,5 @@ void tkl__search_sort(const tkl__search_order *order, const tkl__search_schema *
     comparison by = {order,
                      order->kind == TKL__SEARCH_BY_FIELD && schema->fields[order->field].numeric};
     if (count)
-        qsort_r(items, count, sizeof *items, compare, &by);
+        qsort_r(items, count, sizeof *items, compare_found, &by);
 }

@@ -74,7 +74,7 @@ void tkl__search_query_free(tkl__search_query *query)
 }
 
 /* Makes room for one more item. The array doubles whenever its count is a power of two. */
-static void *grow(tkl__search_query *query, void *items, size_t count, size_t size)
+static void *grow_items(tkl__search_query *query, void *items, size_t count, size_t size)
 {
     if (count & (count - 1)) /* not a power of two: not full */
         return items;
@@ -87,7 +87,7 @@ static void *grow(tkl__search_query *query, void *items, size_t count, size_t si
 static bool add_item(tkl__search_query *query, tkl__search_query_item **items, size_t *count,
                      const tkl__search_query_item *item)
 {
-    tkl__search_query_item *grown = grow(query, *items, *count, sizeof *item);
+    tkl__search_query_item *grown = grow_items(query, *items, *count, sizeof *item);
     if (!grown)
         return false;
     *items = grown;
@@ -98,7 +98,7 @@ static bool add_item(tkl__search_query *query, tkl__search_query_item **items, s
 static bool add_group(tkl__search_query *query)
 {
     tkl__search_query_group *grown =
-        grow(query, query->wanted, query->wanted_count, sizeof *query->wanted);
+        grow_items(query, query->wanted, query->wanted_count, sizeof *query->wanted);
     if (!grown)
         return false;
     query->wanted = grown;
@@ -136,7 +136,7 @@ static tkl_bytes rest(const parser *p)
     return (tkl_bytes){p->text.data + p->at, p->text.len - p->at};
 }
 
-static bool begins(tkl_bytes text, const char *with)
+static bool text_begins(tkl_bytes text, const char *with)
 {
     size_t len = strlen(with);
     return text.len >= len && memcmp(text.data, with, len) == 0;
@@ -152,12 +152,12 @@ static size_t space_length(tkl_bytes text)
         return 0;
     if (*text.data == ' ' || (*text.data >= '\t' && *text.data <= '\r'))
         return 1;
-    if (begins(text, "\xc2\xa0"))
+    if (text_begins(text, "\xc2\xa0"))
         return 2;
-    if (begins(text, "\xe2\x80") && text.len > 2 && (unsigned char)text.data[2] <= 0x8a)
+    if (text_begins(text, "\xe2\x80") && text.len > 2 && (unsigned char)text.data[2] <= 0x8a)
         return 3; /* U+2000 to U+200A */
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        if (begins(text, wide[i]))
+        if (text_begins(text, wide[i]))
             return 3;
     return 0;
 }
@@ -184,9 +184,9 @@ static tkl_bytes bare_text(const parser *p)
  * quote. */
 static const char *closing_quote(tkl_bytes text)
 {
-    if (begins(text, "\""))
+    if (text_begins(text, "\""))
         return "\"";
-    return begins(text, "“") || begins(text, "”") ? "”" : NULL;
+    return text_begins(text, "“") || text_begins(text, "”") ? "”" : NULL;
 }
 
 /* Reads the text between quotes. Inside it, a backslash escapes a quote or a backslash. */
@@ -199,13 +199,13 @@ static int read_quoted(parser *p, const char *close, tkl__search_query_piece *pi
     if (!text)
         return tkl__nomem();
     for (; p->at < p->text.len; p->at++) {
-        if (begins(rest(p), close)) {
+        if (text_begins(rest(p), close)) {
             p->at += strlen(close);
             piece->text = (tkl_bytes){text, len};
             piece->quoted = true;
             return TKL_OK;
         }
-        if (begins(rest(p), "\\\"") || begins(rest(p), "\\\\"))
+        if (text_begins(rest(p), "\\\"") || text_begins(rest(p), "\\\\"))
             p->at++;
         text[len++] = p->text.data[p->at];
     }
@@ -284,7 +284,7 @@ static int read_piece(parser *p, tkl__search_query_piece *piece)
         return rc;
     const char *close = closing_quote(rest(p));
     rc = close ? read_quoted(p, close, piece) : read_bare(p, piece);
-    if (rc == TKL_OK && close && begins(rest(p), "*"))
+    if (rc == TKL_OK && close && text_begins(rest(p), "*"))
         rc = tkl__search_query_fail(p->text, p->at,
                                     "a '*' may stand behind a word only, not a quote");
     return rc;
@@ -314,8 +314,8 @@ static int count_item(parser *p, const tkl__search_query_piece *piece,
 /* Puts the item, if there is one, where its sign says. A word without a sign starts a group, even
  * when it is a stop word: a following '+' word is an alternative to that word, not to the one
  * before it. */
-static int place(parser *p, const tkl__search_query_piece *piece,
-                 const tkl__search_query_item *item, bool has)
+static int place_item(parser *p, const tkl__search_query_piece *piece,
+                      const tkl__search_query_item *item, bool has)
 {
     tkl__search_query *q = p->query;
     if (piece->sign == '-')
@@ -346,7 +346,7 @@ static int take_piece(parser *p, const tkl__search_query_piece *piece)
         tkl__search_query_item_make(p->query, p->text, p->rules, piece, &item, &p->dropped, &has);
     if (rc == TKL_OK && has)
         rc = count_item(p, piece, &item);
-    return rc == TKL_OK ? place(p, piece, &item, has) : rc;
+    return rc == TKL_OK ? place_item(p, piece, &item, has) : rc;
 }
 
 /* ---- Operators ----------------------------------------------------------- */

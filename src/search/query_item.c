@@ -177,7 +177,7 @@ static int parse_number(maker *m, tkl_bytes text, double *number)
 }
 
 /* Skips `with` at the beginning of the text; false: the text does not begin with it. */
-static bool skip(tkl_bytes *text, const char *with)
+static bool skip_sign(tkl_bytes *text, const char *with)
 {
     size_t len = strlen(with);
     if (text->len < len || memcmp(text->data, with, len) != 0)
@@ -190,15 +190,15 @@ static bool skip(tkl_bytes *text, const char *with)
 static int make_half_range(maker *m, tkl_bytes text)
 {
     tkl__search_query_item *item = m->item;
-    if (skip(&text, ">="))
+    if (skip_sign(&text, ">="))
         return parse_number(m, text, &item->low);
-    if (skip(&text, "<="))
+    if (skip_sign(&text, "<="))
         return parse_number(m, text, &item->high);
-    if ((item->low_open = skip(&text, ">")))
+    if ((item->low_open = skip_sign(&text, ">")))
         return parse_number(m, text, &item->low);
-    if ((item->high_open = skip(&text, "<")))
+    if ((item->high_open = skip_sign(&text, "<")))
         return parse_number(m, text, &item->high);
-    skip(&text, "=");
+    skip_sign(&text, "=");
     int rc = parse_number(m, text, &item->low);
     item->high = item->low;
     return rc;

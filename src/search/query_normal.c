@@ -20,7 +20,7 @@ static void write_bytes(tkl__buf *out, tkl_bytes bytes)
 }
 
 /* Copies the written bytes into the memory of the query. */
-static int keep(tkl__search_query *query, tkl__buf *out, tkl_bytes *key)
+static int keep_key(tkl__search_query *query, tkl__buf *out, tkl_bytes *key)
 {
     *key = tkl__search_query_copy(query, (tkl_bytes){out->data, out->len});
     return out->failed || !key->data ? tkl__nomem() : TKL_OK;
@@ -88,7 +88,7 @@ static int key_item(tkl__search_query *query, const tkl__search_query_rules *rul
     tkl__buf_init(&out);
     tidy_terms(item);
     write_item(item, rules, &out);
-    int rc = keep(query, &out, &item->key);
+    int rc = keep_key(query, &out, &item->key);
     tkl__buf_free(&out);
     return rc;
 }
@@ -231,7 +231,7 @@ static int key_group(tkl__search_query *query, const tkl__search_query_rules *ru
     tkl__buf_addf(&out, "g%zu ", group->count);
     for (size_t i = 0; i < group->count; i++)
         tkl__buf_add(&out, group->items[i].key.data, group->items[i].key.len);
-    rc = keep(query, &out, &group->key);
+    rc = keep_key(query, &out, &group->key);
     tkl__buf_free(&out);
     return rc;
 }
@@ -271,7 +271,7 @@ static int write_query(tkl__search_query *query)
         tkl__buf_addz(&out, "-");
         tkl__buf_add(&out, query->excluded[i].key.data, query->excluded[i].key.len);
     }
-    int rc = keep(query, &out, &query->normal);
+    int rc = keep_key(query, &out, &query->normal);
     tkl__buf_free(&out);
     return rc;
 }

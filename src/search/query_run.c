@@ -139,7 +139,7 @@ static int find_and_keep(asking *a, tkl__search_finding *f)
     return TKL_OK;
 }
 
-static int find(asking *a, tkl__search_finding *f)
+static int find_hits(asking *a, tkl__search_finding *f)
 {
     bool kept = false;
     int rc = TKL_OK;
@@ -157,7 +157,7 @@ static int find(asking *a, tkl__search_finding *f)
     return rc;
 }
 
-static int run(asking *a, tkl_search_result **result)
+static int run_plan(asking *a, tkl_search_result **result)
 {
     const tkl_search_query_options *o = a->options;
     tkl__search_finding f = {
@@ -169,7 +169,7 @@ static int run(asking *a, tkl_search_result **result)
         .count = or_default(o->count, COUNT_DEFAULT),
         .compare_max = or_default(o->compare_max, a->plan.cut ? COMPARE_CUT : COMPARE_DEFAULT),
         .box = tkl__search_box_new(a->schema)};
-    int rc = f.box ? find(a, &f) : tkl__nomem();
+    int rc = f.box ? find_hits(a, &f) : tkl__nomem();
     if (rc == TKL_OK && !f.stale && !f.words)
         rc = make_result(a, &f);
     a->stale = f.stale;
@@ -182,7 +182,7 @@ static int run(asking *a, tkl_search_result **result)
     return rc;
 }
 
-static int attempt(asking *a, tkl_search_result **result)
+static int attempt_query(asking *a, tkl_search_result **result)
 {
     a->stale = a->words = a->overtaken = false;
     int rc = tkl__search_order_parse(a->options->order, a->schema, &a->order);
@@ -193,7 +193,7 @@ static int attempt(asking *a, tkl_search_result **result)
     rc = tkl__search_plan_make(a->search, a->schema, a->query, a->cut, &a->plan);
     a->can_be_cut = a->plan.query.can_be_cut;
     if (rc == TKL_OK)
-        rc = run(a, result);
+        rc = run_plan(a, result);
     tkl__search_plan_free(&a->plan);
     return rc;
 }
@@ -209,7 +209,7 @@ static int answer_query(asking *a, tkl_search_result **result)
         if (rc != TKL_OK)
             break;
         a->last = i == TKL__SEARCH_TRIES - 1;
-        rc = attempt(a, result);
+        rc = attempt_query(a, result);
         if (a->stale)
             tkl__search_schema_forget(a->search, a->schema);
         tkl__search_schema_free(a->schema);

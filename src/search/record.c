@@ -18,7 +18,7 @@
 
 /* ---- Writing ------------------------------------------------------------- */
 
-static void put(tkl__buf *out, uint64_t value, int bytes)
+static void put_number(tkl__buf *out, uint64_t value, int bytes)
 {
     for (int i = bytes - 1; i >= 0; i--) {
         char byte = (char)(value >> (8 * i));
@@ -30,16 +30,16 @@ static void put_double(tkl__buf *out, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    put(out, bits, 8);
+    put_number(out, bits, 8);
 }
 
 static void put_text(tkl__buf *out, tkl_bytes text)
 {
-    put(out, text.len + 1, 2);
+    put_number(out, text.len + 1, 2);
     tkl__buf_add(out, text.data, text.len);
 }
 
-static bool same(tkl_bytes a, tkl_bytes b)
+static bool same_bytes(tkl_bytes a, tkl_bytes b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
@@ -49,11 +49,11 @@ static void put_cell(tkl__buf *out, bool numeric, const tkl__search_cell *cell)
     if (numeric) {
         put_double(out, cell->present ? cell->number : (double)NAN);
     } else if (!cell->present) {
-        put(out, 0, 2);
+        put_number(out, 0, 2);
     } else {
         put_text(out, cell->text);
-        if (same(cell->text, cell->sort))
-            put(out, 0, 2);
+        if (same_bytes(cell->text, cell->sort))
+            put_number(out, 0, 2);
         else
             put_text(out, cell->sort);
     }
@@ -62,7 +62,7 @@ static void put_cell(tkl__buf *out, bool numeric, const tkl__search_cell *cell)
 void tkl__search_record_write(tkl__buf *out, const tkl__search_schema *schema,
                               const tkl__search_record *record)
 {
-    put(out, record->length, 4);
+    put_number(out, record->length, 4);
     for (size_t i = 0; i < schema->is.field_count; i++)
         put_cell(out, schema->fields[i].numeric, &record->cells[i]);
     tkl__buf_add(out, record->id.data, record->id.len);
@@ -70,7 +70,7 @@ void tkl__search_record_write(tkl__buf *out, const tkl__search_schema *schema,
 
 /* ---- Reading ------------------------------------------------------------- */
 
-static bool take(tkl_bytes *rest, int bytes, uint64_t *value)
+static bool take_number(tkl_bytes *rest, int bytes, uint64_t *value)
 {
     *value = 0;
     if (rest->len < (size_t)bytes)
@@ -86,7 +86,7 @@ static bool take(tkl_bytes *rest, int bytes, uint64_t *value)
 static bool take_text(tkl_bytes *rest, tkl_bytes *text, bool *present)
 {
     uint64_t len;
-    if (!take(rest, 2, &len) || (len && len - 1 > rest->len))
+    if (!take_number(rest, 2, &len) || (len && len - 1 > rest->len))
         return false;
     *present = len > 0;
     *text = (tkl_bytes){rest->data, len ? (size_t)len - 1 : 0};
@@ -101,7 +101,7 @@ static bool take_cell(tkl_bytes *rest, bool numeric, tkl__search_cell *cell)
     bool other;
     *cell = (tkl__search_cell){.present = false};
     if (numeric) {
-        if (!take(rest, 8, &bits))
+        if (!take_number(rest, 8, &bits))
             return false;
         memcpy(&cell->number, &bits, sizeof bits);
         cell->present = !isnan(cell->number);
@@ -122,7 +122,7 @@ bool tkl__search_record_read(tkl_bytes bytes, const tkl__search_schema *schema,
                              tkl__search_record *record)
 {
     uint64_t length;
-    if (!take(&bytes, 4, &length))
+    if (!take_number(&bytes, 4, &length))
         return false;
     record->length = (uint32_t)length;
     for (size_t i = 0; i < schema->is.field_count; i++)

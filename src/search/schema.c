@@ -39,7 +39,7 @@ static bool *flag_of(tkl_search_schema *schema, size_t i)
     return (bool *)((char *)schema + flags[i].offset);
 }
 
-static bool same(tkl_bytes a, tkl_bytes b)
+static bool same_bytes(tkl_bytes a, tkl_bytes b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
@@ -67,7 +67,7 @@ static int check_field(const tkl_search_schema *schema, size_t i)
                              "first '-' and '.'",
                              TKL_ARG(name));
     for (size_t k = 0; k < i; k++)
-        if (same(schema->fields[k].name, name))
+        if (same_bytes(schema->fields[k].name, name))
             return tkl__fail(TKL_EINVAL, "field \"" TKL_FMT "\" is there twice", TKL_ARG(name));
     int rc = TKL__CHECK_RESERVED(field);
     if (rc != TKL_OK)
@@ -153,12 +153,12 @@ static bool read_field(tkl_bytes word, tkl_search_field *field)
     if (!colon)
         return false;
     tkl_bytes kind = {colon + 1, (size_t)(word.data + word.len - colon - 1)};
-    bool numeric = same(kind, tkl_str("numeric"));
+    bool numeric = same_bytes(kind, tkl_str("numeric"));
     *field = (tkl_search_field){
         .name = {word.data, (size_t)(colon - word.data)},
         .kind = numeric ? TKL_SEARCH_FIELD_NUMERIC : TKL_SEARCH_FIELD_TEXT,
     };
-    return numeric || same(kind, tkl_str("text"));
+    return numeric || same_bytes(kind, tkl_str("text"));
 }
 
 static bool read_fields(tkl__search_schema *schema, tkl_bytes text)
@@ -182,7 +182,7 @@ static bool read_flags(tkl__search_schema *schema, tkl_bytes text)
     tkl_bytes word;
     while (next_word(&text, &word)) {
         size_t i = 0;
-        while (i < FLAG_COUNT && !same(word, tkl_str(flags[i].name)))
+        while (i < FLAG_COUNT && !same_bytes(word, tkl_str(flags[i].name)))
             i++;
         if (i == FLAG_COUNT)
             return false;
@@ -334,7 +334,7 @@ static int read_schema(tkl_search *search, const tkl_reply *reply, bool dropped,
 
 /* ---- The schema of a handle ---------------------------------------------- */
 
-static void remember(tkl_search *search, tkl__search_schema *schema)
+static void remember_schema(tkl_search *search, tkl__search_schema *schema)
 {
     atomic_fetch_add(&schema->refs, 1);
     tkl__client_lock(search->client);
@@ -344,7 +344,7 @@ static void remember(tkl_search *search, tkl__search_schema *schema)
     tkl__search_schema_free(old);
 }
 
-static int ask(tkl_search *search, tkl_reply **reply)
+static int ask_schema(tkl_search *search, tkl_reply **reply)
 {
     tkl_bytes key;
     tkl__args args;
@@ -366,7 +366,7 @@ static int ask(tkl_search *search, tkl_reply **reply)
 int tkl__search_schema_read(tkl_search *search, bool dropped, tkl__search_schema **schema)
 {
     tkl_reply *reply = NULL;
-    int rc = ask(search, &reply);
+    int rc = ask_schema(search, &reply);
     if (rc == TKL_OK)
         rc = read_schema(search, reply, dropped, schema);
     tkl_reply_free(reply);
@@ -384,7 +384,7 @@ int tkl__search_schema_get(tkl_search *search, tkl__search_schema **schema)
         return TKL_OK;
     int rc = tkl__search_schema_read(search, false, schema);
     if (rc == TKL_OK)
-        remember(search, *schema);
+        remember_schema(search, *schema);
     return rc;
 }
 
@@ -403,7 +403,7 @@ void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *sch
 int tkl__search_field_of(const tkl__search_schema *schema, tkl_bytes name)
 {
     for (size_t i = 0; i < schema->is.field_count; i++)
-        if (same(schema->fields[i].name, name))
+        if (same_bytes(schema->fields[i].name, name))
             return (int)i;
     return -1;
 }
@@ -427,11 +427,11 @@ static int run_create(tkl_search *search, tkl_bytes key, const char *token, cons
     return rc;
 }
 
-static int compare(const tkl_reply *reply, const tkl_bytes *values)
+static int compare_settings(const tkl_reply *reply, const tkl_bytes *values)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
         tkl_bytes has = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
-        if (!same(has, values[i]))
+        if (!same_bytes(has, values[i]))
             return tkl__fail(TKL_EINVAL,
                              "the index was made with %s \"" TKL_FMT "\", not \"" TKL_FMT "\"",
                              setting_names[i], TKL_ARG(has), TKL_ARG(values[i]));
@@ -449,7 +449,8 @@ static int create_shards(tkl_search *search, const tkl__search_schema *schema,
         tkl_reply *reply;
         rc = run_create(search, schema->shards[i].keys[TKL__SEARCH_META], schema->token, values,
                         &reply);
-        if (rc == TKL_OK && !same(tkl_reply_bytes(tkl_reply_at(reply, 0)), tkl_str(schema->token)))
+        if (rc == TKL_OK &&
+            !same_bytes(tkl_reply_bytes(tkl_reply_at(reply, 0)), tkl_str(schema->token)))
             rc = tkl__fail(TKL_EXISTS, "shard %zu of an older index is still there: drop it", i);
         tkl_reply_free(reply);
     }
@@ -466,13 +467,13 @@ static int create_all(tkl_search *search, tkl_bytes meta, const tkl_bytes *value
     if (rc == TKL_OK && tkl_reply_bytes(tkl_reply_at(reply, 0)).len == 0)
         rc = tkl__fail(TKL_EXISTS, "the index is being dropped: drop it to the end");
     if (rc == TKL_OK)
-        rc = compare(reply, values);
+        rc = compare_settings(reply, values);
     if (rc == TKL_OK)
         rc = read_schema(search, reply, false, &schema);
     if (rc == TKL_OK)
         rc = create_shards(search, schema, values);
     if (rc == TKL_OK)
-        remember(search, schema);
+        remember_schema(search, schema);
     tkl__search_schema_free(schema);
     tkl_reply_free(reply);
     return rc;

@@ -69,7 +69,7 @@ static int add_mixes(const question *q, tkl__args *args)
     return rc;
 }
 
-static int send(const question *q, tkl__args *args, tkl_reply **reply)
+static int send_question(const question *q, tkl__args *args, tkl_reply **reply)
 {
     char text[TKL__SETTINGS_SIZE];
     tkl_suggest *suggest = q->suggest;
@@ -96,12 +96,12 @@ static int ask_once(question *q, tkl_reply **reply)
     if (rc != TKL_OK)
         return rc;
     tkl__args_init(&args);
-    rc = send(q, &args, reply);
+    rc = send_question(q, &args, reply);
     tkl__args_free(&args);
     return rc;
 }
 
-static int ask(question *q, tkl_reply **reply)
+static int ask_question(question *q, tkl_reply **reply)
 {
     int rc = TKL_OK;
     for (int i = 0; rc == TKL_OK && i < TKL__SUGGEST_TRIES; i++) {
@@ -295,7 +295,7 @@ int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t max,
         return give_none(&q, suggestions);
     tkl__buf_init(&q.folded);
     tkl__buf_init(&q.key);
-    int rc = ask(&q, &reply);
+    int rc = ask_question(&q, &reply);
     if (rc == TKL_OK)
         rc = choose(&q, reply, suggestions);
     tkl__buf_free(&q.folded);

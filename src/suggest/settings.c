@@ -23,7 +23,7 @@ static const char *const names[TKL__SUGGEST_SETTINGS] = {"half-life", "best",   
 /* ---- Checking ------------------------------------------------------------ */
 
 /* Checks a number. 0 and `none` are valid, too. */
-static int check(const char *what, int64_t value, int64_t least, int64_t most, int64_t none)
+static int check_setting(const char *what, int64_t value, int64_t least, int64_t most, int64_t none)
 {
     return value == 0 || value == none ? TKL_OK : tkl__check_number(what, value, least, most);
 }
@@ -46,19 +46,19 @@ int tkl__suggest_check(const tkl_suggest_options *o)
     if (rc == TKL_OK)
         rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
-        rc = check("half_life_ms", o->half_life_ms, 1000, TKL__MS_MAX, TKL_NONE);
+        rc = check_setting("half_life_ms", o->half_life_ms, 1000, TKL__MS_MAX, TKL_NONE);
     if (rc == TKL_OK)
-        rc = check("best", o->best, BEST_MIN, BEST_MAX, 0);
+        rc = check_setting("best", o->best, BEST_MIN, BEST_MAX, 0);
     if (rc == TKL_OK)
-        rc = check("longest", o->longest, 1, LONGEST_MAX, 0);
+        rc = check_setting("longest", o->longest, 1, LONGEST_MAX, 0);
     if (rc == TKL_OK)
-        rc = check("texts", o->texts, 1, TEXTS_MAX, TKL_NONE);
+        rc = check_setting("texts", o->texts, 1, TEXTS_MAX, TKL_NONE);
     return rc == TKL_OK ? check_switches(o) : rc;
 }
 
 /* ---- Known settings ------------------------------------------------------ */
 
-static void put(tkl_suggest *suggest, const tkl__suggest_settings *s)
+static void remember_settings(tkl_suggest *suggest, const tkl__suggest_settings *s)
 {
     const int64_t values[] = {s->half_life, s->best,   s->longest, s->texts,
                               s->accents,   s->pinyin, s->words};
@@ -94,7 +94,7 @@ void tkl__suggest_wanted(tkl_suggest *suggest)
         .pinyin = o->pinyin == TKL_SETTING_ON,
         .words = o->words == TKL_SETTING_ON,
     };
-    put(suggest, &s);
+    remember_settings(suggest, &s);
 }
 
 /* ---- As text ------------------------------------------------------------- */
@@ -153,6 +153,6 @@ int tkl__suggest_learn(tkl_suggest *suggest, tkl_bytes text)
     for (int i = 0; rc == TKL_OK && i < TKL__SUGGEST_SETTINGS; i++)
         rc = agree(names[i], asked[i], has[i]);
     if (rc == TKL_OK)
-        put(suggest, &s);
+        remember_settings(suggest, &s);
     return rc;
 }

@@ -197,7 +197,7 @@ typedef struct comparison {
     bool fits;
 } comparison;
 
-static int compare(void *arg, tkl_bytes start)
+static int compare_start(void *arg, tkl_bytes start)
 {
     comparison *c = arg;
     c->fits = c->fits || (start.len >= c->prefix.len &&
@@ -209,7 +209,7 @@ int tkl__suggest_fits(tkl_bytes key, tkl_bytes prefix, const tkl__suggest_settin
                       bool *fits)
 {
     comparison c = {.prefix = prefix};
-    int rc = each_start(key, settings, compare, &c);
+    int rc = each_start(key, settings, compare_start, &c);
     *fits = c.fits;
     return rc;
 }

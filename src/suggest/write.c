@@ -160,7 +160,7 @@ static int run_once(batch *b, bool retry_safe, int64_t *number, bool *again)
     return rc;
 }
 
-static int run(batch *b, bool retry_safe, int64_t *number)
+static int run_batch(batch *b, bool retry_safe, int64_t *number)
 {
     bool again = true;
     int rc = check_all(b);
@@ -178,14 +178,14 @@ int tkl_suggest_feed(tkl_suggest *suggest, const tkl_suggest_text *texts, size_t
     static const tkl_suggest_text none[1];
     batch b = {.suggest = suggest, .texts = count ? texts : none, .count = count};
     int64_t added = 0;
-    return run(&b, false, &added);
+    return run_batch(&b, false, &added);
 }
 
 int tkl_suggest_remove(tkl_suggest *suggest, const tkl_bytes *texts, size_t count, int64_t *removed)
 {
     batch b = {.suggest = suggest, .gone = texts, .count = count};
     int64_t number = 0;
-    int rc = run(&b, removed == NULL, &number);
+    int rc = run_batch(&b, removed == NULL, &number);
     if (removed)
         *removed = number;
     return rc;

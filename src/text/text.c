@@ -43,7 +43,7 @@ static int open_library(void **library)
                      dlerror());
 }
 
-static int load(const tkl__text_library **result)
+static int load_library(const tkl__text_library **result)
 {
     const tkl__text_library *(*table)(void);
     void *library;
@@ -62,7 +62,7 @@ static int need(const tkl__text_library **result)
     static _Atomic(const tkl__text_library *) loaded;
     int rc = TKL_OK;
     *result = atomic_load_explicit(&loaded, memory_order_acquire);
-    if (!*result && (rc = load(result)) == TKL_OK)
+    if (!*result && (rc = load_library(result)) == TKL_OK)
         atomic_store_explicit(&loaded, *result, memory_order_release);
     return rc;
 }

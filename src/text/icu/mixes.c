@@ -163,7 +163,7 @@ static bool is_misread(const tkl__text_mix *mix, const choice *path)
     return sounds && tkl__text_syllable_of(mix->initials, mix->len) != TKL__TEXT_SYLLABLE_NONE;
 }
 
-static void keep(cutter *c, size_t count)
+static void keep_mix(cutter *c, size_t count)
 {
     if (is_form(c->path, count))
         return;
@@ -178,20 +178,20 @@ static void keep(cutter *c, size_t count)
 }
 
 /* Tries all cuts of the rest into exactly `parts` parts; `done` parts are fixed. */
-static void cut(cutter *c, size_t at, size_t done, size_t parts)
+static void cut_rest(cutter *c, size_t at, size_t done, size_t parts)
 {
     if (c->mixes->count == TKL__TEXT_MIXES_MAX || ++c->steps > STEPS_MAX)
         return;
     if (at == c->query.len) {
         if (parts == 0)
-            keep(c, done);
+            keep_mix(c, done);
         return;
     }
     for (size_t i = 0; i < c->counts[at]; i++) {
         const choice *next = &c->choices[at][i];
         if (parts > c->least[at + next->bytes.len]) {
             c->path[done] = *next;
-            cut(c, at + next->bytes.len, done + 1, parts - 1);
+            cut_rest(c, at + next->bytes.len, done + 1, parts - 1);
         }
     }
 }
@@ -209,7 +209,7 @@ int tkl__text_icu_mixes(tkl_bytes query, tkl__text_mix_list *mixes)
     c->steps = 0;
     find_least(c);
     for (size_t parts = c->least[0]; parts <= TKL__TEXT_FORMS_REACH; parts++)
-        cut(c, 0, 0, parts);
+        cut_rest(c, 0, 0, parts);
     free(c);
     return TKL_OK;
 }

@@ -449,7 +449,7 @@ static int give_words(harvest *h, tkl__text_word_list *words)
     return TKL_OK;
 }
 
-static int walk(harvest *h, UBreakIterator *it)
+static int walk_segments(harvest *h, UBreakIterator *it)
 {
     int rc = TKL_OK;
     int32_t start = 0, end;
@@ -497,7 +497,7 @@ int tkl__text_icu_words(tkl_bytes text, const tkl__text_word_options *options,
     if (!it)
         return TKL_EBUG;
     tkl__buf_init(&h.store);
-    int rc = walk(&h, it);
+    int rc = walk_segments(&h, it);
     if (rc == TKL_OK)
         rc = give_words(&h, words);
     tkl__buf_free(&h.store);
