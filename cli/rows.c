@@ -308,6 +308,15 @@ static uint64_t size_of(const char *path)
     return known ? (uint64_t)about.st_size : 0;
 }
 
+/* The format by the first byte: a line of JSON is an object. NULL: there is none. */
+static const char *format_by_content(gzFile file)
+{
+    int first = gzgetc(file);
+    if (first >= 0)
+        gzungetc(first, file);
+    return first < 0 ? NULL : first == '{' ? "jsonl" : "csv";
+}
+
 static void read_source(source *s, const char *format)
 {
     cli_progress_start(&s->rows->bar, s->rows->file, size_of(s->rows->file));
@@ -333,15 +342,17 @@ int cli_rows_read(cli_rows *rows, const char *path, const char *format)
     source s = {.rows = rows};
     rows->file = is_input ? "standard input" : path;
     rows->row = 0;
-    format = format ? format : format_of(path);
-    if (!format)
-        return rows->failed =
-                   cli_usage(rows->cli, "%s: JSON lines or CSV? Use --format", rows->file);
     s.file = is_input ? gzdopen(0, "rb") : gzopen(path, "rb");
     if (!s.file)
         return rows->failed =
                    cli_fail(rows->cli, CLI_FAILURE, "cannot open %s: %s", path, strerror(errno));
-    read_source(&s, format);
+    format = format ? format : format_of(path);
+    if (!format)
+        format = format_by_content(s.file);
+    if (format)
+        read_source(&s, format);
+    else
+        rows->failed = cli_usage(rows->cli, "%s: it is empty", rows->file);
     check_read(&s);
     gzclose(s.file);
     return rows->failed;

@@ -390,7 +390,7 @@ static const cli_option add_options[] = {
 };
 
 static const cli_option import_options[] = {
-    {"format", CLI_CHOICE, "jsonl|csv|tsv", "format of the files (default: by their names)"},
+    {"format", CLI_CHOICE, "jsonl|csv|tsv", "jsonl, csv or tsv (default: by name or content)"},
     {"id", CLI_TEXT, "NAME", "member or column with the id (default id)"},
     {"text", CLI_TEXT, "NAMES", "members or columns with text, separated by commas (default text)"},
     {"batch", CLI_INTEGER, "N", "documents in one round trip (default 500)"},
@@ -462,7 +462,7 @@ static const cli_verb verbs[] = {
             "Documents of the rows before a bad one stay.",
         .example = "tackle search create pages --field votes:numeric --field lang:text\n"
                    "printf 'id,text,votes\\np1,Locks,3\\np2,Queues,5\\n' |\n"
-                   "    tackle search import pages - --format csv",
+                   "    tackle search import pages -",
         .run = cli_search_import,
     },
     {

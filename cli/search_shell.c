@@ -45,9 +45,15 @@ static int keep(const shell *s, char **setting, const char *value)
     return CLI_OK;
 }
 
+/* A wrong order is refused at once, by a query that asks for nothing. */
 static int set_order(shell *s, const char *value)
 {
-    int failed = keep(s, &s->order, value);
+    tkl_search_query_options options = {.order = tkl_str(value), .count = TKL_NONE};
+    tkl_search_result *nothing = NULL;
+    int failed = cli_end(s->cli, tkl_search_query(s->search, tkl_str(""), &options, &nothing));
+    tkl_search_result_free(nothing);
+    if (!failed)
+        failed = keep(s, &s->order, value);
     if (!failed)
         s->request.order = tkl_str(s->order);
     return failed;

@@ -503,6 +503,7 @@ static void begin_anew(tkl__search_finding *f)
         memcpy(fresh.made, p->made, sizeof fresh.made);
         *p = fresh;
     }
+    tkl__token_new(f->token); /* results that shards kept before are of other versions */
     memset(f->sizes, 0, f->plan->term_count * sizeof *f->sizes);
     tkl__search_rarity_free(&f->rarity);
     f->item_count = 0;
@@ -695,7 +696,6 @@ int tkl__search_find(tkl__search_finding *f)
     f->make_ranges = calloc(f->plan->range_count + 1, sizeof *f->make_ranges);
     f->make_unions = calloc(f->plan->union_count + 1, sizeof *f->make_unions);
     f->exact_made = true;
-    tkl__token_new(f->token);
     int rc = f->shards && f->sizes && f->make_ranges && f->make_unions ? TKL_OK : tkl__nomem();
     for (int i = 0; rc == TKL_OK && i <= 2 * BEGIN_MAX; i++) {
         rc = run_steps(f, i >= BEGIN_MAX);

@@ -35,8 +35,7 @@ typedef struct tkl__search_finding {
     const tkl__search_order *order;
     int64_t offset, count, compare_max;
 
-    char
-        token[TKL_TOKEN_SIZE]; /* of this query: names the results that shards keep for its steps */
+    char token[TKL_TOKEN_SIZE]; /* names the results that shards keep between steps */
     tkl__search_progress *shards;
     bool counting;               /* this round trip asks for sizes only, to know the weights: */
     tkl__search_rarity rarity;   /* of words over all shards; no weights: not known */

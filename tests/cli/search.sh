@@ -115,6 +115,9 @@ is "JSON lines" "$(tackle search get p j1 2 --json | jq -c '[.[] | .fields, .tex
     '[{"votes":7,"lang":"en"},"The lock-free queue",{"votes":8},"numbers are ids"]'
 is "CSV" "$(tackle search get p c1 c2 --json | jq -c '[.[] | .fields, .text]')" \
     '[{"votes":1.5},"A \"big\"\ntitle\nbody",{},"second"]'
+is "JSON lines by content" "$(printf '{"id":"t2","text":"by content"}\n' | tackle search import p - --json | jq .documents)" 1
+is "a table by content" "$(printf 'id,text\nt3,by content\n' | tackle search import p - --json | jq .documents)" 1
+is "by content" "$(ids p content | tr ' ' '\n' | sort | xargs)" "t2 t3"
 is "a pipe" "$(printf 'id\ttext\nt1\ttabs\n' | tackle search import p - --format tsv --json | jq .documents)" 1
 printf '{"id": "g1", "text": "good"}\n{"text": "no id"}\n{"id": "g2", "votes": "x"}\nnonsense\n[]\n{"id": "g3", "text": []}\n{"id": "g4"}\n' >"$home/bad.jsonl"
 ends 64 tackle search import p "$home/bad.jsonl"
@@ -164,6 +167,10 @@ has "$lines" "many more *document7*"
 has "$(cat "$home/err")" "these are 3 to 4"
 ends 64 sh -c "printf '\"open\nmany\n' | tackle search shell q --size 1"
 has "$out" n
+ends 64 sh -c "printf ':sort nothing\n' | tackle search shell q"
+has "$err" "nothing"
+is "a wrong order is not kept" \
+    "$(printf ':sort nothing\ndocument1\n' | tackle search shell q 2>/dev/null)" n1
 ends 64 sh -c "printf ':nothing\n' | tackle search shell q"
 is "JSON" "$(echo document1 | tackle search shell q --json | jq -c .ids)" '["n1"]'
 ends 1 tackle search shell nothing
