@@ -1,8 +1,9 @@
 -- search/find: documents that match a query, in an order.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
---   without); the bitmap of the result, for further steps; the steps of the ladder; for each range its sorted set and the bitmap that was made
---   of it; the bitmap of each union; keys for results in between; the keys of the terms; for the
---   order 'best' those of each word's classes, and those of the bands of lengths
+--   without); the bitmap of the result, for further steps; the steps of the ladder; for each range
+--   its sorted set and the bitmap that was made of it; the bitmap of each union; keys for results in
+--   between; the keys of the terms; for the order 'best' those of each word's classes, and those of
+--   the bands of lengths
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] steps    the plan

@@ -446,8 +446,9 @@ static int find_cuts(const parser *p, const tkl__search_query_piece *piece,
 static int take_cut_piece(parser *p, const tkl__search_query_piece *piece,
                           const tkl__text_word_list *words)
 {
-    int rc = TKL_OK;
-    p->said.len -= piece->text.len;
+    int rc = p->said.failed ? tkl__nomem() : TKL_OK;
+    if (rc == TKL_OK)
+        p->said.len -= piece->text.len;
     for (size_t i = 0; rc == TKL_OK && i < words->count; i++) {
         tkl__search_query_piece part = *piece;
         part.text = (tkl_bytes){piece->text.data + words->items[i].start, words->items[i].len};
