@@ -894,6 +894,25 @@ static void a_child_may_only_close_the_loop(void **state)
     tkl_loop_close(loop);
 }
 
+static int fork_and_call(void *arg)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(set_text(arg) == TKL_OK && fetch_no_mail(arg) == TKL_EMPTY ? 0 : 1);
+    return waitpid(child, &status, 0) == child && status == 0 ? set_text(arg) : TKL_EBUG;
+}
+
+static void a_child_of_an_operation_makes_calls_of_its_own(void **state)
+{
+    skip_under_sanitizers();
+    fixture *f = *state;
+    tkl_loop *loop = loop_open(f->client, 1);
+    assert_ok(loop_run(loop, fork_and_call, f->client));
+    assert_ok(loop_run(loop, set_text, f->client));
+    tkl_loop_close(loop);
+}
+
 /* ---- Options -------------------------------------------------------------- */
 
 static void wrong_options_are_refused(void **state)
@@ -955,6 +974,7 @@ int main(void)
         TEST(closing_cancels_what_is_open),
         TEST(nothing_is_submitted_to_a_loop_that_closes),
         TEST(a_child_may_only_close_the_loop),
+        TEST(a_child_of_an_operation_makes_calls_of_its_own),
         TEST(wrong_options_are_refused),
         TEST(operations_have_the_stack_that_they_are_promised),
     };

@@ -34,12 +34,13 @@
  * thread goes on with others. Ten thousand operations that wait need no more threads than one.
  *
  * A submitted function must not block in other ways, such as in sleep() or a slow computation: all
- * operations of its thread would stand still. It has a small stack (stack_bytes). It must not call
- * fork(), or functions of this header other than submit, cancel and stats.
+ * operations of its thread would stand still. It has a small stack (stack_bytes). Of this header it
+ * may call submit, cancel and stats only.
  *
  * Threads: any thread may submit and cancel. One thread at a time may dispatch. Handles that
  * operations use must stay open until their callbacks. Fork: a child must not use its parent's loop
- * (TKL_EINVAL), and may close it, which frees memory only. Callbacks: `done` runs in
+ * (TKL_EINVAL), and may close it, which frees memory only. A child that a submitted function forks
+ * must end with _exit() or exec, not return from the function. Callbacks: `done` runs in
  * tkl_loop_dispatch() and tkl_loop_close(), and may call everything but these two.
  * Keys: it has none of its own.
  */

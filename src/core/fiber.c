@@ -24,6 +24,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "core/client.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/own.h"
@@ -109,6 +110,7 @@ struct tkl__fibers {
     pthread_mutex_t mutex;    /* held for a few instructions */
     tkl__fiber *queue, *last; /* fibers that have not begun */
     size_t queued;
+    unsigned process; /* fork generation that opened it */
     bool closing;
     int count;
     carrier carriers[];
@@ -307,9 +309,10 @@ void tkl__fiber_wake(tkl__fiber *f)
 
 /* ---- Parking ------------------------------------------------------------- */
 
+/* A child that a fiber forked goes on as a plain thread: the carrier is its parent's. */
 tkl__fiber *tkl__fiber_self(void)
 {
-    return here ? here->running : NULL;
+    return here && here->fibers->process == tkl__fork_generation() ? here->running : NULL;
 }
 
 void tkl__fiber_park(int64_t until)
@@ -763,6 +766,7 @@ int tkl__fibers_open(const tkl__fibers_options *options, tkl__fibers **fibers)
     if (!all)
         return tkl__nomem();
     all->options = *options;
+    all->process = tkl__fork_generation();
     pthread_mutex_init(&all->mutex, NULL);
     int rc = TKL_OK;
     while (rc == TKL_OK && all->count < options->threads)
