@@ -44,7 +44,10 @@ static int create_with(cli_session *cli, tkl_chat *chat, const tkl_message_limit
         return cli_end(cli, TKL_ENOMEM);
     for (size_t i = 0; i < count; i++)
         members[i] = tkl_str(cli->argv[i + 1]);
-    int failed = cli_end(cli, tkl_chat_create(chat, members, count, limits));
+    tkl_letter letter = {.body = tkl_str(cli_text(cli, "message", ""))};
+    tkl_bytes sender = tkl_str(cli_text(cli, "from", cli->argv[1]));
+    int failed = cli_end(cli, tkl_chat_create_and_send(chat, members, count, limits, sender,
+                                                       &letter, cli_flag(cli, "message") ? 1 : 0));
     free(members);
     return failed;
 }
@@ -63,7 +66,9 @@ static int create(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     tkl_message_limits limits = {0};
-    int failed = cli_limits(cli, &limits);
+    if (cli_flag(cli, "from") && !cli_flag(cli, "message"))
+        return cli_usage(cli, "--from goes with --message");
+    int failed = cli_limits(cli, true, &limits);
     if (!failed)
         failed = open_new(cli, &chat);
     if (!failed)
@@ -210,6 +215,30 @@ static int ack(cli_session *cli)
     return failed ? failed : print_unread(cli, unread);
 }
 
+static int history(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    tkl_messages *messages = NULL;
+    int64_t before = cli_number(cli, "before", 0);
+    size_t count;
+    int failed = cli_fetch_count(cli, &count);
+    if (!failed && cli_flag(cli, "before") && before < 1)
+        failed = cli_usage(cli, "--before is the id of a message");
+    if (!failed)
+        failed = cli_chat_open(cli, 0, &chat);
+    if (!failed) {
+        int rc = tkl_chat_history(chat, tkl_str(cli->argv[1]), before, count, &messages);
+        failed = cli_end(cli, rc);
+        if (cli->json && (rc == TKL_OK || rc == TKL_EMPTY))
+            cli_print_json(cli, cli_json_messages(messages));
+        else if (!failed)
+            cli_print_messages(cli, messages, 0);
+    }
+    tkl_messages_free(messages);
+    tkl_chat_close(chat);
+    return failed;
+}
+
 static int join(cli_session *cli)
 {
     tkl_chat *chat = NULL;
@@ -234,14 +263,9 @@ static int leave(cli_session *cli)
 /* ---- show, list ---------------------------------------------------------- */
 
 static const cli_column fields[] = {
-    {"name", "chat"},
-    {"last_id", "last id"},
-    {"message_count", "kept messages"},
-    {"bytes", "bytes"},
-    {"oldest_at", "oldest"},
-    {"created_at", "created"},
-    CLI_LIMIT_FIELDS,
-    {0},
+    {"name", "chat"},   {"last_id", "last id"},  {"message_count", "kept messages"},
+    {"bytes", "bytes"}, {"oldest_at", "oldest"}, {"created_at", "created"},
+    CLI_LIMIT_FIELDS,   CLI_HISTORY_FIELDS,      {0},
 };
 
 static const cli_column member_columns[] = {
@@ -278,7 +302,7 @@ static json_t *json_info(const cli_session *cli, const tkl_chat_info *info)
         (json_int_t)info->bytes, "oldest_at", cli_json_time(info->oldest_ms), "created_at",
         cli_json_time(info->created_ms), "members", json_members(info));
     if (object)
-        cli_set_limits(object, &info->limits);
+        cli_set_limits(object, &info->limits, true);
     return object;
 }
 
@@ -367,13 +391,13 @@ static int limit(cli_session *cli)
         failed = cli_end(cli, tkl_chat_show(chat, &info));
     if (!failed) {
         limits = info->limits;
-        failed = cli_limits(cli, &limits);
+        failed = cli_limits(cli, true, &limits);
     }
-    if (!failed && cli_limits_given(cli))
+    if (!failed && cli_limits_given(cli, true))
         failed = cli_end(cli, tkl_chat_limit(chat, &limits));
     tkl_chat_info_free(info);
     tkl_chat_close(chat);
-    return failed ? failed : cli_print_limits(cli, &limits);
+    return failed ? failed : cli_print_limits(cli, &limits, true);
 }
 
 static int drop(cli_session *cli)
@@ -390,8 +414,24 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
+static const cli_option create_options[] = {
+    {"message", CLI_TEXT, "BODY", "a first message, which nobody sees the chat without"},
+    {"from", CLI_TEXT, "MEMBER", "who sends it (default: the first member)"},
+    CLI_LIMITS,
+    CLI_HISTORY,
+    {0},
+};
+
 static const cli_option limit_options[] = {
     CLI_LIMITS,
+    CLI_HISTORY,
+    {0},
+};
+
+static const cli_option history_options[] = {
+    {"count", CLI_INTEGER, "N", "at most N messages (default 100)"},
+    {"before", CLI_INTEGER, "ID", "messages older than this one, for the page before"},
+    {"raw", CLI_FLAG, NULL, "print the bodies alone, a newline behind each"},
     {0},
 };
 
@@ -420,10 +460,12 @@ static const cli_verb verbs[] = {
         .name = "create",
         .args = "NAME MEMBER...",
         .summary = "make a chat with these members; prints its name",
-        .options = limit_options,
+        .options = create_options,
         .details =
             "For - as the name, one is assigned. When full, a chat drops its oldest messages\n"
-            "unless --when-full says otherwise. Exit code 1 when it exists.",
+            "unless --when-full says otherwise. A message that all have acknowledged is removed,\n"
+            "unless --history or --history-for keeps it; with both, it must be among the last N\n"
+            "and that young. Exit code 1 when the chat exists, or the sender is not a member.",
         .example = "tackle chat create - ann bob",
         .run = create,
     },
@@ -448,7 +490,8 @@ static const cli_verb verbs[] = {
         .options = fetch_options,
         .details =
             "The name of each chat, and behind two blanks its messages: a line with id, time and\n"
-            "sender, then the body, each line of it behind four blanks.\n"
+            "sender, then the body, each line of it behind four blanks. Messages of its own are\n"
+            "not unread and not printed.\n"
             "Until they are acknowledged, the same messages are fetched again. \"missed\" in JSON\n"
             "is how many were removed unread by a limit. Exit code 1 when there is none. A chat\n"
             "that cannot be read is named on standard error; the others are printed all the same.",
@@ -467,6 +510,21 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat ack \"$chat\" bob \"$(tackle chat send \"$chat\" ann hello)\"",
         .run = ack,
+    },
+    {
+        .name = "history",
+        .args = "NAME MEMBER",
+        .summary = "print the newest messages that are kept, also read ones",
+        .options = history_options,
+        .details = "Oldest first, also the member's own; nothing is acknowledged. How long "
+                   "messages stay:\n"
+                   "--history and --history-for of `chat create` and `chat limit`. Exit code 1 "
+                   "when there\n"
+                   "is none.",
+        .example = "chat=$(tackle chat create - ann bob --history 100 --message 'welcome!')\n"
+                   "tackle chat fetch bob --ack\n"
+                   "tackle chat history \"$chat\" bob --json",
+        .run = history,
     },
     {
         .name = "join",
@@ -527,7 +585,7 @@ static const cli_verb verbs[] = {
         .args = "NAME MEMBER",
         .summary = "an interactive session: lines typed are sent, messages are printed",
         .details =
-            "Messages are acknowledged when they are printed. Those sent by this session are\n"
+            "Messages are acknowledged when they are printed. Those of the member itself are\n"
             "not shown. Ends with the end of standard input (Ctrl-D); the member stays one.\n"
             "On a terminal it goes on when the server is away, and says what was not sent;\n"
             "otherwise it ends then.",
@@ -545,7 +603,7 @@ static const cli_step demo[] = {
      "tackle chat fetch bob --ack; tackle chat show lunch",
      0},
     {"Who joins gets what is sent from then on; who is not a member cannot send.",
-     "tackle chat join lunch zoe; tackle chat send lunch zoe 'me too'; tackle chat fetch zoe; "
+     "tackle chat join lunch zoe; tackle chat send lunch zoe 'me too'; tackle chat fetch eve; "
      "tackle chat send lunch mallory hello",
      1},
     {"Waiting ends when a message comes, in whichever chat.",

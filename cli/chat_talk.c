@@ -27,10 +27,6 @@ typedef struct talk {
     cli_session *cli;
     tkl_chat *chat;
     tkl_bytes member;
-    pthread_mutex_t sending; /* held while sending: no message is printed before its id could be
-                                noted as our own */
-    int64_t *own;            /* ids that this session has sent and not seen yet */
-    size_t own_count;
     int64_t unacked;   /* last message that was printed when the acknowledgement failed; 0: it did
                           not fail */
     bool by_hand;      /* a person types, on a terminal */
@@ -49,17 +45,6 @@ static bool sits_out(const talk *t, int rc)
 
 /* ---- Printing ------------------------------------------------------------ */
 
-/* Whether this session sent the message; then its id is removed from the list. */
-static bool is_own(talk *t, int64_t id)
-{
-    for (size_t i = 0; i < t->own_count; i++)
-        if (t->own[i] == id) {
-            t->own[i] = t->own[--t->own_count];
-            return true;
-        }
-    return false;
-}
-
 static void print_message(const cli_session *cli, const tkl_message *message)
 {
     if (cli->json) {
@@ -73,15 +58,13 @@ static void print_message(const cli_session *cli, const tkl_message *message)
     free(body);
 }
 
-static void print_others(talk *t, const tkl_messages *messages)
+static void print_new(const talk *t, const tkl_messages *messages)
 {
-    pthread_mutex_lock(&t->sending);
     if (messages->missed > 0)
         fprintf(stderr, "(%" PRId64 " messages were removed unread)\n", messages->missed);
     for (size_t i = 0; i < messages->count; i++)
-        if (messages->items[i].id > t->unacked && !is_own(t, messages->items[i].id))
+        if (messages->items[i].id > t->unacked)
             print_message(t->cli, &messages->items[i]);
-    pthread_mutex_unlock(&t->sending);
 }
 
 /* Prints and acknowledges unread messages, waiting up to `wait_ms` for one. */
@@ -92,7 +75,7 @@ static int print_next(talk *t, int64_t wait_ms)
     if (rc != TKL_OK)
         return rc;
     int64_t last = messages->items[messages->count - 1].id;
-    print_others(t, messages);
+    print_new(t, messages);
     rc = fflush(stdout) == 0 ? tkl_chat_ack(t->chat, t->member, last, NULL) : TKL_EIO;
     t->unacked = rc == TKL_OK ? 0 : last;
     tkl_messages_free(messages);
@@ -130,27 +113,12 @@ static void *print_all(void *arg)
 
 /* ---- Sending ------------------------------------------------------------- */
 
-static int note_own(talk *t, int64_t id)
-{
-    int64_t *own = realloc(t->own, (t->own_count + 1) * sizeof *own);
-    if (!own)
-        return TKL_ENOMEM;
-    t->own = own;
-    own[t->own_count++] = id;
-    return TKL_OK;
-}
-
 static int send_line(talk *t, tkl_bytes line)
 {
     tkl_letter letter = {.body = line};
-    int64_t id;
     if (line.len == 0)
         return CLI_OK;
-    pthread_mutex_lock(&t->sending);
-    int rc = tkl_chat_send(t->chat, t->member, &letter, 1, &id);
-    if (rc == TKL_OK)
-        rc = note_own(t, id);
-    pthread_mutex_unlock(&t->sending);
+    int rc = tkl_chat_send(t->chat, t->member, &letter, 1, NULL);
     if (!sits_out(t, rc))
         return cli_end(t->cli, rc);
     fprintf(stderr, "(%s: %s)\n", tkl_is_unknown(rc) ? "it may not have been sent" : "not sent",
@@ -227,7 +195,6 @@ int cli_chat_talk(cli_session *cli)
     t->cli = cli;
     t->member = tkl_str(cli->argv[1]);
     t->by_hand = isatty(STDIN_FILENO);
-    pthread_mutex_init(&t->sending, NULL);
     int failed = cli_chat_open(cli, 0, &t->chat);
     if (!failed) {
         int rc = print_next(t, 0); /* also checks that we are a member */
@@ -240,8 +207,6 @@ int cli_chat_talk(cli_session *cli)
         close(t->ended[0]);
     }
     tkl_chat_close(t->chat);
-    pthread_mutex_destroy(&t->sending);
-    free(t->own);
     free(t);
     return failed;
 }

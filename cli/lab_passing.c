@@ -173,11 +173,11 @@ const cli_experiment cli_lab_passing[] = {
         .naive_count = "echo $(($(tackle call GET last) - $(tackle call ZCARD chat)))",
         .ours =
             STEPS{
-                {"A chat of Ann and Bob.", "tackle chat create team ann bob", 0},
+                {"A chat of Ann, Bob and Eve.", "tackle chat create team ann bob eve", 0},
                 {"Ann sends, and is killed. Her message has its number, or is not there.",
                  "sh -c 'tackle chat send team ann hello; kill -9 $$'", 137},
                 {"Bob sends.", "tackle chat send team bob hello | tee $DIR/last", 0},
-                {"The numbers have no gap.", "tackle chat fetch bob", 0},
+                {"The numbers have no gap.", "tackle chat fetch eve", 0},
                 {0},
             },
         .ours_count = "echo $(($(cat $DIR/last) - 2))",

@@ -164,7 +164,7 @@ static int show(cli_session *cli)
                   json_id(info->last_id), "acked_id", json_id(info->acked_id), "oldest_at",
                   cli_json_time(info->oldest_ms), "fetched_at", cli_json_time(info->fetched_ms));
     if (object)
-        cli_set_limits(object, &info->limits);
+        cli_set_limits(object, &info->limits, false);
     tkl_mail_info_free(info);
     return cli_print_record(cli, object, fields);
 }
@@ -178,12 +178,12 @@ static int limit(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_mail_show(mail, &now));
     if (!failed)
-        failed = cli_limits(cli, &now->limits);
-    if (!failed && cli_limits_given(cli))
+        failed = cli_limits(cli, false, &now->limits);
+    if (!failed && cli_limits_given(cli, false))
         failed = cli_end(cli, tkl_mail_limit(mail, &now->limits));
     tkl_mail_close(mail);
     if (!failed)
-        failed = cli_print_limits(cli, &now->limits);
+        failed = cli_print_limits(cli, &now->limits, false);
     tkl_mail_info_free(now);
     return failed;
 }

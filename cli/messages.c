@@ -96,14 +96,17 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
 
 /* ---- Limits -------------------------------------------------------------- */
 
-static const char *const limit_options[] = {"max-messages", "max-bytes", "max-age", "ttl"};
+/* Those of chats stand behind those of all. */
+static const char *const limit_options[] = {"max-messages", "max-bytes", "max-age",
+                                            "ttl",          "history",   "history-for"};
+enum { LIMITS_OF_ALL = 4, LIMITS_OF_CHATS = sizeof limit_options / sizeof *limit_options };
 
-int cli_limits(const cli_session *cli, tkl_message_limits *limits)
+int cli_limits(const cli_session *cli, bool of_chat, tkl_message_limits *limits)
 {
-    int64_t *const all[] = {&limits->max_messages, &limits->max_bytes, &limits->max_age_ms,
-                            &limits->ttl_ms};
+    int64_t *const all[] = {&limits->max_messages, &limits->max_bytes,        &limits->max_age_ms,
+                            &limits->ttl_ms,       &limits->history_messages, &limits->history_ms};
     const char *when = cli_text(cli, "when-full", NULL);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (int i = 0; i < (of_chat ? LIMITS_OF_CHATS : LIMITS_OF_ALL); i++) {
         int64_t limit = cli_number(cli, limit_options[i], 0);
         if (limit < 0)
             return cli_usage(cli, "--%s must not be negative", limit_options[i]);
@@ -116,10 +119,10 @@ int cli_limits(const cli_session *cli, tkl_message_limits *limits)
     return CLI_OK;
 }
 
-bool cli_limits_given(const cli_session *cli)
+bool cli_limits_given(const cli_session *cli, bool of_chat)
 {
     bool given = cli_flag(cli, "when-full");
-    for (size_t i = 0; i < sizeof limit_options / sizeof *limit_options; i++)
+    for (int i = 0; i < (of_chat ? LIMITS_OF_CHATS : LIMITS_OF_ALL); i++)
         given = given || cli_flag(cli, limit_options[i]);
     return given;
 }
@@ -130,7 +133,7 @@ static void set_limit(json_t *object, const char *name, int64_t limit)
                         limit == TKL_NONE ? json_null() : json_integer((json_int_t)limit));
 }
 
-void cli_set_limits(json_t *object, const tkl_message_limits *limits)
+void cli_set_limits(json_t *object, const tkl_message_limits *limits, bool of_chat)
 {
     bool drops = limits->when_full == TKL_WHEN_FULL_DROP_OLDEST;
     set_limit(object, "max_messages", limits->max_messages);
@@ -138,15 +141,21 @@ void cli_set_limits(json_t *object, const tkl_message_limits *limits)
     set_limit(object, "max_age_ms", limits->max_age_ms);
     set_limit(object, "ttl_ms", limits->ttl_ms);
     json_object_set_new(object, "when_full", json_string(drops ? "drop" : "refuse"));
+    if (!of_chat)
+        return;
+    set_limit(object, "history_messages", limits->history_messages);
+    set_limit(object, "history_ms", limits->history_ms);
 }
 
-int cli_print_limits(const cli_session *cli, const tkl_message_limits *limits)
+int cli_print_limits(const cli_session *cli, const tkl_message_limits *limits, bool of_chat)
 {
-    static const cli_column fields[] = {{"name", "name"}, CLI_LIMIT_FIELDS, {0}};
+    static const cli_column of_mail[] = {{"name", "name"}, CLI_LIMIT_FIELDS, {0}};
+    static const cli_column of_chats[] = {
+        {"name", "name"}, CLI_LIMIT_FIELDS, CLI_HISTORY_FIELDS, {0}};
     json_t *object = json_pack("{s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])));
     if (object)
-        cli_set_limits(object, limits);
-    return cli_print_record(cli, object, fields);
+        cli_set_limits(object, limits, of_chat);
+    return cli_print_record(cli, object, of_chat ? of_chats : of_mail);
 }
 
 /* ---- Sending ------------------------------------------------------------- */

@@ -38,15 +38,28 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
     {                                                                                              \
         "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones"         \
     }
-/* Changes those that are given; 0 removes a limit. */
-int cli_limits(const cli_session *cli, tkl_message_limits *limits);
-bool cli_limits_given(const cli_session *cli);
+/* --history and --history-for: of chats. */
+#define CLI_HISTORY                                                                         \
+    {"history", CLI_INTEGER, "N", "keep the last N messages, although all have read them"}, \
+    {                                                                                       \
+        "history-for", CLI_DURATION, "DURATION",                                            \
+            "keep messages this long, although all have "                                   \
+            "read them"                                                                     \
+    }
+/* Changes those that are given; 0 removes a limit. Here and below, `of_chat`: also its history. */
+int cli_limits(const cli_session *cli, bool of_chat, tkl_message_limits *limits);
+bool cli_limits_given(const cli_session *cli, bool of_chat);
 /* Prints {"name", "max_messages", ...}. */
-int cli_print_limits(const cli_session *cli, const tkl_message_limits *limits);
+int cli_print_limits(const cli_session *cli, const tkl_message_limits *limits, bool of_chat);
 
 /* Adds "max_messages" and so on to the object. */
-void cli_set_limits(json_t *object, const tkl_message_limits *limits);
+void cli_set_limits(json_t *object, const tkl_message_limits *limits, bool of_chat);
 /* Their fields, for tables of columns. */
+#define CLI_HISTORY_FIELDS                     \
+    {"history_messages", "history, messages"}, \
+    {                                          \
+        "history_ms", "history, for"           \
+    }
 #define CLI_LIMIT_FIELDS                                                                           \
     {"max_messages", "most messages"}, {"max_bytes", "most bytes"}, {"max_age_ms", "longest age"}, \
         {"ttl_ms", "time to live"},                                                                \

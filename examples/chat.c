@@ -37,10 +37,9 @@ int main(void)
     stop_on(tkl_chat_open(client, tkl_str("lunch"), NULL, &lunch));
     stop_on(tkl_chat_open(client, tkl_str("work"), NULL, &work));
     stop_on(tkl_chat_create(lunch, all, 3, NULL));
-    stop_on(tkl_chat_create(work, all, 2, NULL));
+    stop_on(tkl_chat_create_and_send(work, all, 2, NULL, all[0], &red, 1));
     stop_on(tkl_chat_send(lunch, all[0], &noon, 1, NULL));
     stop_on(tkl_chat_send(lunch, all[2], &yes, 1, NULL));
-    stop_on(tkl_chat_send(work, all[0], &red, 1, NULL));
 
     stop_on(tkl_inbox_open(client, all[1], NULL, &bob));
     stop_on(tkl_inbox_fetch(bob, 100, 1000, &chats));

@@ -47,7 +47,7 @@ static void expect_all_goes_on(scene *s)
     assert_ok(chat_leave(s->chat, "bob"));
     take_inbox(s->bob, "");
     assert_ok(chat_join(s->chat, "bob"));
-    assert_int_equal(chat_say(s->chat, "bob", "x"), id + 1);
+    assert_int_equal(chat_say(s->chat, "ann", "x"), id + 1);
     snprintf(expected, sizeof expected, "lunch[%d:x]", (int)id + 1);
     take_inbox(s->bob, expected);
     assert_ok(chat_try_ack(s->chat, "ann", id + 1));

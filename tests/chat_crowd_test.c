@@ -74,7 +74,7 @@ static void create_chats(const fixture *f)
 {
     for (int i = 0; i < CHATS; i++) {
         char *id = test_format("c%d", i);
-        tkl_chat_close(create_chat(f->client, id, "bob"));
+        tkl_chat_close(create_chat(f->client, id, "ann bob"));
         free(id);
     }
 }
@@ -94,7 +94,7 @@ static void an_inbox_subscribes_to_many_chats_at_once(void **state)
         crew *thread = crew_start(1, wait_in_thread, bob);
         eventually(channels(f) == CHATS + 1, 30000);
         assert_in_range(test_now_ms() - begin, 0, 4000);
-        chat_say(last, "bob", "hello");
+        chat_say(last, "ann", "hello");
         crew_join(thread);
     }
     tkl_chat_close(last);

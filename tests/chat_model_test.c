@@ -21,11 +21,12 @@ enum {
 typedef struct model {
     bool exists;
     int64_t first, last; /* kept */
-    int64_t max_messages, max_bytes;
+    int64_t max_messages, max_bytes, history;
     bool refuses;
     int64_t sizes[MOST]; /* by id */
     bool member[PEOPLE];
     int64_t position[PEOPLE];
+    bool own[PEOPLE][MOST]; /* by id: sent by this member before it had read all before it */
 } model;
 
 static int64_t bytes_of(const model *m, int64_t first)
@@ -45,6 +46,27 @@ static int model_create(model *m, const bool *members)
     return TKL_OK;
 }
 
+/* The first message that a member has not acknowledged; 0: there is no member. */
+static int64_t first_needed(const model *m)
+{
+    int64_t first = 0;
+    for (int i = 0; i < PEOPLE; i++)
+        if (m->member[i] && (first == 0 || m->position[i] + 1 < first))
+            first = m->position[i] + 1;
+    return first;
+}
+
+static void model_remove(model *m)
+{
+    int64_t first = first_needed(m);
+    if (first == 0)
+        m->exists = false;
+    if (m->history > 0 && m->last - m->history + 1 < first)
+        first = m->last - m->history + 1;
+    if (first > m->first)
+        m->first = first;
+}
+
 static bool fits(const model *m, int64_t first, int64_t count, int64_t bytes)
 {
     return m->last - first + 1 + count <= m->max_messages &&
@@ -57,27 +79,24 @@ static int model_send(model *m, int who, int64_t count, int64_t size)
         return TKL_NOTFOUND;
     if (!m->member[who])
         return TKL_NOTOWNER;
-    int64_t first = m->first;
-    while (!m->refuses && first <= m->last && !fits(m, first, count, count * size))
+    int64_t first = m->first, before = m->last, needed = first_needed(m);
+    while ((!m->refuses || first < needed) && first <= m->last &&
+           !fits(m, first, count, count * size))
         first++;
     if (!fits(m, first, count, count * size))
         return TKL_FULL;
     m->first = first;
     for (int64_t i = 0; i < count; i++)
         m->sizes[++m->last] = size;
+    for (int64_t id = 0; id < m->first; id++)
+        m->own[who][id] = false;
+    if (m->position[who] == before)
+        m->position[who] = m->last;
+    else
+        for (int64_t id = before + 1; id <= m->last; id++)
+            m->own[who][id] = true;
+    model_remove(m);
     return TKL_OK;
-}
-
-static void model_remove(model *m)
-{
-    int64_t lowest = INT64_MAX;
-    for (int i = 0; i < PEOPLE; i++)
-        if (m->member[i] && m->position[i] < lowest)
-            lowest = m->position[i];
-    if (lowest == INT64_MAX)
-        m->exists = false;
-    else if (lowest + 1 > m->first)
-        m->first = lowest + 1;
 }
 
 static int model_ack(model *m, int who, int64_t id)
@@ -90,6 +109,8 @@ static int model_ack(model *m, int who, int64_t id)
         return TKL_NOTFOUND;
     if (id > m->position[who])
         m->position[who] = id;
+    while (id == m->position[who] && id < m->last && m->own[who][id + 1])
+        m->position[who] = ++id;
     model_remove(m);
     return TKL_OK;
 }
@@ -112,6 +133,7 @@ static int model_leave(model *m, int who)
     if (!m->member[who])
         return TKL_NOTOWNER;
     m->member[who] = false;
+    memset(m->own[who], 0, sizeof m->own[who]);
     model_remove(m);
     return TKL_OK;
 }
@@ -130,18 +152,58 @@ static tkl_bytes name_of(int who)
     return tkl_str(names[who]);
 }
 
+/* The first message that is unread for a member, and how many are: its own are not. */
+static int64_t model_unread(const model *m, int who, int64_t *first)
+{
+    int64_t unread = 0;
+    *first = 0;
+    for (int64_t id = m->position[who] + 1 > m->first ? m->position[who] + 1 : m->first;
+         id <= m->last; id++) {
+        if (m->own[who][id])
+            continue;
+        *first = *first ? *first : id;
+        unread++;
+    }
+    return unread;
+}
+
 static void compare_messages(const tkl_messages *got, const model *m, int who, int64_t max)
 {
-    int64_t from = m->position[who] + 1 > m->first ? m->position[who] + 1 : m->first;
-    int64_t unread = m->last - from + 1;
-    assert_int_equal(got->missed, from - 1 - m->position[who]);
-    assert_int_equal(got->unread, unread);
-    assert_int_equal(got->count, unread < max ? unread : max);
-    for (size_t i = 0; i < got->count; i++) {
+    int64_t first, missed = m->first - 1 - m->position[who];
+    assert_int_equal(got->unread, model_unread(m, who, &first));
+    assert_int_equal(got->missed, missed > 0 ? missed : 0);
+    size_t at = 0;
+    for (int64_t id = first; id <= m->last && id < first + max; id++) {
+        if (m->own[who][id])
+            continue;
+        assert_true(at < got->count);
+        assert_int_equal(got->items[at].id, id);
+        assert_int_equal(got->items[at].body.len + got->items[at].sender.len, m->sizes[id]);
+        at++;
+    }
+    assert_int_equal(got->count, at);
+}
+
+static void compare_history(const game *g, int which, int who, size_t max)
+{
+    const model *m = &g->models[which];
+    int64_t before = rand() % 2 ? 0 : m->first + rand() % (m->last - m->first + 3);
+    int64_t to = before > 0 && before <= m->last ? before - 1 : m->last;
+    int64_t from = to - (int64_t)max + 1 > m->first ? to - (int64_t)max + 1 : m->first;
+    tkl_messages *got;
+    int rc = tkl_chat_history(g->chats[which], name_of(who), before, max, &got);
+    assert_code(rc, !m->exists        ? TKL_NOTFOUND
+                    : !m->member[who] ? TKL_NOTOWNER
+                    : from > to       ? TKL_EMPTY
+                                      : TKL_OK);
+    if (rc == TKL_OK)
+        assert_int_equal(got->count, to - from + 1);
+    for (size_t i = 0; got && i < got->count; i++) {
         assert_int_equal(got->items[i].id, from + (int64_t)i);
         assert_int_equal(got->items[i].body.len + got->items[i].sender.len,
                          m->sizes[from + (int64_t)i]);
     }
+    tkl_messages_free(got);
 }
 
 static void compare_fetch(const game *g, int which, int who, size_t max)
@@ -149,10 +211,11 @@ static void compare_fetch(const game *g, int which, int who, size_t max)
     const model *m = &g->models[which];
     tkl_messages *got;
     int rc = tkl_chat_fetch(g->chats[which], name_of(who), max, 0, &got);
-    int expected = !m->exists                    ? TKL_NOTFOUND
-                   : !m->member[who]             ? TKL_NOTOWNER
-                   : m->position[who] == m->last ? TKL_EMPTY
-                                                 : TKL_OK;
+    int64_t first;
+    int expected = !m->exists                          ? TKL_NOTFOUND
+                   : !m->member[who]                   ? TKL_NOTOWNER
+                   : model_unread(m, who, &first) == 0 ? TKL_EMPTY
+                                                       : TKL_OK;
     assert_code(rc, expected);
     if (got)
         compare_messages(got, m, who, (int64_t)max);
@@ -163,9 +226,10 @@ static void compare_inbox(const game *g, int who, size_t max)
 {
     tkl_inbox_chats *got;
     size_t expected = 0, count;
+    int64_t first;
     for (int i = 0; i < CHATS; i++)
         expected += g->models[i].exists && g->models[i].member[who] &&
-                    g->models[i].position[who] < g->models[i].last;
+                    model_unread(&g->models[i], who, &first) > 0;
     assert_code(tkl_inbox_fetch(g->inboxes[who], max, 0, &got), expected ? TKL_OK : TKL_EMPTY);
     count = got ? got->count : 0;
     assert_int_equal(count, expected);
@@ -179,6 +243,7 @@ static void compare_all(const game *g, int which)
 {
     const model *m = &g->models[which];
     tkl_chat_info *info;
+    int64_t first;
     size_t members = 0;
     assert_code(tkl_chat_show(g->chats[which], &info), m->exists ? TKL_OK : TKL_NOTFOUND);
     if (!info)
@@ -193,6 +258,7 @@ static void compare_all(const game *g, int which)
         int who = info->members[i].name.data[1] - '0';
         assert_true(m->member[who]);
         assert_int_equal(info->members[i].acked_id, m->position[who]);
+        assert_int_equal(info->members[i].unread, model_unread(m, who, &first));
     }
     tkl_chat_info_free(info);
 }
@@ -227,11 +293,10 @@ static void step_ack(game *g, int which, int who)
 {
     model *m = &g->models[which];
     int64_t id = 1 + rand() % (m->last - m->first + 5) + (m->first > 3 ? m->first - 3 : 0);
-    int64_t left;
+    int64_t left, first;
     int rc = tkl_chat_ack(g->chats[which], name_of(who), id, &left);
     assert_code(rc, model_ack(m, who, id));
-    int64_t before = m->position[who] >= m->first ? m->position[who] : m->first - 1;
-    assert_int_equal(left, rc == TKL_OK ? m->last - before : 0);
+    assert_int_equal(left, rc == TKL_OK ? model_unread(m, who, &first) : 0);
 }
 
 static void step_join(game *g, int which, int who)
@@ -254,12 +319,16 @@ static void step_limit(game *g, int which)
     bool refuses = rand() % 2;
     tkl_message_limits limits = {.max_messages = 1 + rand() % 30,
                                  .max_bytes = 1 + rand() % 3000,
+                                 .history_messages = rand() % 3 ? 0 : 1 + rand() % 20,
                                  .when_full =
                                      refuses ? TKL_WHEN_FULL_REFUSE : TKL_WHEN_FULL_DROP_OLDEST};
     assert_code(tkl_chat_limit(g->chats[which], &limits), m->exists ? TKL_OK : TKL_NOTFOUND);
     m->max_messages = limits.max_messages;
     m->max_bytes = limits.max_bytes;
     m->refuses = refuses;
+    m->history = limits.history_messages;
+    if (m->exists)
+        model_remove(m);
 }
 
 static void step(game *g)
@@ -272,8 +341,10 @@ static void step(game *g)
         step_ack(g, which, who);
     else if (what < 65)
         compare_fetch(g, which, who, max);
-    else if (what < 75)
+    else if (what < 70)
         compare_inbox(g, who, max);
+    else if (what < 75)
+        compare_history(g, which, who, max);
     else if (what < 82)
         step_join(g, which, who);
     else if (what < 87)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Chats: each message goes to all members, also to those who are offline. A message stays until
- * every member has acknowledged it.
+ * every other member has acknowledged it, or longer, as a history.
  *
  *     tkl_chat *chat;
  *     tkl_letter letter = {.body = tkl_str("noodles?")};
@@ -20,8 +20,8 @@
  *         tkl_inbox_chats_free(fetched);
  *     }
  *
- * Delivery is at least once: a member fetches the same messages again until it acknowledges them. A
- * sender gets its own messages, too.
+ * Delivery is at least once: a member fetches the same messages again until it acknowledges them.
+ * What a member sends is not unread for itself, and is not fetched by it.
  *
  * Threads: handles may be used by several threads. Fork: a child may use them. There are no
  * callbacks. Keys: see docs/chat.md; a chat is removed when its last member leaves.
@@ -64,6 +64,14 @@ TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
 TKL_API int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                             const tkl_message_limits *limits) TKL_NONNULL(1) TKL_CHECK;
 
+/* The same, with first messages (up to TKL_MESSAGES_MAX, as for tkl_chat_send()) of a member: nobody
+ * sees the chat without them. TKL_NOTOWNER: the sender is not among the members. TKL_FULL: also when
+ * the limits have no room for the messages. */
+TKL_API int tkl_chat_create_and_send(tkl_chat *chat, const tkl_bytes *members, size_t count,
+                                     const tkl_message_limits *limits, tkl_bytes sender,
+                                     const tkl_letter *letters, size_t letter_count)
+    TKL_NONNULL(1) TKL_CHECK;
+
 typedef enum tkl_chat_start {
     TKL_CHAT_START_DEFAULT = 0, /* at the end */
     TKL_CHAT_START_END = 1,     /* with messages sent from now on */
@@ -87,23 +95,32 @@ TKL_API int tkl_chat_leave(tkl_chat *chat, tkl_bytes member) TKL_NONNULL(1) TKL_
 TKL_API int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *letters, size_t count,
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
-/* Fetches the oldest messages that the member has not acknowledged: up to `max` (1 to
+/* Fetches the oldest messages of others that the member has not acknowledged: up to `max` (1 to
  * TKL_MESSAGES_MAX), about 1 MB and 4000 headers, but at least one. `unread` says whether there are
  * more. Waits up to `wait_ms` for a message (0: does not wait, negative: for ever). TKL_EMPTY: no
  * message in time. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: not a member. */
 TKL_API int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms,
                            tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
 
-/* The member acknowledges all messages up to `id`. *unread (may be NULL) is how many are left for
- * the member. An `id` lower than before changes nothing. TKL_NOTFOUND: there is no such chat, or no
+/* Reads the newest messages that are kept, oldest first, also those that are acknowledged or the
+ * member's own: up to `max` (1 to TKL_MESSAGES_MAX), about 1 MB and 4000 headers, but at least one.
+ * `before_id`: only messages with lower ids, for the page before; 0: from the last one. How long
+ * messages are kept: see history_messages and history_ms of tkl_message_limits. Acknowledges
+ * nothing. TKL_EMPTY: there is none. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: not a
+ * member. */
+TKL_API int tkl_chat_history(tkl_chat *chat, tkl_bytes member, int64_t before_id, size_t max,
+                             tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
+
+/* The member acknowledges all messages up to `id`. *unread (may be NULL) is how many of others are
+ * left for the member. An `id` lower than before changes nothing. TKL_NOTFOUND: there is no such chat, or no
  * message has this id yet; nothing is acknowledged. TKL_NOTOWNER: not a member. */
 TKL_API int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
     TKL_NONNULL(1) TKL_CHECK;
 
 typedef struct tkl_chat_member {
     tkl_bytes name;
-    int64_t acked_id; /* acknowledged up to here; 0: nothing */
-    int64_t unread;   /* kept messages that it has not acknowledged */
+    int64_t acked_id; /* acknowledged up to here, or its own; 0: nothing */
+    int64_t unread;   /* kept messages of others that it has not acknowledged */
     int64_t missed;   /* messages removed by a limit before it acknowledged them */
     TKL_RESERVED(4);
 } tkl_chat_member;

@@ -189,6 +189,9 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
 typedef struct creation {
     char request[TKL_TOKEN_SIZE];
     const tkl_message_limits *limits;
+    tkl_bytes sender; /* of the letters */
+    const tkl_letter *letters;
+    size_t letter_count;
 } creation;
 
 static int create_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64_t deadline,
@@ -199,11 +202,14 @@ static int create_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64
     tkl_reply *reply;
     tkl__args_init(&args);
     tkl__args_str(&args, c->request);
+    tkl__args_bytes(&args, c->sender);
+    tkl__args_int(&args, (int64_t)lists->count);
     tkl__post_limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
     for (size_t i = 0; i < lists->count; i++) {
         tkl__args_bytes(&args, lists->items[i].member);
         tkl__args_int(&args, lists->items[i].listed_ms);
     }
+    tkl__post_letters_args(c->letters, c->letter_count, &args);
     int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, &args, deadline, &reply);
     tkl_reply_free(reply);
     return rc;
@@ -212,10 +218,20 @@ static int create_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64
 int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                     const tkl_message_limits *limits)
 {
-    creation c = {.limits = limits};
+    return tkl_chat_create_and_send(chat, members, count, limits, tkl_str(""), NULL, 0);
+}
+
+int tkl_chat_create_and_send(tkl_chat *chat, const tkl_bytes *members, size_t count,
+                             const tkl_message_limits *limits, tkl_bytes sender,
+                             const tkl_letter *letters, size_t letter_count)
+{
+    creation c = {
+        .limits = limits, .sender = sender, .letters = letters, .letter_count = letter_count};
     int rc = tkl__check_number("the number of members", (int64_t)count, 1, TKL_CHAT_CREATE_MAX);
     if (rc == TKL_OK)
         rc = tkl__post_limits_check(limits);
+    if (rc == TKL_OK)
+        rc = tkl__post_letters_check(sender, letters, letter_count);
     if (rc != TKL_OK)
         return rc;
     tkl__token_new(c.request);
@@ -296,6 +312,14 @@ int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms
     *messages = NULL;
     int rc = check_member(member);
     return rc == TKL_OK ? tkl__post_fetch(&chat->post, member, max, wait_ms, messages) : rc;
+}
+
+int tkl_chat_history(tkl_chat *chat, tkl_bytes member, int64_t before_id, size_t max,
+                     tkl_messages **messages)
+{
+    *messages = NULL;
+    int rc = check_member(member);
+    return rc == TKL_OK ? tkl__post_history(&chat->post, member, before_id, max, messages) : rc;
 }
 
 int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)

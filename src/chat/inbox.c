@@ -316,7 +316,8 @@ int tkl__chat_inbox_notified(tkl__chat_look *l, size_t which, tkl_bytes note,
 {
     const tkl__chat_place *p = l->all->items[which];
     tkl_messages *messages;
-    int rc = tkl__post_notified(&p->caught_up, note, &messages);
+    tkl_bytes member = member_of(l->inbox);
+    int rc = tkl__post_notified(&p->caught_up, &member, note, &messages);
     if (rc != TKL_OK)
         return rc;
     found *f = calloc(1, sizeof *f);

@@ -7,6 +7,10 @@
 #include "chat/chat.h"
 #include "core/error.h"
 #include "core/plain.h"
+#include "post/scripts.h"
+
+/* Members whose own messages are counted by one script. */
+#define STEP 500
 
 typedef struct shown {
     tkl_chat_info public;
@@ -19,7 +23,8 @@ static int64_t between(int64_t least, int64_t number, int64_t most)
     return number < least ? least : number > most ? most : number;
 }
 
-/* A member of the view. Its position may be newer than the view. */
+/* The name of a member of the view, its position, which may be newer than the view, and what is
+ * left of the messages; `unread` includes its own. */
 static tkl_chat_member member_of(const tkl__post_view *view, size_t index)
 {
     int64_t acked =
@@ -54,6 +59,38 @@ static shown *make_shown(const tkl__post_view *view)
     return s;
 }
 
+/* Subtracts numbers of own messages from the unread ones of members from `first` on. */
+static void subtract_own(shown *s, size_t first, const tkl_reply *counts)
+{
+    for (size_t i = 0; i < tkl_reply_count(counts) && first + i < s->public.member_count; i++) {
+        tkl_chat_member *m = &s->members[first + i];
+        m->unread = between(0, m->unread - tkl_reply_int(tkl_reply_at(counts, i)), m->unread);
+    }
+}
+
+/* Does so for the members of a large chat: counting them all would keep the server busy for too
+ * long at once. */
+static int count_own_in_steps(const tkl_chat *chat, shown *s, int64_t deadline)
+{
+    tkl__batch batch;
+    tkl__batch_init(&batch, chat->post.client);
+    for (size_t first = 0; first < s->public.member_count; first += STEP) {
+        tkl__args args;
+        tkl__args_init(&args);
+        for (size_t i = first; i < s->public.member_count && i < first + STEP; i++) {
+            tkl__args_bytes(&args, s->members[i].name);
+            tkl__args_int(&args, s->public.last_id - s->members[i].unread + 1);
+        }
+        tkl__batch_eval(&batch, &tkl__lua_post_owned, &chat->post.keys, &args, true);
+        tkl__args_free(&args);
+    }
+    int rc = tkl__batch_run(&batch, deadline);
+    for (size_t i = 0; rc == TKL_OK && i < batch.count; i++)
+        subtract_own(s, i * STEP, tkl__batch_reply(&batch, i));
+    tkl__batch_free(&batch);
+    return rc;
+}
+
 int tkl__chat_members(const tkl_chat *chat, bool with_positions, int64_t deadline,
                       tkl_reply **members)
 {
@@ -72,12 +109,14 @@ int tkl__chat_members(const tkl_chat *chat, bool with_positions, int64_t deadlin
 
 int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info)
 {
+    int64_t deadline = tkl__post_deadline(&chat->post);
     tkl__post_view view;
     tkl_reply *reply, *readers = NULL;
     *info = NULL;
     int rc = tkl__post_show(&chat->post, &view, &reply);
-    if (rc == TKL_OK && tkl_reply_count(view.readers) == 0) {
-        rc = tkl__chat_members(chat, true, tkl__post_deadline(&chat->post), &readers);
+    bool many = rc == TKL_OK && tkl_reply_count(view.readers) == 0;
+    if (many) {
+        rc = tkl__chat_members(chat, true, deadline, &readers);
         view.readers = readers;
     }
     shown *s = rc == TKL_OK ? make_shown(&view) : NULL;
@@ -88,8 +127,15 @@ int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info)
     }
     s->reply = reply;
     s->readers = readers;
-    *info = &s->public;
-    return TKL_OK;
+    if (many)
+        rc = count_own_in_steps(chat, s, deadline);
+    else
+        subtract_own(s, 0, view.owned);
+    if (rc == TKL_OK)
+        *info = &s->public;
+    else
+        tkl_chat_info_free(&s->public);
+    return rc;
 }
 
 void tkl_chat_info_free(tkl_chat_info *info)

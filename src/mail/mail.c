@@ -67,6 +67,8 @@ int tkl_mail_purge(tkl_mail *mail, int64_t *removed)
 
 int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)
 {
+    if (limits && (limits->history_messages > 0 || limits->history_ms > 0))
+        return tkl__fail(TKL_EINVAL, "a mailbox has no history: its messages have one reader");
     return tkl__post_limit(&mail->post, limits);
 }
 

@@ -10,16 +10,11 @@
 -- include: shared/clock
 -- include: keys
 -- include: messages
--- include: ages
+-- include: own
 -- include: readers
 
 now = clock.ms()
 local reader, is_owner, id = unpack(ARGV)
-
--- The number of messages behind this position that are kept and not too old.
-local function unread_behind(line, position)
-  return line.last - math.max(position, ages.first_young(line) - 1)
-end
 
 local line = messages.read()
 local position = readers.position_of(line, reader, is_owner)
@@ -29,11 +24,13 @@ if not position then
 elseif upto > line.last then
   return {TKL_NOTFOUND, line.last}
 end
-local before = unread_behind(line, position)
+local _, before = readers.unread_behind(line, reader, position)
 if upto <= position then
   return {TKL_OK, before, 0}
 end
-local after = unread_behind(line, upto)
-redis.call('ZADD', READERS, upto, reader)
+position = own.next_other(line, reader, upto + 1) - 1
+local _, after = readers.unread_behind(line, reader, position)
+redis.call('ZADD', READERS, position, reader)
+own.forget(reader, position)
 readers.remove_acknowledged(line)
 return {TKL_OK, after, before - after}

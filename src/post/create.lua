@@ -1,43 +1,64 @@
--- post/create: make a chat with its members.
+-- post/create: make a chat with its members and its first messages.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] request   random, of this request
--- ARGV[2...] five limits, each a field and its value, '0' for the default; then the members, each
---   followed by the time at which the chat was put into its list
--- returns code: TKL_EXISTS; TKL_CONFLICT too long after such a time, or the entry was removed
+-- ARGV[2] sender    of the messages
+-- ARGV[3] count     of members
+-- ARGV[4...] seven limits, each a field and its value, '0' for the default; the members, each
+--   followed by the time at which the chat was put into its list; letters: see post/send
+-- returns code: TKL_EXISTS; TKL_CONFLICT too long after such a time, or the entry was removed;
+--   TKL_NOTOWNER the sender is not a member, TKL_FULL the limits have no room for the messages
 -- include: shared/clock
 -- include: keys
 -- include: messages
+-- include: letters
 -- include: lifetime
+-- include: readers
 -- include: joining
 
 now = clock.ms()
-local FIRST_LIMIT, LAST_LIMIT = 2, 11 -- indexes in ARGV
-local request = ARGV[1]
+local FIRST_LIMIT, FIRST_MEMBER = 4, 18 -- indexes in ARGV
+local request, sender, count = unpack(ARGV, 1, FIRST_LIMIT - 1)
+local first_letter = FIRST_MEMBER + 2 * count
 
 if messages.read().exists then
   return redis.call('HGET', STATE, 'request') == request and TKL_OK or TKL_EXISTS
 end
 local fields = {'last', 0, 'sent', 0, 'created', now, 'request', request}
-local members, listed, readers = {}, {}, {}
-for i = FIRST_LIMIT, LAST_LIMIT, 2 do
+local members, listed, positions = {}, {}, {}
+local all, bytes = letters.read(ARGV, first_letter, sender)
+local may_send = #all == 0
+for i = FIRST_LIMIT, FIRST_MEMBER - 1, 2 do
   local field, value = ARGV[i], ARGV[i + 1]
   if value ~= '0' then
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end
 end
-for i = LAST_LIMIT + 1, #ARGV, 2 do
+for i = FIRST_MEMBER, first_letter - 1, 2 do
   local member = ARGV[i]
   members[#members + 1], listed[#listed + 1] = member, ARGV[i + 1]
-  readers[#readers + 1] = 0
-  readers[#readers + 1] = member
+  positions[#positions + 1] = member == sender and #all or 0
+  positions[#positions + 1] = member
+  may_send = may_send or member == sender
 end
-if joining.is_any_stale(members, listed) then
+if not may_send then
+  return TKL_NOTOWNER
+elseif joining.is_any_stale(members, listed) then
   return TKL_CONFLICT
 end
 redis.call('HSET', STATE, unpack(fields))
-redis.call('ZADD', READERS, unpack(readers))
+redis.call('ZADD', READERS, unpack(positions))
 redis.call('UNLINK', RECENT)
-lifetime.expire(messages.read(), '')
+local line = messages.read()
+if #all > 0 then
+  local kept_from = letters.make_room(line, #all, bytes)
+  if not kept_from then
+    redis.call('UNLINK', STATE, READERS)
+    return TKL_FULL
+  end
+  letters.store(line, all, bytes, kept_from)
+  readers.remove_acknowledged(line) -- if there is no other member
+end
+lifetime.expire(line, '')
 redis.pcall('SPUBLISH', STATE, '')
 return TKL_OK

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fetches messages, and waits for them.
+ * Fetches messages, waits for them, and looks back at earlier ones.
  */
 #include "core/clock.h"
 #include "core/error.h"
@@ -32,6 +32,23 @@ typedef struct fetch {
     tkl__post_caught_up caught_up; /* after TKL_EMPTY */
 } fetch;
 
+/* Takes the messages of a reply, which it frees unless they need it. `rc`: the code of the reply.
+ * Reports in `caught_up` (may be NULL) where a reader without messages stands. */
+static int take_messages(const tkl__post *post, int rc, tkl_reply *reply,
+                         tkl__post_caught_up *caught_up, tkl_messages **messages)
+{
+    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
+        if (caught_up)
+            *caught_up = tkl__post_read_caught_up(reply);
+        rc = TKL_EMPTY;
+    }
+    if (rc == TKL_OK)
+        rc = tkl__post_messages_make(reply, true, messages);
+    if (rc != TKL_OK)
+        tkl_reply_free(reply);
+    return tkl__post_explain(post, rc);
+}
+
 static int fetch_once(fetch *f, int64_t deadline)
 {
     tkl__args args;
@@ -39,15 +56,7 @@ static int fetch_once(fetch *f, int64_t deadline)
     tkl__args_init(&args);
     tkl__post_fetch_args(f->post, f->reader, f->max, &args);
     int rc = tkl__post_run(f->post, &tkl__lua_post_fetch, &args, deadline, &reply);
-    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
-        f->caught_up = tkl__post_read_caught_up(reply);
-        rc = TKL_EMPTY;
-    }
-    if (rc == TKL_OK)
-        rc = tkl__post_messages_make(reply, true, f->messages);
-    if (rc != TKL_OK)
-        tkl_reply_free(reply);
-    return tkl__post_explain(f->post, rc);
+    return take_messages(f->post, rc, reply, &f->caught_up, f->messages);
 }
 
 /* Takes the message out of the notification, or fetches. */
@@ -56,7 +65,8 @@ static int look_for_messages(void *arg, tkl__wait *wait, const tkl__news *news)
     fetch *f = arg;
     int rc = TKL_EMPTY;
     if (news->kind == TKL__NEWS_MESSAGE)
-        rc = tkl__post_notified(&f->caught_up, news->message, f->messages);
+        rc = tkl__post_notified(&f->caught_up, f->post->members ? &f->reader : NULL, news->message,
+                                f->messages);
     if (rc == TKL_EMPTY)
         rc = fetch_once(f, tkl__wait_deadline(wait));
     return rc == TKL_EMPTY ? TKL__NOT_YET : rc;
@@ -82,4 +92,27 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
     rc = tkl__wait_until(&wait, look_for_messages, &f);
     tkl__wait_end(&wait);
     return rc == TKL__NOT_YET ? tkl__post_explain(post, TKL_EMPTY) : rc;
+}
+
+int tkl__post_history(const tkl__post *post, tkl_bytes reader, int64_t before, size_t max,
+                      tkl_messages **messages)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    *messages = NULL;
+    int rc = tkl__post_fetch_check(max);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("an id", before, 0, TKL__POST_ID_MAX);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, reader);
+    if (before > 0)
+        tkl__args_int(&args, before);
+    else
+        tkl__args_str(&args, "");
+    tkl__args_int(&args, (int64_t)max);
+    tkl__args_int(&args, TKL__FETCH_BYTES);
+    rc = tkl__post_run(post, &tkl__lua_post_history, &args, tkl__post_deadline(post), &reply);
+    return take_messages(post, rc, reply, NULL, messages);
 }

@@ -1,4 +1,4 @@
--- post/fetch: the oldest messages that a reader has not acknowledged.
+-- post/fetch: the oldest messages that a reader has not acknowledged, without its own.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
@@ -7,11 +7,12 @@
 -- flags: allow-oom
 -- returns {code, missed, unread, marks, entries of the stream, id of the last message}:
 --   TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the reader is not a member. Unread ones
---   include those returned.
+--   include those returned, and none of its own.
 -- include: shared/clock
 -- include: keys
 -- include: messages
 -- include: ages
+-- include: own
 -- include: readers
 
 now = clock.ms()
@@ -48,6 +49,23 @@ local function read_entries(from, count)
   return entries
 end
 
+-- The marks and entries of those messages that are not the reader's own.
+local function without_own(marks, entries, from)
+  if own.count(reader, from, from + #entries - 1) == 0 then
+    return marks, entries -- the usual case
+  end
+  local kept_marks, kept = {}, {}
+  for i, entry in ipairs(entries) do
+    local id = from + i - 1
+    if own.count(reader, id, id) == 0 then
+      kept_marks[#kept_marks + 1] = marks[2 * i - 1]
+      kept_marks[#kept_marks + 1] = marks[2 * i]
+      kept[#kept + 1] = entry
+    end
+  end
+  return kept_marks, kept
+end
+
 local line = messages.read()
 local position = readers.position_of(line, reader, is_owner)
 if not position then
@@ -56,11 +74,13 @@ end
 if is_owner == '1' and line.exists then
   redis.call('HSET', STATE, 'seen', now)
 end
-local from = math.max(position + 1, ages.first_young(line))
+local missed = math.max(ages.first_young(line) - 1 - position, 0)
+local from, unread = readers.unread_behind(line, reader, position)
 local marks, entries = {}, {}
-if from <= line.last and max > 0 then
+if unread > 0 and max > 0 then
   local at = 2 * (from - line.first)
   marks = redis.call('LRANGE', MARKS, at, at + 2 * max - 1)
   entries = read_entries(from, affordable(marks))
+  marks, entries = without_own(marks, entries, from)
 end
-return {TKL_OK, from - 1 - position, line.last - from + 1, marks, entries, line.last}
+return {TKL_OK, missed, unread, marks, entries, line.last}

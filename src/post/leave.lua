@@ -3,10 +3,13 @@
 -- ARGV[1] member
 -- flags: allow-oom
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER not a member
+-- include: shared/clock
 -- include: keys
 -- include: messages
+-- include: own
 -- include: readers
 
+now = clock.ms()
 local member = ARGV[1]
 
 local line = messages.read()
@@ -17,7 +20,9 @@ elseif redis.call('ZREM', READERS, member) == 0 then
 end
 if redis.call('EXISTS', READERS) == 0 then
   redis.call('UNLINK', STATE, MESSAGES, MARKS, READERS, RECENT)
+  own.forget_all()
 else
+  own.forget(member, line.last)
   readers.remove_acknowledged(line)
 end
 redis.pcall('SPUBLISH', STATE, '') -- the removed member may be waiting

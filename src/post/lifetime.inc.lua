@@ -3,6 +3,7 @@
 -- message would create it again, but without its limits. Keys that belong together expire at
 -- the same moment.
 -- include: keys
+-- include: own
 
 local lifetime = {}
 
@@ -12,6 +13,7 @@ function lifetime.expire(line, owner)
   if longest < math.huge then
     redis.call('PEXPIREAT', MESSAGES, now + longest)
     redis.call('PEXPIREAT', MARKS, now + longest)
+    own.expire(now + longest)
   end
   if line.ttl < math.huge and owner == '' then
     redis.call('PEXPIREAT', STATE, now + line.ttl)

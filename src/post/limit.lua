@@ -8,6 +8,7 @@
 -- include: keys
 -- include: messages
 -- include: lifetime
+-- include: readers
 
 now = clock.ms()
 local FIRST_LIMIT = 2 -- index in ARGV
@@ -34,5 +35,7 @@ end
 for _, key in ipairs({STATE, MESSAGES, MARKS, READERS}) do
   redis.call('PERSIST', key)
 end
-lifetime.expire(messages.read(), owner)
+local line = messages.read()
+lifetime.expire(line, owner)
+readers.remove_acknowledged(line)
 return TKL_OK

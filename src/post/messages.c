@@ -88,7 +88,7 @@ tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply)
 
 enum { WORDS_MAX = 2 + 2 * TKL_HEADERS_MAX };
 
-/* A notification; see note_of() in send.lua. */
+/* A notification; see letters.publish(). */
 typedef struct note {
     int64_t id, time_ms;
     size_t words; /* sender, body, headers */
@@ -164,10 +164,19 @@ static fetched *make_notified(const note *n, size_t len)
     return f;
 }
 
-int tkl__post_notified(const tkl__post_caught_up *reader, tkl_bytes text, tkl_messages **messages)
+/* Whether the member sent the message: the sender is its first word. */
+static bool is_sent_by(const note *n, const tkl_bytes *member)
+{
+    return member && member->len == n->lengths[0] &&
+           memcmp(member->data, n->bytes, member->len) == 0;
+}
+
+int tkl__post_notified(const tkl__post_caught_up *reader, const tkl_bytes *member, tkl_bytes text,
+                       tkl_messages **messages)
 {
     note n;
-    if (!reader->is_so || !read_note(text, &n) || n.id != reader->last + 1)
+    if (!reader->is_so || !read_note(text, &n) || n.id != reader->last + 1 ||
+        is_sent_by(&n, member))
         return TKL_EMPTY;
     fetched *f = make_notified(&n, text.len);
     if (!f)

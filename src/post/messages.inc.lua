@@ -7,11 +7,13 @@ local messages = {}
 
 local FIELDS = {
   'last', 'sent', 'expired', 'max_messages', 'max_bytes', 'max_age', 'ttl', 'drop_oldest',
+  'history', 'history_age',
 }
 local NONE = -1
 local DEFAULTS = {
   last = 0, sent = 0, expired = 0, max_messages = TKL__POST_MESSAGES,
   max_bytes = TKL__POST_BYTES, max_age = NONE, ttl = NONE, drop_oldest = 0,
+  history = NONE, history_age = NONE,
 }
 
 -- Ends the script.
@@ -94,4 +96,5 @@ function messages.remove_before(line, id)
     redis.call('XTRIM', MESSAGES, 'MINID', id)
     redis.call('LTRIM', MARKS, 2 * (id - line.first), -1)
   end
+  line.first = math.max(line.first, math.min(id, line.last + 1))
 end

@@ -11,15 +11,16 @@
  *
  * The kept messages are always those from some id up to the last: acknowledging and limits only
  * ever remove the oldest. A reader whose position is before the first kept message has missed those
- * in between. Nothing has to be stored for that.
+ * in between. Nothing has to be stored for that. A chat may keep a history: the last messages, or
+ * those of the last days, stay although all have acknowledged them (history.inc.lua).
  *
  * The keys of one line, in one slot (C is "mail" or "chat"):
  *
  *   ns:C:{name}           state, a hash:
  *                           last          id of the last message
  *                           sent          bytes of all messages ever sent
- *                           max_messages, max_bytes, max_age, ttl, drop_oldest
- *                                         limits; -1 is none, absent the default
+ *                           max_messages, max_bytes, max_age, ttl, drop_oldest, history,
+ *                         history_age     limits; -1 is none, absent the default
  *                           expired       id up to which messages had expired when the limits were
  *                                         changed the last time
  *                           seen          when the owner of a mailbox last fetched
@@ -36,6 +37,10 @@
  *                         as the call of a sender may last, up to 20 minutes.
  *   ns:C:{name}:refused   of a chat: hash of strangers, each with the time of an entry in its list
  *                         that was removed; see chat.c. It expires after 20 minutes.
+ *   ns:C:{name}:own       of a chat: sorted set of messages that members sent before they had
+ *                         acknowledged all earlier ones. They are not unread for their senders:
+ *                         see own.inc.lua. An entry goes when its sender acknowledges that far,
+ *                         leaves, or sends after a limit has removed the message.
  *
  * The state and the readers always exist together: a chat has members, and a mailbox gets its
  * reader with its first message or limits. So the scripts notice when one of them was evicted.
@@ -68,8 +73,9 @@ const tkl_bytes tkl__post_owner = TKL_LIT("owner");
 int tkl__post_open(tkl_client *client, bool members, tkl_bytes name, int64_t timeout_ms,
                    tkl__post *post)
 {
-    static const char *const parts[] = {"", "messages", "marks", "readers", "recent", "refused"};
-    size_t all = sizeof parts / sizeof *parts, count = members ? all : all - 1;
+    static const char *const parts[] = {"",       "messages", "marks", "readers",
+                                        "recent", "refused",  "own"};
+    size_t all = sizeof parts / sizeof *parts, count = members ? all : TKL__MAIL_KEYS;
     *post = (tkl__post){.client = client, .timeout_ms = timeout_ms, .members = members};
     int rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
     if (rc != TKL_OK)
@@ -139,7 +145,7 @@ static int check_headers(const tkl_letter *letter, size_t *headers, size_t *byte
     return rc;
 }
 
-static int check_letters(tkl_bytes sender, const tkl_letter *letters, size_t count)
+int tkl__post_letters_check(tkl_bytes sender, const tkl_letter *letters, size_t count)
 {
     size_t bytes = 0, headers = 0;
     int rc = tkl__check_number("the number of messages", (int64_t)count, 0, TKL_MESSAGES_MAX);
@@ -162,6 +168,12 @@ static void add_letter(tkl__args *args, const tkl_letter *letter)
         tkl__args_bytes(args, letter->headers[i].name);
         tkl__args_bytes(args, letter->headers[i].value);
     }
+}
+
+void tkl__post_letters_args(const tkl_letter *letters, size_t count, tkl__args *args)
+{
+    for (size_t i = 0; i < count; i++)
+        add_letter(args, &letters[i]);
 }
 
 /* How long a call with this deadline may repeat its request. */
@@ -193,8 +205,7 @@ static void send_args(const tkl__post *post, tkl_bytes sender, const tkl_letter 
     tkl__args_int(args, repeat_window_ms(deadline));
     tkl__args_bytes(args, owner_of(post));
     tkl__args_bytes(args, sender);
-    for (size_t i = 0; i < count; i++)
-        add_letter(args, &letters[i]);
+    tkl__post_letters_args(letters, count, args);
 }
 
 int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
@@ -205,7 +216,7 @@ int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *le
     tkl_reply *reply = NULL;
     if (first_id)
         *first_id = 0;
-    int rc = check_letters(sender, letters, count);
+    int rc = tkl__post_letters_check(sender, letters, count);
     if (rc != TKL_OK || count == 0)
         return rc;
     int64_t deadline = tkl__post_deadline(post);
@@ -276,6 +287,10 @@ int tkl__post_limits_check(const tkl_message_limits *limits)
     if (rc == TKL_OK)
         rc = tkl__check_number("ttl_ms", limits->ttl_ms, TKL_NONE, TKL__MS_MAX);
     if (rc == TKL_OK)
+        rc = tkl__check_number("history_messages", limits->history_messages, TKL_NONE, COUNT_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("history_ms", limits->history_ms, TKL_NONE, TKL__MS_MAX);
+    if (rc == TKL_OK)
         rc = tkl__check_number("when_full", (int64_t)limits->when_full, 0,
                                TKL_WHEN_FULL_DROP_OLDEST);
     return rc;
@@ -296,6 +311,8 @@ void tkl__post_limits_args(const tkl_message_limits *limits, tkl_when_full other
         {"max_bytes", limits->max_bytes},
         {"max_age", limits->max_age_ms},
         {"ttl", limits->ttl_ms},
+        {"history", limits->history_messages},
+        {"history_age", limits->history_ms},
         {"drop_oldest", when == TKL_WHEN_FULL_DROP_OLDEST},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -339,6 +356,8 @@ static tkl_message_limits limits_of(const tkl_reply *fields)
         .max_bytes = field_of(fields, "max_bytes", TKL__POST_BYTES),
         .max_age_ms = field_of(fields, "max_age", TKL_NONE),
         .ttl_ms = field_of(fields, "ttl", TKL_NONE),
+        .history_messages = field_of(fields, "history", TKL_NONE),
+        .history_ms = field_of(fields, "history_age", TKL_NONE),
         .when_full = drops ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
     };
 }
@@ -360,6 +379,7 @@ static void read_view(const tkl_reply *reply, tkl__post_view *view)
         .created_ms = field_of(fields, "created", 0),
         .limits = limits_of(fields),
         .readers = tkl_reply_at(reply, 6),
+        .owned = tkl_reply_at(reply, 7),
     };
 }
 

@@ -15,11 +15,13 @@
 
 /* Index of the readers' key in the keys of a line. */
 #define TKL__POST_READERS 3
+/* The number of keys of a mailbox; a chat has more. */
+#define TKL__MAIL_KEYS 5
 
 typedef struct tkl__post {
     tkl_client *client;
     tkl__keys keys;     /* state (its name is also the channel), messages, marks, readers, recent;
-                         * for a chat also refused */
+                         * for a chat also refused, own */
     int64_t timeout_ms; /* time-out of one call; 0: the client's time-out */
     bool members;       /* a chat: only members may send and read */
 } tkl__post;
@@ -48,6 +50,10 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
 int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits);
 int tkl__post_drop(const tkl__post *post, int64_t deadline);
 
+/* Checks the letters of one call, and adds them to the arguments of post/send or post/create. */
+int tkl__post_letters_check(tkl_bytes sender, const tkl_letter *letters, size_t count);
+void tkl__post_letters_args(const tkl_letter *letters, size_t count, tkl__args *args);
+
 /* NULL is fine. */
 int tkl__post_limits_check(const tkl_message_limits *limits);
 /* Adds pairs of a field and a value, for post/limit and post/create. `otherwise`: used when the
@@ -61,6 +67,7 @@ typedef struct tkl__post_view {
     int64_t fetched_ms, created_ms; /* 0: never */
     tkl_message_limits limits;
     const tkl_reply *readers; /* names and positions, alternating */
+    const tkl_reply *owned;   /* for each reader, how many messages behind its position it sent */
 } tkl__post_view;
 /* The view of a line that does not exist. */
 tkl__post_view tkl__post_view_of_nothing(void);
@@ -86,13 +93,18 @@ typedef struct tkl__post_caught_up {
     int64_t missed; /* removed by a limit before the reader acknowledged them */
 } tkl__post_caught_up;
 tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply);
-/* Takes the message out of a notification, if it is the next one; else TKL_EMPTY: fetch instead. */
-int tkl__post_notified(const tkl__post_caught_up *reader, tkl_bytes note, tkl_messages **messages);
+/* Takes the message out of a notification, if it is the next one; else TKL_EMPTY: fetch instead.
+ * `member`: of a chat, which does not get its own messages; NULL: the owner of a mailbox. */
+int tkl__post_notified(const tkl__post_caught_up *reader, const tkl_bytes *member, tkl_bytes note,
+                       tkl_messages **messages);
 
 /* ---- fetch.c ---- */
 
 int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
                     tkl_messages **messages);
+/* Reads the newest messages before the id `before` (0: of all), oldest first. TKL_EMPTY. */
+int tkl__post_history(const tkl__post *post, tkl_bytes reader, int64_t before, size_t max,
+                      tkl_messages **messages);
 /* Checks the number of messages to fetch. */
 int tkl__post_fetch_check(size_t max);
 /* Adds the arguments of post/fetch, for callers that run many. `max` 0 only counts. */

@@ -1,6 +1,9 @@
 -- Readers, and how far they have acknowledged.
 -- include: keys
 -- include: messages
+-- include: ages
+-- include: own
+-- include: history
 
 local readers = {}
 
@@ -18,7 +21,23 @@ function readers.position_of(line, reader, is_owner)
   return position
 end
 
--- Removes the messages that every reader has acknowledged.
+-- The first message behind a position that is kept for the reader, and how many of those from there
+-- on are not its own.
+function readers.unread_behind(line, reader, position)
+  local from = math.max(position + 1, ages.first_young(line))
+  from = own.next_other(line, reader, from)
+  return from, line.last - from + 1 - own.count(reader, from, line.last)
+end
+
+-- The first message to keep: one that a reader has not acknowledged, or one of the history.
+function readers.first_kept(line)
+  return math.min(messages.lowest_position() + 1, history.first(line))
+end
+
+-- Removes the messages that every reader has acknowledged and that are not in the history.
 function readers.remove_acknowledged(line)
-  messages.remove_before(line, messages.lowest_position() + 1)
+  messages.remove_before(line, readers.first_kept(line))
+  if messages.lowest_position() == line.last then
+    history.expire_all(line)
+  end
 end

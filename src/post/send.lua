@@ -11,13 +11,15 @@
 -- include: shared/clock
 -- include: keys
 -- include: messages
--- include: ages
+-- include: letters
 -- include: lifetime
+-- include: own
+-- include: history
+-- include: readers
 
 now = clock.ms()
 local REMEMBERED = 20000 -- requests
 local REMEMBERED_MS = 60000 -- at least, and as long as a request may be repeated
-local NOTE_BYTES = 200 -- longest message to publish; more may pile up for a slow subscriber
 local FIRST_LETTER = 6 -- index in ARGV
 local PARTS = 3 -- of a remembered request: itself, the id of its first message, the time
 local request, again, window, owner, sender = unpack(ARGV, 1, FIRST_LETTER - 1)
@@ -46,64 +48,14 @@ local function remember(first)
   end
 end
 
--- Returns the letters, {sender, body, headers, start}, where start is the bytes of the letters
--- before; and the bytes of all.
-local function read_letters()
-  local letters, bytes, at = {}, 0, FIRST_LETTER
-  while ARGV[at] do
-    local body, header_end = ARGV[at], at + 1 + ARGV[at + 1]
-    local letter = {sender = sender, body = body, headers = {unpack(ARGV, at + 2, header_end)},
-                    start = bytes}
-    bytes = bytes + #sender + #body
-    for _, word in ipairs(letter.headers) do
-      bytes = bytes + #word
-    end
-    letters[#letters + 1] = letter
-    at = header_end + 1
+-- What a sender has sent is not unread for it. With nothing unread before, it has acknowledged all.
+local function note_own(line, position, first)
+  own.forget(sender, line.first - 1)
+  if position == first - 1 then
+    redis.call('ZADD', READERS, line.last, sender)
+  else
+    own.add(sender, first, line.last)
   end
-  return letters, bytes
-end
-
--- The first message to keep when these are added; nil: there is no room.
-local function make_room(line, count, bytes)
-  local young = ages.first_young(line)
-  local least = line.sent + bytes - line.max_bytes
-  local roomy = messages.first_fitting(line, function(_, start)
-    return start >= least
-  end)
-  roomy = math.max(roomy, line.last + count - line.max_messages + 1)
-  local too_large = count > line.max_messages or bytes > line.max_bytes
-  if too_large or roomy > young and line.drop_oldest == 0 then
-    return nil
-  end
-  return math.max(roomy, young)
-end
-
--- The notification for waiters: the message itself, if it is alone and small, so that they need no
--- round trip. "<id> <time> <length of each word>\n" and the words: sender, body, headers.
-local function note_of(letters, bytes, id)
-  if #letters > 1 or bytes > NOTE_BYTES then
-    return ''
-  end
-  local letter = letters[1]
-  local words = {letter.sender, letter.body, unpack(letter.headers)}
-  local numbers = {string.format('%d %d', id, now)}
-  for i, word in ipairs(words) do
-    numbers[i + 1] = #word
-  end
-  return table.concat(numbers, ' ') .. '\n' .. table.concat(words)
-end
-
--- Stores the letters behind the last message.
-local function add(line, letters)
-  local marks = {}
-  for i, letter in ipairs(letters) do
-    redis.call('XADD', MESSAGES, line.last + i, 'sender', letter.sender, 'body', letter.body,
-               unpack(letter.headers))
-    marks[2 * i - 1] = now
-    marks[2 * i] = line.sent + letter.start
-  end
-  redis.call('RPUSH', MARKS, unpack(marks))
 end
 
 local line = messages.read()
@@ -115,30 +67,30 @@ if again == '1' then
     return {TKL_EUNKNOWN}
   end
 end
+local position
 if owner == '' then
-  if not line.exists then
-    return {TKL_NOTFOUND}
-  elseif not redis.call('ZSCORE', READERS, sender) then
-    return {TKL_NOTOWNER}
+  position = readers.position_of(line, sender, '0')
+  if not position then
+    return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
   end
 end
-local letters, bytes = read_letters()
-local kept_from = make_room(line, #letters, bytes)
+local all, bytes = letters.read(ARGV, FIRST_LETTER, sender)
+local kept_from = letters.make_room(line, #all, bytes)
 if not kept_from then
   return {TKL_FULL}
 end
 redis.call('LLEN', RECENT) -- fails before the first write if the key has another type
 
-add(line, letters)
-local first = line.last + 1
-line.last = line.last + #letters
-messages.remove_before(line, kept_from)
-redis.call('HSET', STATE, 'last', line.last, 'sent', line.sent + bytes)
+local first = letters.store(line, all, bytes, kept_from)
 if not line.exists then
   redis.call('ZADD', READERS, 0, owner)
 end
-remember(first)
+history.stay(line)
 lifetime.expire(line, owner)
--- When the sender may not publish, no waiter wakes up, but the message is sent.
-redis.pcall('SPUBLISH', STATE, note_of(letters, bytes, first))
+if position then
+  note_own(line, position, first)
+  readers.remove_acknowledged(line)
+end
+remember(first)
+letters.publish(all, bytes, first)
 return {TKL_OK, first}

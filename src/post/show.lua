@@ -2,12 +2,14 @@
 -- KEYS[1...] post    see keys.inc.lua
 -- flags: no-writes
 -- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
---   state, readers with their positions or none of them when there are many}: TKL_NOTFOUND there is
---   nothing
+--   state, readers with their positions or none of them when there are many, how many messages
+--   behind its position are each reader's own}: TKL_NOTFOUND there is nothing
 -- include: shared/clock
 -- include: keys
 -- include: messages
 -- include: ages
+-- include: own
+-- include: readers
 
 now = clock.ms()
 local FEW = 100 -- with more, the client reads the readers by a plain command
@@ -17,10 +19,14 @@ if #fields == 0 then
   return {TKL_NOTFOUND}
 end
 local oldest, start = 0, nil
-local first = ages.first_young(line)
+local first = math.max(ages.first_young(line), readers.first_kept(line))
 if first <= line.last then
   oldest, start = messages.mark_of(line, first)
 end
 local few = redis.call('ZCARD', READERS) <= FEW
-local readers = few and redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES') or {}
-return {TKL_OK, first, line.last, line.sent - (start or line.sent), oldest, fields, readers}
+local all = few and redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES') or {}
+local owned = {}
+for i = 1, #all, 2 do
+  owned[#owned + 1] = own.count(all[i], math.max(first, all[i + 1] + 1), line.last)
+end
+return {TKL_OK, first, line.last, line.sent - (start or line.sent), oldest, fields, all, owned}

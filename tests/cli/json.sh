@@ -250,6 +250,9 @@ t chat send c ann hello
 t chat send c eve hello
 t chat fetch bob
 t chat fetch nobody
+t chat history c bob
+t chat history c bob --before 1
+t chat history c eve
 t chat ack c bob 1
 t chat ack c bob 9
 t chat join c eve
