@@ -142,7 +142,8 @@ int cli_connect(cli_session *cli, tkl_client **client);
  */
 int cli_open(const cli_session *cli, const char *url, tkl_client **client);
 
-/* The URL in use: --url, else the one of tkl_default_server_read(). */
+/* The URL in use: --url, or what the configuration says for --url config:NAME, else the one of
+ * tkl_default_server_read(). */
 int cli_url(cli_session *cli, const char **url);
 
 /* Options of the verb or global ones. A name that is in neither table aborts. The last one

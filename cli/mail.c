@@ -113,23 +113,25 @@ static int ack(cli_session *cli)
 
 /* ---- unread, show, limit, purge, drop ------------------------------------ */
 
-static int get_info(cli_session *cli, tkl_mail_info **info)
+/* Reads the state of a mailbox; one that does not exist is no failure, and *info is NULL. */
+static int find_info(cli_session *cli, tkl_mail *mail, tkl_mail_info **info)
 {
-    tkl_mail *mail = NULL;
-    int failed = open_box(cli, &mail);
-    if (!failed)
-        failed = cli_end(cli, tkl_mail_show(mail, info));
-    tkl_mail_close(mail);
-    return failed;
+    int rc = tkl_mail_show(mail, info);
+    return rc == TKL_NOTFOUND ? CLI_OK : cli_end(cli, rc);
 }
 
+/* Nobody has sent anything to a mailbox that does not exist. */
 static int unread(cli_session *cli)
 {
+    tkl_mail *mail = NULL;
     tkl_mail_info *info = NULL;
-    int failed = get_info(cli, &info);
+    int failed = open_box(cli, &mail);
     if (!failed)
-        failed = print_unread(cli, info->unread);
+        failed = find_info(cli, mail, &info);
+    if (!failed)
+        failed = print_unread(cli, info ? info->unread : 0);
     tkl_mail_info_free(info);
+    tkl_mail_close(mail);
     return failed;
 }
 
@@ -153,8 +155,12 @@ static json_t *json_id(int64_t id)
 
 static int show(cli_session *cli)
 {
+    tkl_mail *mail = NULL;
     tkl_mail_info *info = NULL;
-    int failed = get_info(cli, &info);
+    int failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_show(mail, &info));
+    tkl_mail_close(mail);
     if (failed)
         return failed;
     json_t *object =
@@ -169,22 +175,33 @@ static int show(cli_session *cli)
     return cli_print_record(cli, object, fields);
 }
 
-/* Reads the limits, changes those that are given, and prints the result. */
+/* Changes the limits that are given; the others stay. A mailbox that does not exist gets them. */
+static int change_limits(cli_session *cli, tkl_mail *mail)
+{
+    tkl_mail_info *before = NULL;
+    tkl_message_limits limits = {0};
+    int failed = find_info(cli, mail, &before);
+    if (before)
+        limits = before->limits;
+    tkl_mail_info_free(before);
+    if (!failed)
+        failed = cli_limits(cli, false, &limits);
+    return failed ? failed : cli_end(cli, tkl_mail_limit(mail, &limits));
+}
+
 static int limit(cli_session *cli)
 {
     tkl_mail *mail = NULL;
-    tkl_mail_info *now = NULL;
+    tkl_mail_info *info = NULL;
     int failed = open_box(cli, &mail);
-    if (!failed)
-        failed = cli_end(cli, tkl_mail_show(mail, &now));
-    if (!failed)
-        failed = cli_limits(cli, false, &now->limits);
     if (!failed && cli_limits_given(cli, false))
-        failed = cli_end(cli, tkl_mail_limit(mail, &now->limits));
-    tkl_mail_close(mail);
+        failed = change_limits(cli, mail);
     if (!failed)
-        failed = cli_print_limits(cli, &now->limits, false);
-    tkl_mail_info_free(now);
+        failed = cli_end(cli, tkl_mail_show(mail, &info));
+    if (!failed)
+        failed = cli_print_limits(cli, &info->limits, false);
+    tkl_mail_info_free(info);
+    tkl_mail_close(mail);
     return failed;
 }
 
@@ -301,7 +318,9 @@ static const cli_verb verbs[] = {
         .name = "show",
         .args = "NAME",
         .summary = "unread, missed, when the owner last fetched, limits",
-        .example = "tackle mail show ann --json",
+        .details = "Exit code 1 when there is no such mailbox.",
+        .example = "tackle mail send ann hello\n"
+                   "tackle mail show ann --json",
         .run = show,
     },
     {
@@ -309,7 +328,9 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "show how much is kept, or change some of the limits",
         .options = limit_options,
-        .details = "Options that are not given change nothing; 0 removes a limit.",
+        .details =
+            "Options that are not given change nothing; 0 removes a limit. Without options, exit\n"
+            "code 1 when there is no such mailbox.",
         .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --json",
         .run = limit,
     },

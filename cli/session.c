@@ -9,12 +9,44 @@
 
 #include "args.h"
 
+static const char by_configuration[] = "config:";
+
+/* --url config:NAME: asks the server that is used without --url for the one of a component. */
+static int find_configured(cli_session *cli)
+{
+    const char *component = cli->url + strlen(by_configuration);
+    tkl_default_server *server = NULL;
+    tkl_client *client = NULL;
+    char *url = NULL;
+    if (*component == '\0')
+        return cli_usage(cli, "--url config: lacks the name of a component");
+    int code = tkl_default_server_read(&server);
+    int failed = code == TKL_OK ? cli_open(cli, server->url, &client) : cli_end(cli, code);
+    tkl_default_server_free(server);
+    if (failed)
+        return failed;
+    code = tkl_config_url(client, tkl_str(component), &url);
+    if (code == TKL_NOTFOUND)
+        failed = cli_no(cli, code, "no server is configured for '%s'", component);
+    else
+        failed = cli_end(cli, code);
+    tkl_close(client);
+    if (failed)
+        return failed;
+    free(cli->url);
+    cli->url = url;
+    return CLI_OK;
+}
+
 int cli_url(cli_session *cli, const char **url)
 {
     tkl_default_server *server = NULL;
+    int failed = CLI_OK;
+    if (cli->url != NULL && strncmp(cli->url, by_configuration, strlen(by_configuration)) == 0)
+        failed = find_configured(cli);
     *url = cli->url;
     if (cli->url != NULL)
-        return CLI_OK;
+        return failed;
     int code = tkl_default_server_read(&server);
     if (code != TKL_OK)
         return cli_end(cli, code);

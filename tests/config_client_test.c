@@ -12,13 +12,31 @@
 
 #define LONG_MS 30000
 
-static void configure(tkl_client *client, const char *format, const char *url)
+static int try_configure(tkl_client *client, const char *format, const char *url)
 {
     tkl_config *config;
     char *json = test_format(format, url);
     assert_ok(tkl_config_open(client, tkl_str(TKL_CONFIG_SERVER), tkl_str("db"), NULL, &config));
-    assert_ok(tkl_config_set(config, tkl_str(json), NULL, NULL));
+    int rc = tkl_config_set(config, tkl_str(json), NULL, NULL);
     tkl_config_close(config);
+    free(json);
+    return rc;
+}
+
+static void configure(tkl_client *client, const char *format, const char *url)
+{
+    assert_ok(try_configure(client, format, url));
+}
+
+/* As an older version of the library may have stored it: unchecked, with all fields of a version. */
+static void configure_unchecked(tkl_client *client, int64_t version, const char *format,
+                                const char *url)
+{
+    char *json = test_format(format, url), number[24];
+    snprintf(number, sizeof number, "%lld", (long long)version);
+    assert_ok(
+        tkl_callz(client, NULL, "LPUSH", "tackle:config:{server:db}", "", "1", json, number, NULL));
+    assert_ok(tkl_callz(client, NULL, "SPUBLISH", "tackle:config:{server:db}", "", NULL));
     free(json);
 }
 
@@ -146,13 +164,14 @@ static void a_bad_configuration_is_told_and_the_good_one_stays(void **state)
     pair p = start_pair();
     tkl_config_client *source = open_source(f->client);
     tkl_client *client;
-    configure(f->client, "{}", "");
+    configure_unchecked(f->client, 1, "{}", "");
     assert_code(tkl_config_client_borrow(source, &client), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "url");
     configure(f->client, "\"%s\"", p.a->url);
     eventually(show(source).version == 2, LONG_MS);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        configure(f->client, bad[i], p.b->url);
+        assert_code(try_configure(f->client, bad[i], p.b->url), TKL_EINVAL);
+        configure_unchecked(f->client, (int64_t)i + 3, bad[i], p.b->url);
         eventually(show(source).newest == (int64_t)i + 3, LONG_MS);
         assert_true(strlen(show(source).problem) > 0);
         assert_true(is_at(source, "a"));
@@ -161,6 +180,59 @@ static void a_bad_configuration_is_told_and_the_good_one_stays(void **state)
     eventually(is_at(source, "b"), LONG_MS);
     tkl_config_client_close(source);
     end_pair(&p);
+}
+
+/* What a description becomes. */
+static void a_description_is_a_url(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *json, *url;
+    } good[] = {
+        {"\"redis://h\"", "redis://h"},
+        {"{\"host\": \"h\"}", "redis://h:6379/0"},
+        {"{\"host\": \"h\", \"port\": 7000, \"db\": 2, \"user\": \"app\", \"tls\": true}",
+         "rediss://app@h:7000/2"},
+        {"{\"host\": \"::1\", \"password\": \"p@:/ %?\"}",
+         "redis://:p%40%3A%2F%20%25%3F@[::1]:6379/0"},
+        {"{\"url\": \"redis://h/1?timeout=1s\", \"username\": \"a\", \"password\": \"b\","
+         " \"namespace\": \"shop\", \"password_file\": \"/no/such\", \"tls_ca_file\": \"/ca\"}",
+         "redis://a:b@h/1?timeout=1s&password-file=/no/such&ca=/ca&namespace=shop"},
+        {"{\"url\": \"unix:///s\", \"user\": \"a\", \"timeout_ms\": 500}",
+         "unix://a@/s?timeout=500ms"},
+        {"{\"url\": \"redis+cluster://a:1,b:2\", \"password\": \"p\", \"color\": 5}",
+         "redis+cluster://:p@a:1,b:2"},
+    };
+    static const char *const bad[] = {
+        "{\"host\": \"\"}",
+        "{\"host\": \"a/b\"}",
+        "{\"host\": 5}",
+        "{\"host\": \"h\", \"port\": 65536}",
+        "{\"host\": \"h\", \"port\": \"6379\"}",
+        "{\"host\": \"h\", \"db\": -1}",
+        "{\"host\": \"h\", \"tls\": \"yes\"}",
+        "{\"host\": \"h\", \"url\": \"redis://h\"}",
+        "{\"url\": \"redis://h\", \"db\": 1}",
+        "{\"url\": \"redis://u@h\", \"user\": \"v\"}",
+        "{\"url\": \"embedded:\", \"password\": \"p\"}",
+        "{\"host\": \"h\", \"user\": \"a\", \"username\": \"a\"}",
+        "{\"port\": 6379}",
+        "null",
+    };
+    char *url;
+    assert_code(tkl_config_url(f->client, tkl_str("db"), &url), TKL_NOTFOUND);
+    assert_null(url);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_code(try_configure(f->client, "%s", bad[i]), TKL_EINVAL);
+        assert_true(strlen(tkl_errmsg()) > 0);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        configure(f->client, "%s", good[i].json);
+        assert_ok(tkl_config_url(f->client, tkl_str("db"), &url));
+        assert_string_equal(url, good[i].url);
+        tkl_config_url_free(url);
+    }
+    tkl_config_url_free(NULL);
 }
 
 static void a_server_that_does_not_answer_is_moved_to_when_it_does(void **state)
@@ -297,6 +369,7 @@ int main(void)
         TEST(a_configuration_that_begins_anew_is_followed),
         TEST(a_component_without_a_server_is_not_found_until_it_has_one),
         TEST(a_bad_configuration_is_told_and_the_good_one_stays),
+        TEST(a_description_is_a_url),
         TEST(a_server_that_does_not_answer_is_moved_to_when_it_does),
         TEST(the_configuration_may_go_away),
         TEST(many_threads_are_moved_back_and_forth),

@@ -118,11 +118,20 @@ TKL_API int tkl_config_names(tkl_client *client, tkl_names **names) TKL_NONNULL(
 /* ---- A client by component ------------------------------------------------ */
 
 /* The kind of configuration that names the server of a component: its URL as a JSON string, or an
- * object with "url" and perhaps "username", "password", "password_file", "tls_ca_file",
- * "tls_cert_file", "tls_key_file", "namespace" (strings), "timeout_ms" and "pool_size" (whole
- * numbers). Other members are ignored.
+ * object with "url", or with "host" and perhaps "port" (6379), "db" (0) and "tls" (false). It may
+ * also have "user" (or "username"), "password", "password_file", "tls_ca_file", "tls_cert_file",
+ * "tls_key_file", "namespace" (strings), "timeout_ms" and "pool_size" (whole numbers). Other members
+ * are ignored. tkl_config_set() checks all this: TKL_EINVAL.
  */
 #define TKL_CONFIG_SERVER "server"
+
+/* Reads from the server of `client` which server the component has now: a URL for tkl_open() with
+ * everything that the configuration says, but the size of the pool. It may have a password. Free it
+ * with tkl_config_url_free(). TKL_NOTFOUND: no server is configured. TKL_EINVAL: the configuration
+ * does not describe one. */
+TKL_API int tkl_config_url(tkl_client *client, tkl_bytes component, char **url)
+    TKL_NONNULL(1, 3) TKL_CHECK;
+TKL_API void tkl_config_url_free(char *url); /* wipes it; NULL is fine */
 
 typedef struct tkl_config_client tkl_config_client;
 

@@ -72,8 +72,8 @@ typedef struct tkl_mail_info {
     TKL_RESERVED(8);
 } tkl_mail_info;
 
-/* Shows the state of the mailbox without fetching. A mailbox that was never used is TKL_OK and has
- * no messages. */
+/* Shows the state of the mailbox without fetching. TKL_NOTFOUND: nothing was ever sent to it, and it
+ * has no limits. */
 TKL_API int tkl_mail_show(tkl_mail *mail, tkl_mail_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_mail_info_free(tkl_mail_info *info); /* NULL is fine */
 

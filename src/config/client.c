@@ -9,8 +9,7 @@
  * take programs away from a server that works; it is asked again every second. The very first one
  * is handed out unasked: there is nothing better, and its calls say what is wrong.
  */
-#include <jansson.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,65 +40,15 @@ struct tkl_config_client {
 
 /* ---- Opening clients ----------------------------------------------------- */
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
-/* Rejects members of a wrong type, which would be ignored otherwise. */
-static int check_types(const json_t *described)
-{
-    static const char *const texts[] = {"username",    "password",      "password_file",
-                                        "tls_ca_file", "tls_cert_file", "tls_key_file",
-                                        "namespace"};
-    static const char *const numbers[] = {"timeout_ms", "pool_size"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const json_t *member = json_object_get(described, texts[i]);
-        if (member && !json_is_string(member))
-            return tkl__fail(TKL_EINVAL, "\"%s\" is not a string", texts[i]);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const json_t *member = json_object_get(described, numbers[i]);
-        if (member && (!json_is_integer(member) || json_integer_value(member) < 0 ||
-                       json_integer_value(member) > INT_MAX))
-            return tkl__fail(TKL_EINVAL, "\"%s\" is not a whole number from 0 to %d", numbers[i],
-                             INT_MAX);
-    }
-    return TKL_OK;
-}
-
-static int open_described(const json_t *described, tkl_client **client)
-{
-    const char *url =
-        json_is_string(described) ? json_string_value(described) : text_of(described, "url");
-    if (!url)
-        return tkl__fail(TKL_EINVAL, "neither a URL nor an object with \"url\"");
-    int rc = check_types(described);
-    if (rc != TKL_OK)
-        return rc;
-    tkl_options options = {
-        .username = text_of(described, "username"),
-        .password = text_of(described, "password"),
-        .password_file = text_of(described, "password_file"),
-        .tls_ca_file = text_of(described, "tls_ca_file"),
-        .tls_cert_file = text_of(described, "tls_cert_file"),
-        .tls_key_file = text_of(described, "tls_key_file"),
-        .ns = text_of(described, "namespace"),
-        .timeout_ms = json_integer_value(json_object_get(described, "timeout_ms")),
-        .pool_size = (int)json_integer_value(json_object_get(described, "pool_size")),
-    };
-    return tkl_open(url, &options, client);
-}
-
 static int open_for(const tkl_config_value *value, tkl_client **client)
 {
-    json_error_t error;
-    json_t *described = json_loadb(value->json.data, value->json.len, JSON_DECODE_ANY, &error);
+    tkl_options options = {0};
+    char *url;
     *client = NULL;
-    if (!described)
-        return tkl__fail(TKL_EINVAL, "not JSON: %s", error.text);
-    int rc = open_described(described, client);
-    json_decref(described);
+    int rc = tkl__config_server_read(value->json, true, &url, &options.pool_size);
+    if (rc == TKL_OK)
+        rc = tkl_open(url, &options, client);
+    tkl_config_url_free(url);
     return rc;
 }
 

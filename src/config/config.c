@@ -151,6 +151,8 @@ static int fill_config(tkl_config *config, tkl_bytes kind, tkl_bytes component,
         return rc;
     config->timeout_ms = options->timeout_ms;
     config->history = options->history ? options->history : HISTORY;
+    config->is_server = kind.len == strlen(TKL_CONFIG_SERVER) &&
+                        memcmp(kind.data, TKL_CONFIG_SERVER, kind.len) == 0;
     if (options->author)
         strcpy(config->author, options->author);
     config->follower = (tkl__follower){.client = config->client,
@@ -390,6 +392,8 @@ int tkl_config_set(tkl_config *config, tkl_bytes json, const tkl_config_set_opti
     int rc = check_set_options(options);
     if (rc == TKL_OK)
         rc = check_json(json);
+    if (rc == TKL_OK && config->is_server)
+        rc = tkl__config_server_check(json);
     if (rc != TKL_OK)
         return rc;
     rc = run_set(config, json, options, &now);

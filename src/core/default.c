@@ -63,18 +63,6 @@ static bool user_path(const char *xdg, const char *otherwise, const char *name, 
     return snprintf(path, PATH_MAX, "%s/%s/tackle%s", home, otherwise, name) < PATH_MAX;
 }
 
-/* Appends a text with everything escaped that could mean something in a URL. */
-static void add_escaped(tkl__buf *out, const char *text)
-{
-    char escape[4];
-    for (; *text; text++)
-        if (strchr("%?#&=+", *text) || (unsigned char)*text <= ' ') {
-            snprintf(escape, sizeof escape, "%%%02X", (unsigned char)*text);
-            tkl__buf_addz(out, escape);
-        } else
-            tkl__buf_add(out, text, 1);
-}
-
 /* Turns the buffer into a string of its own, and frees the buffer. */
 static int finish_text(tkl__buf *buf, char **text)
 {
@@ -91,7 +79,7 @@ static int add_private_url(tkl__buf *out)
     if (!user_path("XDG_DATA_HOME", ".local/share", "", path))
         return tkl__fail(TKL_EINVAL, "the path of the home directory is too long");
     tkl__buf_addz(out, "embedded:");
-    add_escaped(out, path);
+    tkl__url_escape(out, path, "");
     return TKL_OK;
 }
 
@@ -203,9 +191,9 @@ static int join_settings(const char *path, const settings *s, char **url)
         if (kinds[i].kind == PATH && *value != '/' && folder_end) {
             char folder[PATH_MAX];
             snprintf(folder, sizeof folder, "%.*s/", (int)(folder_end - path), path);
-            add_escaped(&out, folder);
+            tkl__url_escape(&out, folder, "");
         }
-        add_escaped(&out, value);
+        tkl__url_escape(&out, value, "");
         joint = '&';
     }
     if (rc == TKL_OK)

@@ -206,6 +206,17 @@ static int parse_path(tkl__target *target, const char *text, size_t len)
 
 /* ---- The query ----------------------------------------------------------- */
 
+void tkl__url_escape(tkl__buf *out, const char *text, const char *also)
+{
+    char escape[4];
+    for (; *text; text++)
+        if (strchr("%?#&=+", *text) || strchr(also, *text) || (unsigned char)*text <= ' ') {
+            snprintf(escape, sizeof escape, "%%%02X", (unsigned char)*text);
+            tkl__buf_addz(out, escape);
+        } else
+            tkl__buf_add(out, text, 1);
+}
+
 static int parse_timeout(tkl__target *target, const char *text)
 {
     static const struct {

@@ -7,6 +7,8 @@
 
 #include <tackle/client.h>
 
+#include "core/buf.h"
+
 typedef enum tkl__scheme {
     TKL__STANDALONE,
     TKL__CLUSTER,
@@ -48,6 +50,9 @@ typedef struct tkl__target {
 /* Parses and checks the URL. On failure the target is empty and the error is recorded, without
  * passwords. `options` may be NULL. Reads the password file and $TACKLE_PASSWORD. */
 int tkl__target_parse(const char *url, const tkl_options *options, tkl__target *target);
+/* Appends a text with everything escaped that could mean something in a URL: the query's signs and
+ * blanks, and the characters of `also`. */
+void tkl__url_escape(tkl__buf *out, const char *text, const char *also);
 void tkl__target_free(tkl__target *target); /* wipes the password */
 
 #endif

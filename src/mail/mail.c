@@ -95,12 +95,10 @@ static tkl_mail_info info_of(const tkl__post_view *view)
 
 int tkl_mail_show(tkl_mail *mail, tkl_mail_info **info)
 {
-    tkl__post_view view = tkl__post_view_of_nothing();
+    tkl__post_view view;
     tkl_reply *reply;
     *info = NULL;
     int rc = tkl__post_show(&mail->post, &view, &reply);
-    if (rc == TKL_NOTFOUND)
-        rc = TKL_OK;
     if (rc == TKL_OK && !(*info = malloc(sizeof **info)))
         rc = tkl__nomem();
     if (rc == TKL_OK)

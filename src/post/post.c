@@ -114,8 +114,8 @@ int tkl__post_explain(const tkl__post *post, int rc)
 {
     if (rc == TKL_NOTOWNER)
         return tkl__fail(rc, "not a member of this chat");
-    if (rc == TKL_NOTFOUND && post->members)
-        return tkl__fail(rc, "there is no such chat");
+    if (rc == TKL_NOTFOUND)
+        return tkl__fail(rc, "there is no such %s", post->members ? "chat" : "mailbox");
     if (rc == TKL_FULL)
         return tkl__fail(rc, "a limit of this %s is reached", post->members ? "chat" : "mailbox");
     return rc > 0 ? tkl__no(rc) : rc;
@@ -360,11 +360,6 @@ static tkl_message_limits limits_of(const tkl_reply *fields)
         .history_ms = field_of(fields, "history_age", TKL_NONE),
         .when_full = drops ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
     };
-}
-
-tkl__post_view tkl__post_view_of_nothing(void)
-{
-    return (tkl__post_view){.first = 1, .limits = limits_of(NULL)};
 }
 
 static void read_view(const tkl_reply *reply, tkl__post_view *view)

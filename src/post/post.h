@@ -69,8 +69,6 @@ typedef struct tkl__post_view {
     const tkl_reply *readers; /* names and positions, alternating */
     const tkl_reply *owned;   /* for each reader, how many messages behind its position it sent */
 } tkl__post_view;
-/* The view of a line that does not exist. */
-tkl__post_view tkl__post_view_of_nothing(void);
 int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **reply);
 
 /* The names of all lines of a component. */

@@ -153,7 +153,7 @@ is "shown with its history" "$(tackle chat show tea --json | jq -c '[.history_me
 is "limited by time" "$(tackle chat limit tea --history 0 --history-for 1h --json |
     jq -c '[.history_messages,.history_ms]')" '[null,3600000]'
 has "$(tackle chat limit tea)" "history, for"
-lacks "$(tackle mail limit tea)" "history"
+lacks "$(tackle mail limit tea --max-messages 7)" "history"
 ends 0 tackle chat drop tea --yes
 
 # A chat that cannot be read is named, and hides no other.

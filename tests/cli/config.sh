@@ -62,6 +62,24 @@ ends 1 tackle config drop limits search --yes
 ends 1 tackle config get limits search
 is "versions go on" "$(tackle config set limits search 1 --json | jq .version)" 4
 
+# The server of a component.
+ends 0 tackle config set server shop "{\"url\": \"$TACKLE_URL\", \"namespace\": \"shop\"}"
+tackle --url config:shop counter add visits >/dev/null
+is "in its namespace" "$(tackle --namespace shop counter list --json | jq length)" 1
+ends 1 tackle --url config:nosuch ping --json
+is "no server" "$(jq -r .error <<<"$err")" TKL_NOTFOUND
+ends 1 tackle --url config:nosuch ping
+has "$err" "no server is configured for 'nosuch'"
+ends 64 tackle --url config: ping
+is "while it is held" "$(tackle --url config:shop lock run door -- \
+    tackle --namespace shop lock list --json | jq length)" 1
+tackle config get server shop >/dev/null || fail "it was dropped"
+ends 64 tackle config set server shop '{"host": "db", "port": "6379"}' --json
+is "checked" "$(jq -c '[.error,.message]' <<<"$err")" \
+    '["TKL_EINVAL","\"port\" is not a whole number from 0 to 65535"]'
+ends 0 tackle config set server shop '{"host": "db", "port": 6380, "db": 1, "user": "u", "tls": true}'
+ends 0 tackle config drop server shop --yes
+
 ends 1 tackle maintenance status --json
 is "off" "$(jq -c . <<<"$out")" '{"name":"all","on":false,"reason":null,"since":null}'
 ends 0 tackle maintenance on --reason 'moving it'

@@ -238,6 +238,7 @@ t mail ack ann 1
 t mail ack ann 9
 t mail unread ann
 t mail show ann
+t mail show nosuch
 t mail limit ann --max-messages 1 --max-age 1h
 t mail send ann hello
 t mail list

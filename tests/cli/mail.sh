@@ -95,8 +95,15 @@ ends 0 tackle mail show ann --json
 is "shown" "$(jq -c '[.name,.unread,.missed,.last_id,.acked_id,.max_messages,.max_age_ms,.when_full]' \
     <<<"$out")" '["ann",1,0,7,6,10000,null,"refuse"]'
 has "$(jq -r .fetched_at <<<"$out")" T
-is "never used" "$(tackle mail show none --json | jq -c '[.unread,.last_id,.oldest_at,.fetched_at]')" \
-    '[0,null,null,null]'
+ends 1 tackle mail show none --json
+is "never used" "$(jq -c '[.error,.message]' <<<"$err")" \
+    '["TKL_NOTFOUND","there is no such mailbox"]'
+ends 1 tackle mail limit none
+is "nothing unread" "$(tackle mail unread none)" 0
+is "limits before a message" "$(tackle mail limit none --max-messages 5 --json |
+    jq -c '[.max_messages,.max_bytes]')" '[5,104857600]'
+ends 0 tackle mail show none
+ends 0 tackle mail drop none --yes
 ends 0 tackle mail show ann
 has "$out" "unread"
 
