@@ -393,7 +393,7 @@ int cli_crew_refuse_job(tkl_task *task, void *crew)
     begin_job();
     if (kind.len > 0)
         last.brief = snprintf(last.reason, sizeof last.reason,
-                              "no command for the kind \"" TKL_FMT "\"", TKL_ARG(kind));
+                              "no command for the kind '" TKL_FMT "'", TKL_ARG(kind));
     else
         last.brief =
             snprintf(last.reason, sizeof last.reason, "no command for jobs without a kind");

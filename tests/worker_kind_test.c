@@ -110,7 +110,7 @@ static void an_unknown_kind_fails_and_says_so(void **state)
     for (size_t i = 0; i < 2; i++) {
         bool named = dead->items[i].kind.len > 0;
         const char *why =
-            named ? "no handler for the kind \"unheard-of\"" : "no handler for jobs without a kind";
+            named ? "no handler for the kind 'unheard-of'" : "no handler for jobs without a kind";
         assert_int_equal(dead->items[i].error.len, strlen(why));
         assert_memory_equal(dead->items[i].error.data, why, strlen(why));
     }
@@ -175,7 +175,7 @@ static void wrong_tables_are_refused(void **state)
         {{{.kind = tkl_str("a=b"), .handler = count_job}}, 1, "letters, digits"},
         {{{.kind = {"a\0b", 3}, .handler = count_job}}, 1, "letters, digits"},
         {{{.kind = {long_kind, sizeof long_kind}, .handler = count_job}}, 1, "1 to 64 bytes"},
-        {{{.kind = tkl_str("a")}}, 1, "\"a\" has no handler"},
+        {{{.kind = tkl_str("a")}}, 1, "'a' has no handler"},
         {{counting("a", &c), counting("a", &c)}, 2, "two handlers"},
         {{counting("", &c), counting("", &c)}, 2, "two handlers"},
         {{{.kind = tkl_str("a"), .handler = count_job, .reserved = {1}}}, 1, "reserved"},

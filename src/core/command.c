@@ -430,7 +430,7 @@ static int shown(tkl_bytes key)
 static int cross_slot(tkl_bytes name, tkl_bytes first, tkl_bytes other)
 {
     return tkl__fail(TKL_ECROSSSLOT,
-                     "%.*s: the keys \"%.*s\" (slot %d) and \"%.*s\" (slot %d) live in different "
+                     "%.*s: the keys '%.*s' (slot %d) and '%.*s' (slot %d) live in different "
                      "slots; a common {tag} in their names would keep them together",
                      shown(name), name.data, shown(first), first.data, tkl__slot_of(first),
                      shown(other), other.data, tkl__slot_of(other));

@@ -235,7 +235,7 @@ static int find_master(tkl_client *client, int64_t deadline)
     if (!named && (calm || !stranger) && trust_master(client))
         return TKL_OK;
     if (stranger && !named)
-        return tkl__fail(TKL_EINVAL, "no sentinel knows master \"%s\"", target->master);
+        return tkl__fail(TKL_EINVAL, "no sentinel knows master '%s'", target->master);
     return tkl__failure_tell(&failure);
 }
 

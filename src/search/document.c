@@ -23,18 +23,18 @@ static int check_value(const tkl__search_schema *schema, const tkl_search_value 
         return rc;
     int field = tkl__search_field_of(schema, value->field);
     if (field < 0)
-        return tkl__fail(TKL_EINVAL, "document %zu: the index has no field \"" TKL_FMT "\"", index,
+        return tkl__fail(TKL_EINVAL, "document %zu: the index has no field '" TKL_FMT "'", index,
                          TKL_ARG(value->field));
     if (*seen >> field & 1)
-        return tkl__fail(TKL_EINVAL, "document %zu: field \"" TKL_FMT "\" is there twice", index,
+        return tkl__fail(TKL_EINVAL, "document %zu: field '" TKL_FMT "' is there twice", index,
                          TKL_ARG(value->field));
     *seen |= UINT32_C(1) << field;
     if (schema->fields[field].numeric && !isfinite(value->number))
-        return tkl__fail(TKL_EINVAL, "document %zu: field \"" TKL_FMT "\" is not a finite number",
+        return tkl__fail(TKL_EINVAL, "document %zu: field '" TKL_FMT "' is not a finite number",
                          index, TKL_ARG(value->field));
     if (!schema->fields[field].numeric && value->text.len > TKL_SEARCH_VALUE_MAX)
         return tkl__fail(TKL_EINVAL,
-                         "document %zu: field \"" TKL_FMT "\" has %zu bytes, more than %d", index,
+                         "document %zu: field '" TKL_FMT "' has %zu bytes, more than %d", index,
                          TKL_ARG(value->field), value->text.len, TKL_SEARCH_VALUE_MAX);
     return TKL_OK;
 }
@@ -185,7 +185,7 @@ static int write_words(const tkl__search_schema *schema, tkl__text_word_list *li
             end++;
         if (schema->is.positions && end - i > TKL__SEARCH_TIMES_MAX) {
             free(positions);
-            return tkl__fail(TKL_EINVAL, "a text has \"" TKL_FMT "\" more than %d times",
+            return tkl__fail(TKL_EINVAL, "a text has '" TKL_FMT "' more than %d times",
                              TKL_ARG(list->items[i].text), TKL__SEARCH_TIMES_MAX);
         }
         write_word(schema, list->items + i, end - i, positions, out);

@@ -41,7 +41,7 @@ int tkl__search_facets_check(const tkl__search_schema *schema,
     for (size_t i = 0; i < options->facet_count; i++) {
         int field = tkl__search_field_of(schema, options->facets[i]);
         if (field < 0 || schema->fields[field].numeric)
-            return tkl__fail(TKL_EINVAL, "facet \"" TKL_FMT "\": the index has no such text field",
+            return tkl__fail(TKL_EINVAL, "facet '" TKL_FMT "': the index has no such text field",
                              TKL_ARG(options->facets[i]));
     }
     return TKL_OK;

@@ -16,7 +16,7 @@
 static int no_field(tkl_bytes text, size_t at, tkl_bytes name)
 {
     return tkl__fail(TKL_EINVAL,
-                     "order \"" TKL_FMT "\", byte %zu: the index has no field \"" TKL_FMT "\"",
+                     "order '" TKL_FMT "', byte %zu: the index has no field '" TKL_FMT "'",
                      TKL_ARG(text), at, TKL_ARG(name));
 }
 
@@ -38,7 +38,7 @@ static int parse_weight(tkl_bytes text, size_t at, tkl_bytes part, const tkl__se
 {
     const char *equals = memchr(part.data, '=', part.len);
     if (!equals)
-        return tkl__fail(TKL_EINVAL, "order \"" TKL_FMT "\", byte %zu: field=weight expected",
+        return tkl__fail(TKL_EINVAL, "order '" TKL_FMT "', byte %zu: field=weight expected",
                          TKL_ARG(text), at);
     tkl_bytes name = {part.data, (size_t)(equals - part.data)};
     tkl_bytes number = {equals + 1, part.len - name.len - 1};
@@ -48,17 +48,16 @@ static int parse_weight(tkl_bytes text, size_t at, tkl_bytes part, const tkl__se
         return no_field(text, at, name);
     if (!schema->fields[field].numeric)
         return tkl__fail(TKL_EINVAL,
-                         "order \"" TKL_FMT "\", byte %zu: field \"" TKL_FMT "\" is not numeric",
+                         "order '" TKL_FMT "', byte %zu: field '" TKL_FMT "' is not numeric",
                          TKL_ARG(text), at, TKL_ARG(name));
     if (!tkl__double_parse(number, &weight) || !isfinite(weight))
-        return tkl__fail(TKL_EINVAL,
-                         "order \"" TKL_FMT "\", byte %zu: not a number: \"" TKL_FMT "\"",
+        return tkl__fail(TKL_EINVAL, "order '" TKL_FMT "', byte %zu: not a number: '" TKL_FMT "'",
                          TKL_ARG(text), at + name.len + 1, TKL_ARG(number));
     for (size_t i = 0; i < order->weight_count; i++)
         if (order->weight_fields[i] == (size_t)field)
-            return tkl__fail(
-                TKL_EINVAL, "order \"" TKL_FMT "\", byte %zu: field \"" TKL_FMT "\" is there twice",
-                TKL_ARG(text), at, TKL_ARG(name));
+            return tkl__fail(TKL_EINVAL,
+                             "order '" TKL_FMT "', byte %zu: field '" TKL_FMT "' is there twice",
+                             TKL_ARG(text), at, TKL_ARG(name));
     order->weight_fields[order->weight_count] = (size_t)field;
     order->weights[order->weight_count++] = weight;
     return TKL_OK;

@@ -63,17 +63,17 @@ static int check_field(const tkl_search_schema *schema, size_t i)
     for (size_t k = 0; k < name.len; k++)
         if (!name_byte((unsigned char)name.data[k], k == 0))
             return tkl__fail(TKL_EINVAL,
-                             "field \"" TKL_FMT "\": letters, digits and '_', and behind the "
+                             "field '" TKL_FMT "': letters, digits and '_', and behind the "
                              "first '-' and '.'",
                              TKL_ARG(name));
     for (size_t k = 0; k < i; k++)
         if (same_bytes(schema->fields[k].name, name))
-            return tkl__fail(TKL_EINVAL, "field \"" TKL_FMT "\" is there twice", TKL_ARG(name));
+            return tkl__fail(TKL_EINVAL, "field '" TKL_FMT "' is there twice", TKL_ARG(name));
     int rc = TKL__CHECK_RESERVED(field);
     if (rc != TKL_OK)
         return rc;
     rc = tkl__check_number("kind", field->kind, TKL_SEARCH_FIELD_NUMERIC, TKL_SEARCH_FIELD_TEXT);
-    return rc == TKL_OK ? TKL_OK : tkl__fail_in(rc, "field \"" TKL_FMT "\"", TKL_ARG(name));
+    return rc == TKL_OK ? TKL_OK : tkl__fail_in(rc, "field '" TKL_FMT "'", TKL_ARG(name));
 }
 
 static int check_schema(const tkl_search_schema *schema)
@@ -310,7 +310,7 @@ static int read_schema(tkl_search *search, const tkl_reply *reply, bool dropped,
 {
     tkl_bytes token = tkl_reply_bytes(tkl_reply_at(reply, 0)), values[SETTINGS];
     if (tkl_reply_is_nil(tkl_reply_at(reply, 0)) || (token.len == 0 && !dropped))
-        return tkl__fail(TKL_NOTFOUND, "no index \"" TKL_FMT "\"", TKL_ARG(search->name));
+        return tkl__fail(TKL_NOTFOUND, "no index '" TKL_FMT "'", TKL_ARG(search->name));
     if (token.len != TKL__SEARCH_TOKEN_SIZE - 1 && token.len != 0)
         return tkl__fail(TKL_EDAMAGED, "the index was not written by tackle");
     tkl__search_schema *schema = calloc(1, sizeof *schema);
@@ -433,7 +433,7 @@ static int compare_settings(const tkl_reply *reply, const tkl_bytes *values)
         tkl_bytes has = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
         if (!same_bytes(has, values[i]))
             return tkl__fail(TKL_EINVAL,
-                             "the index was made with %s \"" TKL_FMT "\", not \"" TKL_FMT "\"",
+                             "the index was made with %s '" TKL_FMT "', not '" TKL_FMT "'",
                              setting_names[i], TKL_ARG(has), TKL_ARG(values[i]));
     }
     return TKL_OK;

@@ -29,7 +29,7 @@ static int check_kinds(const tkl_kind_handler *kinds, size_t count, size_t *byte
         if (rc == TKL_OK && kinds[i].kind.len > 0)
             rc = tkl__check_kind(kinds[i].kind, TKL_KIND_MAX);
         if (rc == TKL_OK && !kinds[i].handler)
-            rc = tkl__fail(TKL_EINVAL, "the kind \"" TKL_FMT "\" has no handler",
+            rc = tkl__fail(TKL_EINVAL, "the kind '" TKL_FMT "' has no handler",
                            TKL_ARG(kinds[i].kind));
         if (rc != TKL_OK)
             return rc;
@@ -42,7 +42,7 @@ static int check_twins(const tkl_kind_handler *kinds, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (by_kind(&kinds[i - 1], &kinds[i]) == 0)
-            return tkl__fail(TKL_EINVAL, "the kind \"" TKL_FMT "\" has two handlers",
+            return tkl__fail(TKL_EINVAL, "the kind '" TKL_FMT "' has two handlers",
                              TKL_ARG(kinds[i].kind));
     return TKL_OK;
 }
@@ -90,7 +90,7 @@ int tkl__worker_handle(tkl_worker *w, tkl_task *task)
         return w->handler(task, w->arg);
     char why[TKL_KIND_MAX + 64];
     if (kind.len > 0)
-        snprintf(why, sizeof why, "no handler for the kind \"" TKL_FMT "\"", TKL_ARG(kind));
+        snprintf(why, sizeof why, "no handler for the kind '" TKL_FMT "'", TKL_ARG(kind));
     else
         snprintf(why, sizeof why, "no handler for jobs without a kind");
     tkl_task_fail(task, why);

@@ -45,10 +45,10 @@ push mixed two --kind unheard-of --retries 0
 push mixed three --retries 0
 ends 1 tackle queue work mixed --drain --on cat=cat
 is "the one" "$out" one
-has "$err" 'attempt 1 of 1: no command for the kind "unheard-of"'
+has "$err" "attempt 1 of 1: no command for the kind 'unheard-of'"
 has "$err" 'attempt 1 of 1: no command for jobs without a kind'
 is "dead letters" "$(tackle queue dead mixed --json | jq -c 'sort_by(.payload) | map([.kind, .error])')" \
-    '[[null,"no command for jobs without a kind"],["unheard-of","no command for the kind \"unheard-of\""]]'
+    "[[null,\"no command for jobs without a kind\"],[\"unheard-of\",\"no command for the kind 'unheard-of'\"]]"
 ends 0 tackle queue dead mixed
 has "$out" unheard-of
 
