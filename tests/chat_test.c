@@ -180,6 +180,27 @@ static void a_member_that_only_sends_leaves_little_behind(void **state)
     tkl_chat_close(chat);
 }
 
+static void what_is_known_of_ones_own_lives_as_long_as_the_messages(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    chat_say(chat, "bob", "x");
+    assert_ok(tkl_chat_limit(chat, &(tkl_message_limits){.ttl_ms = LONG_MS}));
+    chat_say(chat, "ann", "y"); /* before she has read x */
+    assert_in_range(server_ask_int(f->server, "PTTL tackle:chat:{lunch}:own"), 1, LONG_MS);
+    assert_ok(tkl_chat_limit(chat, NULL));
+    assert_int_equal(server_ask_int(f->server, "PTTL tackle:chat:{lunch}:own"), -1);
+    assert_int_equal(unread_of(chat, "ann"), 1);
+    server_do(f->server, "DEL tackle:chat:{lunch} tackle:chat:{lunch}:readers");
+    server_do(f->server, "DEL tackle:chat:{lunch}:messages tackle:chat:{lunch}:marks");
+    tkl_chat_close(chat);
+    chat = create_chat(f->client, "lunch", "ann bob"); /* nothing of the old one counts */
+    chat_say(chat, "bob", "1");
+    chat_say(chat, "bob", "2");
+    expect_chat(chat, "ann", "1:1 2:2");
+    tkl_chat_close(chat);
+}
+
 /* ---- The history ---------------------------------------------------------- */
 
 /* What the history has before an id: "2:hello 3:you"; "" for nothing. */
@@ -1078,6 +1099,7 @@ int main(void)
         TEST(a_long_run_of_ones_own_hides_nothing_behind_it),
         TEST(unread_counts_of_a_large_chat),
         TEST(a_member_that_only_sends_leaves_little_behind),
+        TEST(what_is_known_of_ones_own_lives_as_long_as_the_messages),
         TEST(a_history_keeps_the_last_messages),
         TEST(a_history_by_time_ends_by_itself),
         TEST(a_full_chat_that_refuses_drops_its_history_first),

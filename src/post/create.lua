@@ -12,6 +12,7 @@
 -- include: messages
 -- include: letters
 -- include: lifetime
+-- include: own
 -- include: readers
 -- include: joining
 
@@ -49,6 +50,7 @@ end
 redis.call('HSET', STATE, unpack(fields))
 redis.call('ZADD', READERS, unpack(positions))
 redis.call('UNLINK', RECENT)
+own.forget_all()
 local line = messages.read()
 if #all > 0 then
   local kept_from = letters.make_room(line, #all, bytes)

@@ -8,6 +8,7 @@
 -- include: keys
 -- include: messages
 -- include: lifetime
+-- include: own
 -- include: readers
 
 now = clock.ms()
@@ -35,6 +36,7 @@ end
 for _, key in ipairs({STATE, MESSAGES, MARKS, READERS}) do
   redis.call('PERSIST', key)
 end
+own.persist()
 local line = messages.read()
 lifetime.expire(line, owner)
 readers.remove_acknowledged(line)

@@ -62,6 +62,13 @@ function own.expire(at)
   end
 end
 
+-- Takes that back.
+function own.persist()
+  if OWN then
+    redis.call('PERSIST', OWN)
+  end
+end
+
 -- Forgets those of all members.
 function own.forget_all()
   if OWN then

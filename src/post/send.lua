@@ -85,10 +85,12 @@ local first = letters.store(line, all, bytes, kept_from)
 if not line.exists then
   redis.call('ZADD', READERS, 0, owner)
 end
+if position then
+  note_own(line, position, first)
+end
 history.stay(line)
 lifetime.expire(line, owner)
 if position then
-  note_own(line, position, first)
   readers.remove_acknowledged(line)
 end
 remember(first)
