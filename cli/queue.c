@@ -99,6 +99,7 @@ static const cli_option work_options[] = {
     {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (default 0)"},
     {"lease", CLI_PERIOD, "DURATION",
      "jobs of a crashed worker come back after this long (default 10s)"},
+    {"label", CLI_TEXT, "TEXT", "shown by 'queue workers', at most 64 bytes"},
     {"once", CLI_FLAG, NULL, "run one job and end"},
     {"wait", CLI_DURATION, "DURATION", "with --once: wait up to this long for a job (default 0)"},
     {"drain", CLI_FLAG, NULL, "end when nothing is ready and nothing runs"},
@@ -383,6 +384,37 @@ static const cli_verb verbs[] = {
                    "tackle queue list\n"
                    "tackle queue drop tackle-example --yes",
         .run = cli_queue_list,
+    },
+    {
+        .name = "workers",
+        .args = "[NAME]",
+        .summary = "who works on a queue, or on all of them, and on what",
+        .options = common_options,
+        .details =
+            "A worker that was killed is gone when its lease ends. JOBS also counts jobs that\n"
+            "are fetched ahead; JOB is the one that it has had for longest, see --json for\n"
+            "all. SEEN is how long ago it claimed or renewed: workers that wait do neither.",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue claim tackle-example --json\n"
+                   "tackle queue workers tackle-example\n"
+                   "tackle queue workers --json\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_workers,
+    },
+    {
+        .name = "times",
+        .args = "[NAME]",
+        .summary = "how long jobs waited and ran, by kind",
+        .options = common_options,
+        .details =
+            "WAIT is the mean time from when a job was ready until it was claimed, RUN that of\n"
+            "an attempt. --json has all counts: how many took up to 1 ms, 3 ms, 10 ms ... since\n"
+            "the queue was created. Kinds beyond the first 64 are counted together, as '*'.",
+        .example = "tackle queue push tackle-example alice@example.org --kind mail\n"
+                   "tackle queue work tackle-example --drain -- true\n"
+                   "tackle queue times tackle-example\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_times,
     },
     {
         .name = "peek",

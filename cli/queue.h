@@ -54,6 +54,9 @@ int cli_queue_peek(cli_session *cli);
 int cli_queue_show(cli_session *cli);
 int cli_queue_result(cli_session *cli);
 
+int cli_queue_workers(cli_session *cli);
+int cli_queue_times(cli_session *cli);
+
 int cli_queue_dead(cli_session *cli);
 int cli_queue_retry(cli_session *cli);
 int cli_queue_cancel(cli_session *cli);

@@ -2,6 +2,7 @@
  *
  * Looking at queues without changing them: stats, list, peek, show, result.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,31 @@ static void put_time(json_t *object, const tkl_job_info *job)
         json_object_set_new(object, times[i].key,
                             job->state == times[i].state ? cli_json_time(job->due_ms)
                                                          : json_null());
+    if (job->state == TKL_JOB_STATE_ACTIVE)
+        json_object_set_new(object, "since", cli_json_time(job->since_ms));
+}
+
+/* The worker of an active job: an object, or "host:pid label" for people. */
+static json_t *claimant_json(const tkl_job_info *job)
+{
+    if (!*job->worker)
+        return json_null();
+    return json_pack("{s:s, s:o, s:o, s:o}", "id", job->worker, "host", cli_json_present(job->host),
+                     "pid", job->pid > 0 ? json_integer((json_int_t)job->pid) : json_null(),
+                     "label", cli_json_present(job->label));
+}
+
+static json_t *claimant_text(const tkl_job_info *job)
+{
+    char *text = NULL;
+    if (!*job->worker || job->host.len == 0)
+        return json_null();
+    if (asprintf(&text, TKL_FMT ":%" PRId64 "%s" TKL_FMT, TKL_ARG(job->host), job->pid,
+                 job->label.len > 0 ? " " : "", TKL_ARG(job->label)) < 0)
+        return NULL;
+    json_t *value = cli_json_bytes(tkl_str(text));
+    free(text);
+    return value;
 }
 
 static json_t *job_json(const tkl_job_info *job)
@@ -239,6 +265,7 @@ static json_t *job_json(const tkl_job_info *job)
                   cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
                   cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
                   cli_json_present(job->error), "progress", cli_json_present(job->progress));
+    json_object_set_new(object, "worker", claimant_json(job));
     put_time(object, job);
     return object;
 }
@@ -268,7 +295,9 @@ static const cli_column active_columns[] = {
     {"kind", "KIND"},
     {"priority", "PRIORITY"},
     {"attempt", "FAILED"},
+    {"since", "SINCE"},
     {"until", "LEASED TO"},
+    {"worker", "WORKER"},
     {"progress", "PROGRESS"},
     {"payload", "PAYLOAD"},
     {0},
@@ -316,6 +345,7 @@ static json_t *job_row(const tkl_job_info *job)
                   "pushed_at", cli_json_time(job->pushed_ms), "payload",
                   cli_queue_short(job->payload), "error", cli_queue_short(last_line(job->error)),
                   "progress", cli_queue_short(job->progress));
+    json_object_set_new(row, "worker", claimant_text(job));
     put_time(row, job);
     return row;
 }
@@ -383,7 +413,8 @@ static const cli_column job_fields[] = {
     {"pushed_at", "pushed"},
     {"due_at", "due"},
     {"until", "leased to"},
-    {"since", "dead since"},
+    {"since", "since"},
+    {"worker", "worker"},
     {"group", "group"},
     {"unique", "unique key"},
     {"meta", "meta"},
@@ -399,6 +430,8 @@ static json_t *job_record(const tkl_job_info *job)
     json_t *object = job_json(job);
     cli_queue_drop_nulls(object);
     json_object_set_new(object, "pushed_at", cli_json_time(job->pushed_ms));
+    if (job->state == TKL_JOB_STATE_ACTIVE)
+        json_object_set_new(object, "worker", claimant_text(job));
     return object;
 }
 

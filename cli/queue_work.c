@@ -202,6 +202,7 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
     crew->again_ms = cli_number(cli, "again", AGAIN_MS);
     *options = (tkl_worker_options){
         .threads = once ? 1 : (int)threads,
+        .label = tkl_str(cli_text(cli, "label", "")),
         .prefetch = once ? 0 : (int)batch,
         .lease_ms = cli_number(cli, "lease", 0),
         .drain = cli_flag(cli, "drain") || (once && !cli_flag(cli, "wait")),

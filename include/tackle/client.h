@@ -76,7 +76,8 @@ typedef struct tkl_options {
                                   environment variable TACKLE_REGISTER=no does the same */
     const char *ns;            /* first part of every key a component uses, 1 to 256 bytes, no
                                   braces; NULL: "tackle" */
-    const char *name;          /* CLIENT SETNAME of every connection; NULL: "tackle" */
+    const char *name;          /* CLIENT SETNAME of every connection; NULL:
+                                  "tackle:PROGRAM:HOST:PID" */
     const char *username;      /* ACL user; overrides the URL's */
     const char *password;      /* overrides the URL's; NULL: URL, then $TACKLE_PASSWORD */
     const char *password_file; /* first line of this file; used when password is NULL */

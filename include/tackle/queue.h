@@ -62,6 +62,7 @@ TKL_API void tkl_queue_close(tkl_queue *queue);
  * queue has several partitions. */
 #define TKL_JOB_ID_SIZE 20
 #define TKL_KIND_MAX    64 /* most bytes of a kind */
+#define TKL_LABEL_MAX   64 /* most bytes of the label of a worker */
 
 /* How long a queue refuses another job with the same unique key. */
 typedef enum tkl_unique_mode {
@@ -159,6 +160,9 @@ typedef struct tkl_consumer_options {
     /* Called by the claiming thread when a job is not handed out because its record is damaged. The
      * job went to the dead letters instead. */
     void (*on_damaged)(tkl_queue *queue, const char *id, void *arg);
+    /* For operators, see tkl_queue_workers(): */
+    tkl_bytes label; /* any bytes, at most TKL_LABEL_MAX, "blue"; copied. Empty: none */
+    int threads;     /* jobs that the program runs at once; 0: 1 */
     TKL_RESERVED(8);
 } tkl_consumer_options;
 
@@ -231,6 +235,8 @@ typedef struct tkl_report {
     int64_t delay_ms; /* delay before a released job can be claimed, or a failed one is retried, at
                          most ten years; 0: released at once, failed after the backoff */
     int code;         /* out: TKL_OK; TKL_NOTOWNER: the claim was not valid any more; or an error */
+    int64_t run_us;   /* how long the job ran, in microseconds, for tkl_queue_times(); 0: since it
+                         was claimed */
     TKL_RESERVED(4);
 } tkl_report;
 
@@ -344,6 +350,85 @@ TKL_API int tkl_queue_levels(tkl_queue *queue, tkl_queue_level_list **levels)
     TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_queue_level_list_free(tkl_queue_level_list *levels); /* NULL is fine */
 
+/* A job that a worker has claimed: it runs, or is fetched ahead. */
+typedef struct tkl_queue_run {
+    tkl_bytes queue; /* its name */
+    char id[TKL_JOB_ID_SIZE];
+    tkl_bytes kind;   /* empty: none, or the job is larger than 64 KB */
+    int64_t since_ms; /* Unix time at which it was claimed; 0: not known */
+    int64_t until_ms; /* Unix time at which its lease ends unless it is renewed */
+    TKL_RESERVED(2);
+} tkl_queue_run;
+
+#define TKL_WORKER_ID_SIZE 13 /* 12 hex digits and NUL */
+
+/* A consumer or worker, as it describes itself. Views into the list. */
+typedef struct tkl_queue_worker {
+    char id[TKL_WORKER_ID_SIZE]; /* the first digits of the tokens of its claims */
+    tkl_bytes host, program;     /* printable, without spaces; empty: not known */
+    tkl_bytes label;             /* see tkl_consumer_options; empty: none */
+    int64_t pid;                 /* 0: not known */
+    int threads;                 /* jobs that it runs at once; 0: not known */
+    bool waiting;                /* it waits for jobs */
+    int64_t done, failed;        /* attempts that it reported, in all its queues */
+    int64_t seen_ms;             /* Unix time at which it last claimed or renewed; 0: not known */
+    int64_t lease_ms;            /* its leases; 0: not known */
+    const tkl_queue_run *runs;   /* the longest first */
+    size_t run_count;
+    TKL_RESERVED(4);
+} tkl_queue_worker;
+
+typedef struct tkl_queue_worker_list {
+    const tkl_queue_worker *items; /* by host, program and pid */
+    size_t count;
+    int64_t now_ms; /* the server's clock, for ages */
+} tkl_queue_worker_list;
+
+/* Who works on these queues, all of one client, in one round trip. A worker that ended or was killed
+ * is gone when its lease is over. At most 2000 workers and 1000 claimed jobs of each
+ * partition are looked at. */
+TKL_API int tkl_queue_workers(tkl_queue *const *queues, size_t count,
+                              tkl_queue_worker_list **workers) TKL_NONNULL(3) TKL_CHECK;
+TKL_API void tkl_queue_worker_list_free(tkl_queue_worker_list *workers); /* NULL is fine */
+
+/* ---- Times ---- */
+
+#define TKL_QUEUE_BUCKETS 15 /* of a histogram */
+
+/* The bound of a bucket: times up to it are in this bucket or an earlier one. 1, 3, 10, 30, ...
+ * 3000000 milliseconds; TKL_NONE for the last bucket, which has no bound. No I/O. */
+TKL_API int64_t tkl_queue_bound_ms(int bucket);
+
+/* How many times were in each bucket. */
+typedef struct tkl_queue_histogram {
+    int64_t counts[TKL_QUEUE_BUCKETS];
+    int64_t count;  /* of all buckets */
+    int64_t sum_us; /* of all times, in microseconds */
+    TKL_RESERVED(2);
+} tkl_queue_histogram;
+
+/* The jobs of a kind since the queue was created. */
+typedef struct tkl_queue_kind {
+    tkl_bytes queue;          /* its name */
+    tkl_bytes kind;           /* empty: jobs without a kind; "*": all kinds beyond the first 64 */
+    int64_t done, failed;     /* attempts */
+    tkl_queue_histogram wait; /* from when a job was ready until it was claimed */
+    tkl_queue_histogram run;  /* from the beginning of an attempt to its report */
+    TKL_RESERVED(4);
+} tkl_queue_kind;
+
+typedef struct tkl_queue_kind_list {
+    const tkl_queue_kind *items; /* queues as they were given, kinds by name */
+    size_t count;
+} tkl_queue_kind_list;
+
+/* How long the jobs of these queues, all of one client, waited and ran, in one round trip. */
+TKL_API int tkl_queue_times(tkl_queue *const *queues, size_t count, tkl_queue_kind_list **kinds)
+    TKL_NONNULL(3) TKL_CHECK;
+TKL_API void tkl_queue_kind_list_free(tkl_queue_kind_list *kinds); /* NULL is fine */
+
+/* ---- Jobs ---- */
+
 /* A job looked at. Views into the tkl_listing. */
 typedef struct tkl_job_info {
     char id[TKL_JOB_ID_SIZE];
@@ -358,6 +443,11 @@ typedef struct tkl_job_info {
     int64_t due_ms; /* Unix time in ms. Delayed: when it becomes ready; active: when its lease ends;
                        dead: when it died */
     tkl_bytes kind; /* empty: none */
+    /* Active jobs: since when they are claimed, and by whom; see tkl_queue_worker. */
+    int64_t since_ms; /* Unix time in ms; 0: not known */
+    char worker[TKL_WORKER_ID_SIZE];
+    tkl_bytes host, label;
+    int64_t pid; /* 0: not known */
     TKL_RESERVED(2);
 } tkl_job_info;
 

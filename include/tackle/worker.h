@@ -123,6 +123,7 @@ typedef struct tkl_worker_options {
      * kind, and end in the dead letters. */
     const tkl_kind_handler *kinds;
     size_t kind_count;
+    tkl_bytes label; /* for operators: see tkl_consumer_options */
     TKL_RESERVED(8);
 } tkl_worker_options;
 

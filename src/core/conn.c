@@ -11,6 +11,7 @@
 #include "core/buf.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/identity.h"
 #include "core/reply.h"
 #include "core/resp.h"
 
@@ -177,6 +178,8 @@ typedef struct greeting {
 
 static void greeting_make(greeting *g, const tkl__target *target)
 {
+    char name[TKL__IDENTITY_NAME_SIZE];
+    tkl__identity_name(name);
     g->auth = target->password || target->username;
     g->select = target->db != 0;
     tkl__buf_init(&g->wire);
@@ -195,7 +198,7 @@ static void greeting_make(greeting *g, const tkl__target *target)
     tkl__resp_head(&g->wire, 3);
     tkl__resp_argz(&g->wire, "CLIENT");
     tkl__resp_argz(&g->wire, "SETNAME");
-    tkl__resp_argz(&g->wire, target->name);
+    tkl__resp_argz(&g->wire, target->name ? target->name : name);
 }
 
 static void greeting_free(greeting *g)

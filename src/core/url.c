@@ -462,10 +462,7 @@ static int apply_defaults(tkl__target *target)
         target->pool_size = DEFAULT_POOL_SIZE;
     const char *registers = getenv("TACKLE_REGISTER");
     target->no_register |= registers && strcmp(registers, "no") == 0;
-    int rc = target->ns ? TKL_OK : set_text(&target->ns, "tackle");
-    if (rc == TKL_OK && !target->name)
-        rc = set_text(&target->name, "tackle");
-    return rc;
+    return target->ns ? TKL_OK : set_text(&target->ns, "tackle");
 }
 
 /* 0 means the default for every option. */
@@ -487,7 +484,7 @@ static int check_target(const tkl__target *target)
 {
     if (*target->ns == '\0' || strlen(target->ns) > 256 || strpbrk(target->ns, "{}"))
         return tkl__fail(TKL_EINVAL, "the namespace must have 1 to 256 bytes and no braces");
-    for (const char *c = target->name; *c; c++)
+    for (const char *c = target->name ? target->name : ""; *c; c++)
         if (*c < '!' || *c > '~')
             return tkl__fail(TKL_EINVAL,
                              "the client name may hold no spaces or control characters");

@@ -44,7 +44,7 @@ typedef struct tkl__target {
     void (*on_event)(const tkl_client_event *event, void *arg);
     void *event_arg;
     char *ns;
-    char *name;
+    char *name; /* of connections; NULL: see identity.h */
 } tkl__target;
 
 /* Parses and checks the URL. On failure the target is empty and the error is recorded, without

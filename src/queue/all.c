@@ -33,6 +33,26 @@ int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, con
     return tkl__batch_end(&batch, tkl__queue_deadline(queue), replies);
 }
 
+int tkl__queue_run_on_queues(tkl_queue *const *queues, size_t count, const tkl__script *script,
+                             tkl_reply **replies)
+{
+    tkl__batch batch;
+    *replies = NULL;
+    if (count == 0)
+        return TKL_OK;
+    for (size_t i = 1; i < count; i++)
+        if (queues[i]->client != queues[0]->client)
+            return tkl__fail(TKL_EINVAL, "the queues must be of one client");
+    tkl__batch_init(&batch, queues[0]->client);
+    for (size_t i = 0; i < count; i++)
+        for (int p = 0; p < queues[i]->npartitions; p++) {
+            tkl__invocation call = tkl__queue_call(&queues[i]->partitions[p], script, NULL, 0);
+            call.retry_safe = true;
+            tkl__batch_add(&batch, &call);
+        }
+    return tkl__batch_end(&batch, tkl__queue_deadline(queues[0]), replies);
+}
+
 int tkl__queue_result_key(const tkl__queue_partition *partition, const char *digits, tkl_bytes *key)
 {
     size_t len = partition->results.len;

@@ -20,6 +20,11 @@ int tkl__queue_next_step(const tkl__queue_partition *partition, tkl__rounds *rou
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
                           size_t nargs, tkl_reply **replies);
 
+/* Runs a script without arguments on every partition of several queues, all of one client, in the
+ * same way; no queue at all: *replies is NULL. */
+int tkl__queue_run_on_queues(tkl_queue *const *queues, size_t count, const tkl__script *script,
+                             tkl_reply **replies);
+
 /* The key of a job's result: also the channel on which its end is published. free() its bytes. */
 int tkl__queue_result_key(const tkl__queue_partition *partition, const char *digits,
                           tkl_bytes *key);

@@ -19,7 +19,7 @@
 #include "queue/scripts.h"
 
 #define ERROR_MAX  1000
-#define CLAIM_ARGS 8
+#define CLAIM_ARGS 10
 /* A consumer that cannot fire a schedule looks this much later, so that others can fire it
  * first. */
 #define UNFIT_MS 500
@@ -27,6 +27,7 @@
 void tkl__queue_source_begin(tkl__queue_source *source)
 {
     tkl__token_new(source->token);
+    memcpy(source->token, source->consumer->id, TKL__QUEUE_WORKER_LEN);
 }
 
 /* ---- finish.lua ---------------------------------------------------------- */
@@ -50,7 +51,7 @@ static double jitter(void)
 
 void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *partition,
                             const char *id, const char *token, tkl_outcome outcome, tkl_bytes text,
-                            int64_t delay_ms)
+                            int64_t delay_ms, bool counted)
 {
     f->partition = partition;
     snprintf(f->id, sizeof f->id, "%s", id);
@@ -69,12 +70,13 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *pa
     f->args[4] = tkl_str(f->delay);
     f->args[5] = tkl_str(f->jitter);
     f->args[6] = partition->results;
+    f->args[7] = tkl_str(counted ? "1" : "");
 }
 
 /* The call of a finish; `keys` are made before. */
 static tkl__invocation finish_call(const tkl__queue_finish *f)
 {
-    tkl__invocation call = tkl__queue_call(f->partition, &tkl__lua_queue_finish, f->args, 7);
+    tkl__invocation call = tkl__queue_call(f->partition, &tkl__lua_queue_finish, f->args, 8);
     call.keys = f->keys;
     call.nkeys = TKL__QUEUE_KEYS + 1;
     return call;
@@ -99,11 +101,29 @@ static void add_done(tkl__queue_ask *ask)
     snprintf(ask->rich_text, sizeof ask->rich_text, "%zu", rich);
 }
 
+/* Makes room for the arguments. Fills in those for operators, whose text stands behind the
+ * others. */
+static bool allocate_args(tkl__queue_ask *ask)
+{
+    size_t count = CLAIM_ARGS + ask->ndone, worker;
+    tkl__buf text;
+    tkl__buf_init(&text);
+    tkl__queue_introduce(ask->source, ask->wait ? TKL__QUEUE_WAITING : TKL__QUEUE_CLAIMING, &text,
+                         &worker);
+    ask->args = text.failed ? NULL : malloc(count * sizeof *ask->args + text.len);
+    if (ask->args) {
+        char *copy = memcpy(ask->args + count, text.data, text.len);
+        ask->args[8] = (tkl_bytes){copy, worker};
+        ask->args[9] = (tkl_bytes){copy + worker, text.len - worker};
+    }
+    tkl__buf_free(&text);
+    return ask->args != NULL;
+}
+
 static int make_args(tkl__queue_ask *ask)
 {
     tkl__queue_source *source = ask->source;
-    ask->args = malloc((CLAIM_ARGS + ask->ndone) * sizeof *ask->args);
-    if (!ask->args)
+    if (!allocate_args(ask))
         return tkl__nomem();
     ask->nargs = CLAIM_ARGS;
     add_done(ask);
@@ -151,7 +171,7 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
     ask->got = tkl_reply_count(tkl_reply_at(reply, 5));
     size_t before = haul ? tkl__queue_haul_count(haul) : 0;
     if (haul)
-        ask->code = tkl__queue_haul_add(haul, ask->source, reply, 5, ask->started);
+        ask->code = tkl__queue_haul_add(haul, ask->source, reply, 5, ask->started, now);
     if (haul && ask->got > 0 && tkl__queue_haul_count(haul) == before)
         ask->look_ms = 0; /* records are damaged; other jobs may be behind them */
 }
@@ -275,7 +295,8 @@ static int settle_leave(tkl__queue_source *source, const tkl_reply *reply, int r
     source->unsure = code != TKL_OK;
     if (code != TKL_OK)
         return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
-    return tkl__queue_haul_add(haul, source, reply, 1, started);
+    return tkl__queue_haul_add(haul, source, reply, 1, started,
+                               tkl__reply_number(tkl_reply_at(reply, 0)));
 }
 
 int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_t deadline,

@@ -8,21 +8,26 @@
 -- ARGV[6] results   and an id: the channel on which the end of a job is published
 -- ARGV[7] bytes     of the records of the jobs that were done
 -- ARGV[8] rich      how many of those, the first ones, have more to their end than their record
--- ARGV[9...] done   "id:token" of each
+-- ARGV[9] worker    who claims, see workers.introduce(); '' when it said so a moment ago
+-- ARGV[10] counts   of jobs, see times.count(); '' for none
+-- ARGV[11...] done  "id:token" of each
 -- flags: allow-oom
 -- returns {now, milliseconds until the waiter should look (-1: no need), 1 if another waiter looks
 --   then, the places of the stale among those done, schedules to fire, ids, records, histories}
 -- include: shared/clock
 -- include: reports
 -- include: claims
+-- include: workers
 
 now = clock.ms()
-local FIRST_DONE = 9 -- index in ARGV
-local token, lease, max, channel, repeated, results, bytes, rich = unpack(ARGV)
+local FIRST_DONE = 11 -- index in ARGV
+local token, lease, max, channel, repeated, results, bytes, rich, worker, counts = unpack(ARGV)
 
 local place = line.place(token, lease, channel)
 local waiting, meta, budget = line.read_waiting(), totals.read(), ends.new_budget()
 local stale = {}
+workers.introduce(worker, tonumber(lease), channel ~= '')
+times.count(counts)
 if ARGV[FIRST_DONE] then
   local done = {unpack(ARGV, FIRST_DONE)}
   stale = reports.finish_done(done, tonumber(rich), tonumber(bytes), meta, budget)

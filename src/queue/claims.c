@@ -88,8 +88,8 @@ void tkl__queue_claim_forget(tkl_consumer *c, tkl__queue_claim *claim)
 /* ---- Adding and finding claims ------------------------------------------- */
 
 int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
-                          const tkl__queue_record *record, size_t bytes, int64_t started,
-                          int64_t lease_us)
+                          const tkl__queue_record *record, size_t bytes, int64_t since_ms,
+                          const tkl__queue_lease *lease)
 {
     tkl_consumer *c = source->consumer;
     tkl__queue_claim *claim = calloc(1, sizeof *claim);
@@ -100,18 +100,19 @@ int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
     claim->rich = tkl__queue_record_is_rich(record);
     claim->answers = record->result_ms > 0;
     claim->bytes = bytes;
-    claim->started = started;
-    claim->lease_us = lease_us;
+    claim->claimed = claim->started = lease->started;
+    claim->lease_us = lease->us;
     pthread_mutex_lock(&c->mutex);
     bool first = !source->first, room = c->nclaims < c->nbuckets || grow_table(c);
     if (room)
         insert_claim(c, claim);
+    tkl__queue_tally_wait(&source->tally, record->kind, 1000 * (lease->stamp_ms - since_ms));
     pthread_mutex_unlock(&c->mutex);
     if (!room) {
         free(claim);
         return tkl__nomem();
     }
-    if (first || lease_us < c->lease_us)
+    if (first || lease->us < c->lease_us)
         tkl__queue_source_keep(source);
     return TKL_OK;
 }

@@ -1,6 +1,7 @@
 -- Claims: what the clock makes ready, which jobs may start, and who gets them.
 -- include: ends
 -- include: line
+-- include: times
 -- include: shared/ranked
 
 local claims = {}
@@ -50,6 +51,7 @@ function claims.promote_due(member, due, schedules, budget)
   end
   local record = kind == 'job' and redis.call('HGET', JOBS, name)
   if record then
+    jobs.note_due(name, tonumber(due))
     redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), DUE, tonumber(due)), name)
   end
   return #(record or '')
@@ -79,6 +81,7 @@ function claims.take_back(id, record, unconfirmed, meta, results, budget)
   if failed == 0 then
     history.problem = NO_ANSWER
   else
+    times.count_lost(job.kind_name)
     history.started, history.problem = true, WORKER_LOST
   end
   if history.failures > job.retries then

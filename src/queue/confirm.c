@@ -24,11 +24,12 @@ static void collect_claims(batch *b, const tkl_jobs *jobs)
 {
     b->count = 0;
     b->args[0] = tkl_str(b->source->consumer->lease);
-    b->args[1] = tkl_str("");
+    b->args[1] = b->args[2] = b->args[3] = tkl_str("");
     for (size_t i = 0; i < jobs->count; i++) {
         char *member = b->members[b->count];
         if (tkl__queue_claim_of(&jobs->items[i], member) == b->source->partition)
-            b->args[2 + b->count++] = (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
+            b->args[TKL__QUEUE_RENEW_ARGS + b->count++] =
+                (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
     }
 }
 
@@ -52,8 +53,8 @@ static void renew_claims(batch *b, tkl__queue_haul *haul)
 {
     tkl_reply *gone;
     tkl_client *client = b->source->consumer->client;
-    tkl__invocation call =
-        tkl__queue_call(b->source->partition, &tkl__lua_queue_renew, b->args, b->count + 2);
+    tkl__invocation call = tkl__queue_call(b->source->partition, &tkl__lua_queue_renew, b->args,
+                                           b->count + TKL__QUEUE_RENEW_ARGS);
     call.retry_safe = true;
     int64_t started = tkl__lease_now();
     if (tkl__run(client, &call, tkl__queue_ask_deadline(b->source->consumer), &gone) != TKL_OK)
@@ -81,7 +82,7 @@ void tkl__queue_confirm(tkl_consumer *c, tkl__queue_haul *haul)
         return;
     /* One more: collect_claims() writes a member before it knows its source. */
     batch b = {.members = malloc((jobs->count + 1) * sizeof *b.members),
-               .args = malloc((jobs->count + 2) * sizeof *b.args)};
+               .args = malloc((jobs->count + TKL__QUEUE_RENEW_ARGS) * sizeof *b.args)};
     for (size_t i = 0; b.members && b.args && i < c->nsources; i++) {
         b.source = &c->sources[i];
         collect_claims(&b, jobs);

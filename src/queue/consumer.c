@@ -49,7 +49,8 @@ static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
                          LEASE_MIN_MS);
     c->lease_us = lease_ms * 1000;
     snprintf(c->lease, sizeof c->lease, "%" PRId64, lease_ms);
-    if (options) {
+    rc = tkl__queue_introduction_init(c, options);
+    if (rc == TKL_OK && options) {
         c->timeout_ms = options->timeout_ms;
         c->no_renewal = options->no_renewal;
         c->on_lost = options->on_lost;
@@ -57,7 +58,7 @@ static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
         c->on_damaged = options->on_damaged;
         c->arg = options->arg;
     }
-    return TKL_OK;
+    return rc;
 }
 
 static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
@@ -81,6 +82,7 @@ static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
             *source = (tkl__queue_source){.consumer = c,
                                           .partition = &queues[i]->partitions[p],
                                           .kept = tkl__queue_source_kept};
+            tkl__buf_init(&source->renewal.words);
             tkl__random(&source->jitter, sizeof source->jitter);
             source->ear = (tkl__ear){.channel = source->partition->channel,
                                      .also = source->partition->keys[TKL__QUEUE_LINE]};
@@ -160,11 +162,15 @@ void tkl_consumer_close(tkl_consumer *c)
     bool inherited = is_inherited(c);
     if (c->sources && !inherited)
         give_back(c);
+    for (size_t i = 0; !inherited && i < c->nsources; i++)
+        tkl__unkeep_wait(c->client, &c->sources[i].kept);
+    if (c->sources && !inherited)
+        tkl__queue_part(c);
     for (size_t i = 0; i < c->nsources; i++) {
-        if (!inherited)
-            tkl__unkeep_wait(c->client, &c->sources[i].kept);
         free(c->sources[i].renewal.members);
         free(c->sources[i].renewal.args);
+        tkl__buf_free(&c->sources[i].renewal.words);
+        tkl__queue_tally_free(&c->sources[i].tally);
     }
     if (c->bell >= 0)
         close(c->bell);
@@ -243,6 +249,8 @@ static int check_report(const tkl_report *report)
 {
     const char *digits;
     int rc = check_outcome(report->outcome, report->delay_ms);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("run_us", report->run_us, 0, INT64_MAX);
     if (rc == TKL_OK && !tkl__queue_find_id(report->job->queue, report->job->id, &digits))
         rc = tkl__fail(TKL_EINVAL, "no id of this queue");
     return rc;
@@ -259,7 +267,7 @@ static void add_finish(exchange *r, size_t index)
         tkl__queue_find_id(report->job->queue, report->job->id, &digits);
     tkl__queue_finish *f = &r->finishes[r->nfinishes++];
     tkl__queue_finish_make(f, partition, digits, report->job->token, report->outcome, report->text,
-                           report->delay_ms);
+                           report->delay_ms, true);
     f->report = index;
 }
 
@@ -311,6 +319,18 @@ static void sort_reports(exchange *r)
     ask_for_done(r);
 }
 
+/* With the mutex: counts an attempt for operators. */
+static void count_attempt(tkl__queue_claim *claim, const tkl_report *report)
+{
+    tkl_consumer *c = claim->source->consumer;
+    bool failed = report->outcome == TKL_OUTCOME_FAILED || report->outcome == TKL_OUTCOME_DEAD;
+    int64_t run_us = report->run_us > 0 ? report->run_us : tkl__lease_now() - claim->claimed;
+    c->done += report->outcome == TKL_OUTCOME_DONE;
+    c->failed += failed;
+    if (report->outcome != TKL_OUTCOME_RELEASED)
+        tkl__queue_tally_run(&claim->source->tally, report->job->kind, run_us, failed);
+}
+
 /* Notes the outcome of a report. A repeated report may find the claim gone because the first
  * attempt counted: while the lease would still run, that is success. */
 static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repeated)
@@ -323,6 +343,8 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
     bool ours = claim ? (repeated || claim->unsure) && tkl__queue_claim_lasts(claim) : repeated;
     if (code == TKL_NOTOWNER && ours)
         code = TKL_OK;
+    if (code == TKL_OK && claim)
+        count_attempt(claim, report);
     if (claim && code >= 0) {
         tkl__queue_claim_forget(c, claim);
     } else if (claim) {
@@ -428,7 +450,7 @@ void tkl__queue_bury_damaged(tkl_consumer *c, tkl__queue_haul *haul)
     tkl__queue_finish *finishes = count > 0 ? calloc(count, sizeof *finishes) : NULL;
     for (size_t i = 0; finishes && i < count; i++)
         tkl__queue_finish_make(&finishes[i], damaged[i].partition, damaged[i].id, damaged[i].token,
-                               TKL_OUTCOME_DEAD, tkl_str("the record is damaged"), 0);
+                               TKL_OUTCOME_DEAD, tkl_str("the record is damaged"), 0, false);
     if (finishes)
         tkl__queue_batch_run(c->client,
                              &(tkl__queue_batch){.finishes = finishes, .nfinishes = count},
@@ -674,7 +696,7 @@ int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_ou
         return rc;
     if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
         return tkl__no(TKL_NOTOWNER);
-    tkl__queue_finish_make(&f, partition, digits, token, outcome, text, delay_ms);
+    tkl__queue_finish_make(&f, partition, digits, token, outcome, text, delay_ms, false);
     tkl__queue_batch_run(queue->client, &batch, tkl__queue_deadline(queue), NULL);
     return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
 }
@@ -693,8 +715,10 @@ int tkl_queue_renew(tkl_queue *queue, const char *id, const char *token, int64_t
         return tkl__no(TKL_NOTOWNER);
     snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
     snprintf(member, sizeof member, "%s:%s", digits, token);
-    tkl_bytes args[] = {tkl_str(lease), progress, {member, TKL__QUEUE_MEMBER_LEN}};
-    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_renew, args, 3);
+    tkl_bytes args[TKL__QUEUE_RENEW_ARGS + 1] = {tkl_str(lease), progress};
+    args[TKL__QUEUE_RENEW_ARGS] = (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
+    tkl__invocation call =
+        tkl__queue_call(partition, &tkl__lua_queue_renew, args, TKL__QUEUE_RENEW_ARGS + 1);
     call.retry_safe = true;
     int rc = tkl__run(queue->client, &call, tkl__queue_deadline(queue), &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) > 0)

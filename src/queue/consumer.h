@@ -13,6 +13,7 @@
 #include "core/waiting.h"
 #include "queue/partition.h"
 #include "queue/record.h"
+#include "queue/tally.h"
 
 #define TKL__QUEUE_CLAIM_MAX 1000 /* jobs claimed, done or renewed in one run of a script */
 #define TKL__QUEUE_RICH_MAX  250  /* rich ones among the done jobs */
@@ -24,6 +25,9 @@
 /* "id:token" */
 #define TKL__QUEUE_MEMBER_LEN (TKL__QUEUE_ID_LEN + TKL_TOKEN_SIZE)
 
+/* Arguments of renew.lua before the claims. */
+#define TKL__QUEUE_RENEW_ARGS 4
+
 /* A job that this consumer has claimed and not reported yet. */
 typedef struct tkl__queue_claim {
     char member[TKL__QUEUE_MEMBER_LEN + 1]; /* "id:token" */
@@ -31,6 +35,7 @@ typedef struct tkl__queue_claim {
     bool rich;        /* its end does more than remove its record */
     bool answers;     /* a caller waits for its result */
     size_t bytes;     /* size of the record */
+    int64_t claimed;  /* local time before the claim was sent */
     int64_t started;  /* local time before the claim, or its last renewal, was sent */
     int64_t lease_us; /* from `started` on; shorter than the consumer's: an unconfirmed hand-over */
     bool reporting;   /* a thread reports it now */
@@ -46,6 +51,8 @@ typedef struct tkl__queue_source {
     tkl__queue_partition *partition;
     char token[TKL_TOKEN_SIZE]; /* token of the last claim */
     bool unsure;                /* it had no answer, or may still be in line */
+    int64_t introduced;         /* local time of the last introduction; 0: none; with the mutex */
+    tkl__queue_tally tally;     /* with the mutex */
     tkl__ear ear;               /* hears hand-overs, and what all waiters are told */
     unsigned char jitter;       /* random: spreads waiters that look because another did not */
 
@@ -60,6 +67,7 @@ typedef struct tkl__queue_source {
         tkl_bytes *args;
         size_t count;
         int64_t started;
+        tkl__buf words; /* see introduce.c */
     } renewal;
 } tkl__queue_source;
 
@@ -79,6 +87,10 @@ struct tkl_consumer {
     char lease[24];     /* milliseconds */
     int64_t timeout_ms; /* time-out of one call; 0: the client's time-out */
     bool no_renewal;
+    char id[TKL_WORKER_ID_SIZE]; /* the first digits of its tokens */
+    char label[TKL_LABEL_MAX];
+    size_t label_len;
+    int threads;
     void (*on_lost)(const char *id, const char *token, void *arg);
     void (*on_error)(int code, const char *message, void *arg);
     void (*on_damaged)(tkl_queue *queue, const char *id, void *arg);
@@ -94,11 +106,19 @@ struct tkl_consumer {
     pthread_mutex_t mutex;   /* guards the fields below, and those marked */
     tkl__queue_claim **buckets;
     size_t nbuckets, nclaims;
+    int64_t done, failed; /* reported attempts */
 };
 
 /* ---- haul.c: the jobs of a claim: the user's tkl_jobs and the bytes they point into ---- */
 
 typedef struct tkl__queue_haul tkl__queue_haul;
+
+/* The lease of a job that was claimed. */
+typedef struct tkl__queue_lease {
+    int64_t started;  /* local time before it was claimed */
+    int64_t us;       /* how long it lasts from then on */
+    int64_t stamp_ms; /* when it was claimed, by the server's clock */
+} tkl__queue_lease;
 
 /* A claim whose record cannot be read. */
 typedef struct tkl__queue_damaged {
@@ -113,12 +133,13 @@ tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul);
 /* Gives the haul a reply to own. Without memory it frees the reply and fails. */
 int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply);
 /* Adds the jobs in a reply that the haul owns: the elements at `at`, at + 1 and at + 2 are ids,
- * records and histories. `started`: local time before they were claimed. */
+ * records and histories. `started`: local time before they were claimed; `server_now`: when that was
+ * by the server's clock, in milliseconds. */
 int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
-                        size_t at, int64_t started);
+                        size_t at, int64_t started, int64_t server_now);
 /* Adds one job that was handed over; copies the bytes. */
 int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
-                            tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us);
+                            tkl_bytes record, tkl_bytes history, const tkl__queue_lease *lease);
 /* Whether the haul has a job that was handed over. */
 bool tkl__queue_haul_was_handed(const tkl__queue_haul *haul);
 /* The claims whose records cannot be read, each returned once; valid until the next is added. */
@@ -133,9 +154,10 @@ void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
 /* ---- claims.c: jobs that are claimed and not reported ---- */
 
+/* `since_ms`: since when the job was ready, by the server's clock. */
 int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
-                          const tkl__queue_record *record, size_t bytes, int64_t started,
-                          int64_t lease_us);
+                          const tkl__queue_record *record, size_t bytes, int64_t since_ms,
+                          const tkl__queue_lease *lease);
 /* With the mutex: notes a renewal by a request that began at `started`. */
 void tkl__queue_claim_renewed(tkl__queue_claim *claim, int64_t started);
 /* The claim of a job: its partition and "id:token". NULL: no id of its queue. */
@@ -148,6 +170,26 @@ void tkl__queue_claim_forget(tkl_consumer *consumer, tkl__queue_claim *claim);
 /* Whether its lease still runs, as far as this program knows. */
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim);
 void tkl__queue_claims_free(tkl_consumer *consumer);
+
+/* ---- introduce.c: what a consumer says for operators ---- */
+
+/* What the words travel with. */
+typedef enum tkl__queue_occasion {
+    TKL__QUEUE_CLAIMING,
+    TKL__QUEUE_WAITING, /* a claim that waits */
+    TKL__QUEUE_RENEWING,
+} tkl__queue_occasion;
+
+/* Checks and keeps what the options say. */
+int tkl__queue_introduction_init(tkl_consumer *consumer, const tkl_consumer_options *options);
+/* Writes who claims from this source and, from *counts on, its counts; nothing when it did so a
+ * moment ago. */
+void tkl__queue_introduce(tkl__queue_source *source, tkl__queue_occasion occasion, tkl__buf *out,
+                          size_t *counts);
+/* Whether there are counts that were not sent. */
+bool tkl__queue_has_unsaid(tkl__queue_source *source);
+/* Sends the last counts of a consumer that is closed, and takes it off the list of workers. */
+void tkl__queue_part(tkl_consumer *consumer);
 
 /* ---- keep.c: the keeper's callbacks ---- */
 
@@ -191,7 +233,7 @@ typedef struct tkl__queue_ask {
     bool fired;         /* out: schedules fired; their jobs are not in the answer */
 
     char max_text[24], bytes_text[24], rich_text[24];
-    tkl_bytes *args; /* owned */
+    tkl_bytes *args; /* owned, with the text of some of them behind them */
     size_t nargs;
 } tkl__queue_ask;
 
@@ -205,7 +247,7 @@ typedef struct tkl__queue_finish {
     int code;      /* out */
 
     char delay[24], jitter[TKL__DOUBLE_SIZE];
-    tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[7]; /* owns the last key, the result */
+    tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[8]; /* owns the last key, the result */
 } tkl__queue_finish;
 
 /* Requests of one round trip. */
@@ -219,10 +261,11 @@ typedef struct tkl__queue_batch {
     size_t nasks;
 } tkl__queue_batch;
 
-/* Fills in all fields but the outputs. */
+/* Fills in all fields but the outputs. `counted`: the caller counts how long
+ * the job ran; else the server does. */
 void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *partition,
                             const char *id, const char *token, tkl_outcome outcome, tkl_bytes text,
-                            int64_t delay_ms);
+                            int64_t delay_ms, bool counted);
 /* Runs the batch. The codes are in the asks and finishes; the claimed jobs are in the haul (which
  * may be NULL when nothing is claimed). */
 void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *batch, int64_t deadline,

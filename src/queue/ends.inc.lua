@@ -93,11 +93,12 @@ function ends.publish(results, id, message)
   redis.pcall('SPUBLISH', results .. id, message)
 end
 
--- Removes the record of a job, its history and its progress.
+-- Removes the record of a job, its history, its progress and the time of its claim.
 function ends.remove_record(id)
   redis.call('HDEL', JOBS, id)
   redis.call('HDEL', HISTORY, id)
   redis.call('HDEL', PROGRESS, id)
+  redis.call('HDEL', SINCE, id)
 end
 
 -- Removes a job that is over. The caller has taken it out of READY, ACTIVE or wherever it was.

@@ -7,21 +7,35 @@
 -- ARGV[5] delay     milliseconds; '' for the backoff, or the front of the queue
 -- ARGV[6] jitter    by which the backoff is multiplied
 -- ARGV[7] results   and the id: the channel on which the end of the job is published
+-- ARGV[8] counted   1: the caller counts how long it ran; '' when it does not know
 -- flags: allow-oom
 -- returns TKL_OK, or TKL_NOTOWNER when the claim is not valid any more
 -- include: shared/clock
 -- include: ends
 -- include: line
+-- include: times
+-- include: workers
 
 now = clock.ms()
 local RESULT_SENT = 65536 -- bytes: waiters fetch larger results
-local id, token, outcome, note, delay, jitter, results = unpack(ARGV)
+local id, token, outcome, note, delay, jitter, results, counted = unpack(ARGV)
 
 local waiting, meta = line.read_waiting(), totals.read()
 local record = jobs.record_of(id)
 local job, history = jobs.read(record), jobs.read_history(redis.call('HGET', HISTORY, id))
-if redis.call('ZREM', ACTIVE, jobs.claim_of(id, token)) == 0 then
+local claim = jobs.claim_of(id, token)
+local lease_end = counted == '' and redis.call('ZSCORE', ACTIVE, claim)
+if redis.call('ZREM', ACTIVE, claim) == 0 then
   return TKL_NOTOWNER
+end
+
+-- Counts an attempt: it ran since it was claimed.
+local function count_run()
+  local noted, lease = redis.call('HGET', SINCE, id), workers.lease_of(token)
+  local since = workers.claimed_at(claim, tonumber(lease_end), noted, lease)
+  if since then
+    times.count_run(job.kind_name, now - since, outcome ~= 'done')
+  end
 end
 
 -- Keeps the result for a while, and publishes it.
@@ -32,7 +46,7 @@ end
 
 -- Puts the job back into the queue: after a delay, or at the front.
 local function come_back(wait)
-  history.started, history.since = true, now
+  history.started, history.since = true, now + (wait or 0)
   jobs.write_history(id, history)
   if wait then
     redis.call('ZADD', DELAYED, decimal.whole(now + wait), id)
@@ -41,6 +55,9 @@ local function come_back(wait)
   end
 end
 
+if lease_end and outcome ~= 'released' then
+  count_run()
+end
 local wait = tonumber(delay)
 if outcome == 'failed' or outcome == 'dead' then
   history.failures, history.problem = history.failures + 1, note

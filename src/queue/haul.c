@@ -106,18 +106,21 @@ size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged *
 }
 
 static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
-                   tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us)
+                   tkl_bytes record, tkl_bytes history, const tkl__queue_lease *lease)
 {
     tkl__queue_record r;
+    tkl__queue_history past = tkl__queue_history_read(history);
+    int64_t pushed_ms = tkl__queue_id_time(id);
     if (!tkl__queue_record_decode(record, &r)) {
         add_damaged(haul, source, id);
         return TKL_OK;
     }
-    int rc = tkl__queue_claim_note(source, id, &r, record.len, started, lease_us);
+    int rc = tkl__queue_claim_note(source, id, &r, record.len,
+                                   past.since_ms > 0 ? past.since_ms : pushed_ms, lease);
     if (rc != TKL_OK)
         return rc;
-    if (haul->jobs.count == 0 || started < haul->oldest)
-        haul->oldest = started;
+    if (haul->jobs.count == 0 || lease->started < haul->oldest)
+        haul->oldest = lease->started;
     tkl_job *job = &haul->items[haul->jobs.count++];
     *job = (tkl_job){.queue = source->partition->queue,
                      .payload = r.payload,
@@ -127,10 +130,9 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
                      .priority = r.priority,
                      .retries = r.retries,
                      .time_limit_ms = r.time_limit_ms,
-                     .pushed_ms = tkl__queue_id_time(id)};
+                     .pushed_ms = pushed_ms};
     tkl__queue_show_id(source->partition, id, job->id);
     memcpy(job->token, source->token, sizeof job->token);
-    tkl__queue_history past = tkl__queue_history_read(history);
     job->attempt = past.failures + 1;
     job->error = past.error;
     return TKL_OK;
@@ -145,24 +147,24 @@ int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply)
 }
 
 int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
-                        size_t at, int64_t started)
+                        size_t at, int64_t started, int64_t server_now)
 {
     const tkl_reply *ids = tkl_reply_at(reply, at), *records = tkl_reply_at(reply, at + 1),
                     *histories = tkl_reply_at(reply, at + 2);
     size_t count = tkl_reply_count(ids);
+    const tkl__queue_lease lease = {started, source->consumer->lease_us, server_now};
     int rc = reserve_jobs(haul, count) ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         tkl_bytes id = tkl_reply_bytes(tkl_reply_at(ids, i));
         if (tkl__queue_is_id(id))
             rc = add_job(haul, source, id.data, tkl_reply_bytes(tkl_reply_at(records, i)),
-                         tkl_reply_bytes(tkl_reply_at(histories, i)), started,
-                         source->consumer->lease_us);
+                         tkl_reply_bytes(tkl_reply_at(histories, i)), &lease);
     }
     return rc;
 }
 
 int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
-                            tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us)
+                            tkl_bytes record, tkl_bytes history, const tkl__queue_lease *lease)
 {
     char *text = malloc(record.len + history.len + 1);
     bool room = text && reserve_jobs(haul, 1) && own_memory(haul, (owned){.text = text});
@@ -175,7 +177,7 @@ int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, co
     text[record.len + history.len] = '\0';
     haul->handed = true;
     return add_job(haul, source, id, (tkl_bytes){text, record.len},
-                   (tkl_bytes){text + record.len, history.len}, started, lease_us);
+                   (tkl_bytes){text + record.len, history.len}, lease);
 }
 
 bool tkl__queue_haul_was_handed(const tkl__queue_haul *haul)

@@ -30,11 +30,12 @@ function jobs.record_of(id)
   return redis.call('HGET', JOBS, id) or NO_OPTIONS
 end
 
--- The options of a job by name, with their defaults, its unique key and its group; '' for none.
+-- The options of a job by name, with their defaults, its unique key, its group and its kind; '' for
+-- none.
 function jobs.read(record)
   local line = string.match(string.sub(record, 1, OPTIONS_MAX), '^[^\n]*')
   local job = {priority = 0, retries = RETRIES, backoff = BACKOFF, backoff_max = BACKOFF_MAX,
-               unique = 0, group = 0}
+               unique = 0, group = 0, meta = 0, kind = 0}
   for name, value in string.gmatch(line, '([%l_]+)=(%-?%d+)') do
     job[name] = tonumber(value)
   end
@@ -42,11 +43,22 @@ function jobs.read(record)
   job.priority = math.max(-PRIORITY_MAX, math.min(PRIORITY_MAX, job.priority))
   job.unique_key = string.sub(record, keys, keys + job.unique - 1)
   job.group_name = string.sub(record, keys + job.unique, keys + job.unique + job.group - 1)
+  local kind = keys + job.unique + job.group + job.meta
+  job.kind_name = string.sub(record, kind, kind + job.kind - 1)
   return job
 end
 
 function jobs.priority_of(record)
   return jobs.has_options(record) and jobs.read(record).priority or 0
+end
+
+-- The kind of a job; '' for none. Most records can be told at a glance to have none.
+function jobs.kind_of(record)
+  if not record or not jobs.has_options(record) or
+     not string.find(string.sub(record, 1, OPTIONS_MAX), 'kind=', 1, true) then
+    return ''
+  end
+  return jobs.read(record).kind_name
 end
 
 -- ---- Histories ----
@@ -64,6 +76,11 @@ function jobs.write_history(id, history)
   redis.call('HSET', HISTORY, id,
              string.format('%d %.0f %d ', history.failures, history.since or now,
                            history.started and 1 or 0) .. history.problem)
+end
+
+-- Notes since when a job that was delayed is ready, unless its history tells it already.
+function jobs.note_due(id, time)
+  redis.call('HSETNX', HISTORY, id, string.format('0 %.0f 0 ', time))
 end
 
 -- ---- Ids and places ----

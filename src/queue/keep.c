@@ -13,7 +13,6 @@
 
 /* Shortest time allowed for a renewal. */
 #define PATIENCE_MIN_US 100000
-
 static tkl__queue_source *source_of(tkl__kept *kept)
 {
     return (tkl__queue_source *)(void *)((char *)kept - offsetof(tkl__queue_source, kept));
@@ -122,7 +121,8 @@ static bool room_for_renewal(tkl__queue_source *source)
     if (!source->renewal.members)
         source->renewal.members = malloc(TKL__QUEUE_CLAIM_MAX * sizeof *source->renewal.members);
     if (!source->renewal.args)
-        source->renewal.args = malloc((TKL__QUEUE_CLAIM_MAX + 2) * sizeof *source->renewal.args);
+        source->renewal.args =
+            malloc((TKL__QUEUE_CLAIM_MAX + TKL__QUEUE_RENEW_ARGS) * sizeof *source->renewal.args);
     return source->renewal.members && source->renewal.args;
 }
 
@@ -167,10 +167,18 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     source->renewal.started = tkl__lease_now();
     source->renewal.args[0] = tkl_str(c->lease);
     source->renewal.args[1] = tkl_str("");
+    tkl__buf *words = &source->renewal.words;
+    size_t worker = 0;
+    tkl__buf_clear(words);
+    if (n > 0)
+        tkl__queue_introduce(source, TKL__QUEUE_RENEWING, words, &worker);
+    source->renewal.args[2] = (tkl_bytes){words->data, worker};
+    source->renewal.args[3] = (tkl_bytes){words->data + worker, words->len - worker};
     for (size_t i = 0; i < n; i++)
-        source->renewal.args[i + 2] =
+        source->renewal.args[i + TKL__QUEUE_RENEW_ARGS] =
             (tkl_bytes){source->renewal.members[i], TKL__QUEUE_MEMBER_LEN};
-    *call = tkl__queue_call(source->partition, &tkl__lua_queue_renew, source->renewal.args, n + 2);
+    *call = tkl__queue_call(source->partition, &tkl__lua_queue_renew, source->renewal.args,
+                            n + TKL__QUEUE_RENEW_ARGS);
     call->retry_safe = true;
     return n > 0;
 }

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
+#include "queue/words.h"
 
 /* The server counts in milliseconds: a moment is surely over one millisecond later. */
 #define LOOK_SLACK_US 1000
@@ -22,6 +23,9 @@
 #define BACKUP_US 1000000
 /* A look planned less than this before a moment is meant for that moment. */
 #define CLOSE_US 100000
+/* A waiter that has something to tell operators asks again after this long. */
+#define UNSAID_MS 1000
+
 /* A waiter at one source. */
 typedef struct stander {
     tkl__queue_source *source;
@@ -113,7 +117,10 @@ static void note_answer(stander *s, const tkl__queue_ask *ask, int64_t began)
         return;
     s->ask = *ask;
     s->in_line = ask->got == 0;
-    plan_look(s, ask->look_ms, ask->other_looks);
+    if (tkl__queue_has_unsaid(s->source) && (ask->look_ms < 0 || ask->look_ms > UNSAID_MS))
+        plan_look(s, UNSAID_MS, false);
+    else
+        plan_look(s, ask->look_ms, ask->other_looks);
 }
 
 /* Asks with places in the lines, all in one round trip. */
@@ -177,34 +184,9 @@ static void enter_lines(line *l)
 
 /* ---- Messages ------------------------------------------------------------ */
 
-/* Cuts the first word off a message, and the space behind it. */
-static tkl_bytes next_word(tkl_bytes *message)
-{
-    const char *space = message->len > 0 ? memchr(message->data, ' ', message->len) : NULL;
-    size_t len = space ? (size_t)(space - message->data) : message->len;
-    tkl_bytes word = {message->data, len};
-    message->data += len + (space != NULL);
-    message->len -= len + (space != NULL);
-    return word;
-}
-
 static bool is_word(tkl_bytes word, const char *text)
 {
     return word.len == strlen(text) && memcmp(word.data, text, word.len) == 0;
-}
-
-/* A number of up to 15 digits; -1: not a number. */
-static int64_t read_number(tkl_bytes word)
-{
-    int64_t number = 0;
-    if (word.len == 0 || word.len > 15)
-        return -1;
-    for (size_t i = 0; i < word.len; i++) {
-        if (word.data[i] < '0' || word.data[i] > '9')
-            return -1;
-        number = number * 10 + (word.data[i] - '0');
-    }
-    return number;
 }
 
 /* Converts the start of a lease, `stamp` on the server's clock, to our clock: not later than now,
@@ -220,10 +202,10 @@ static int64_t lease_start(const stander *s, int64_t stamp)
  * short until it is renewed. */
 static int accept_job(const line *l, stander *s, tkl_bytes message)
 {
-    tkl_bytes id = next_word(&message);
-    int64_t stamp = read_number(next_word(&message));
-    int64_t lease_us = read_number(next_word(&message)) * 1000;
-    int64_t len = read_number(next_word(&message));
+    tkl_bytes id = tkl__queue_next_word(&message);
+    int64_t stamp = tkl__queue_word_number(tkl__queue_next_word(&message));
+    int64_t lease_us = tkl__queue_word_number(tkl__queue_next_word(&message)) * 1000;
+    int64_t len = tkl__queue_word_number(tkl__queue_next_word(&message));
     if (!tkl__queue_is_id(id) || stamp < 0 || lease_us < 0 || lease_us > l->consumer->lease_us ||
         len < 0 || (uint64_t)len > message.len)
         return TKL_EUNKNOWN; /* malformed: ask the server */
@@ -232,8 +214,8 @@ static int accept_job(const line *l, stander *s, tkl_bytes message)
         return TKL_EUNKNOWN; /* too late: ask the server */
     tkl_bytes history = {message.data, (size_t)len};
     tkl_bytes record = {message.data + len, message.len - (size_t)len};
-    int rc =
-        tkl__queue_haul_add_one(l->haul, s->source, id.data, record, history, started, lease_us);
+    const tkl__queue_lease lease = {started, lease_us, stamp};
+    int rc = tkl__queue_haul_add_one(l->haul, s->source, id.data, record, history, &lease);
     s->in_line = rc != TKL_OK;
     return rc;
 }
@@ -250,8 +232,8 @@ static void look_at_source(line *l, stander *s)
 /* " job ...", " look MS", or " recall". */
 static void on_message(line *l, stander *s, tkl_bytes message)
 {
-    next_word(&message); /* empty: the token was before the space */
-    tkl_bytes word = next_word(&message);
+    tkl__queue_next_word(&message); /* empty: the token was before the space */
+    tkl_bytes word = tkl__queue_next_word(&message);
     if (is_word(word, "job")) {
         s->code = accept_job(l, s, message);
         if (s->code == TKL_EUNKNOWN)
@@ -259,7 +241,7 @@ static void on_message(line *l, stander *s, tkl_bytes message)
         else if (s->code == TKL_OK && tkl__queue_haul_count(l->haul) == 0)
             look_at_source(l, s); /* unreadable record: the waiter has lost its place */
     } else if (is_word(word, "look")) {
-        plan_look(s, read_number(next_word(&message)), false);
+        plan_look(s, tkl__queue_word_number(tkl__queue_next_word(&message)), false);
     } else {
         look_at_source(l, s);
     }
@@ -270,9 +252,10 @@ static void on_message(line *l, stander *s, tkl_bytes message)
  * but the one with that token. */
 static void on_shared_message(line *l, stander *s, tkl_bytes message)
 {
-    tkl_bytes word = next_word(&message);
+    tkl_bytes word = tkl__queue_next_word(&message);
     if (is_word(word, "look") || is_word(word, "looked")) {
-        int64_t at = look_time(read_number(next_word(&message))), backup = at + backup_us(s);
+        int64_t at = look_time(tkl__queue_word_number(tkl__queue_next_word(&message))),
+                backup = at + backup_us(s);
         bool other = is_word(word, "looked") && !is_word(message, s->source->token);
         tkl__look_between(&s->source->ear.waiter, other ? backup : at - CLOSE_US, backup);
     } else if (is_word(word, "rest")) {

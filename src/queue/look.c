@@ -13,9 +13,12 @@
 #include "queue/all.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
+#include "queue/words.h"
+#include "queue/workers.h"
 
-#define PEEK_MAX 1000
-#define SKIP_MAX 10000
+#define PEEK_MAX    1000
+#define SKIP_MAX    10000
+#define FOUND_PARTS 7 /* of a job in the answer of peek.lua */
 
 /* The replies own the bytes that the items point into. */
 typedef struct listing {
@@ -24,14 +27,15 @@ typedef struct listing {
     tkl_job_info items[];
 } listing;
 
-/* A job in a script's answer: id, score, record, history, progress. */
+/* A job in a script's answer: id, score, record, history, progress, since when it is claimed, and
+ * its worker. */
 typedef struct found {
     const tkl__queue_partition *partition;
     tkl_job_state state;
     tkl_bytes id;
     double score;
     const tkl_reply *reply;
-    size_t at; /* index of its record in the reply; history and progress follow */
+    size_t at; /* index of its record in the reply; the other parts follow */
 } found;
 
 void tkl_listing_free(tkl_listing *list)
@@ -52,6 +56,20 @@ static tkl_bytes part_of(const found *f, size_t part)
 static int64_t time_of(double score)
 {
     return score >= 0 && score < 9007199254740992.0 ? (int64_t)score : 0;
+}
+
+/* Reads since when a job is claimed, and "worker text". */
+static void read_claimant(tkl_job_info *info, const found *f)
+{
+    tkl_bytes text = part_of(f, 4);
+    tkl_queue_worker worker = {.pid = 0};
+    tkl__queue_worker_id(tkl__queue_next_word(&text), info->worker);
+    tkl__queue_worker_read(text, &worker);
+    int64_t since = tkl__reply_number(tkl_reply_at(f->reply, f->at + 3));
+    info->since_ms = since > 0 ? since : 0;
+    info->host = worker.host;
+    info->label = worker.label;
+    info->pid = worker.pid;
 }
 
 static void read_info(tkl_job_info *info, const found *f)
@@ -76,6 +94,8 @@ static void read_info(tkl_job_info *info, const found *f)
     if (f->state == TKL_JOB_STATE_DELAYED || f->state == TKL_JOB_STATE_ACTIVE ||
         f->state == TKL_JOB_STATE_DEAD)
         info->due_ms = time_of(f->score);
+    if (f->state == TKL_JOB_STATE_ACTIVE)
+        read_claimant(info, f);
 }
 
 /* Takes ownership of the replies. */
@@ -136,7 +156,7 @@ static void gather_jobs(const tkl_queue *queue, tkl_job_state state, const tkl_r
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
         const tkl_reply *one = tkl_reply_at(replies, i);
-        for (size_t at = 0; at + 4 < tkl_reply_count(one); at += 5) {
+        for (size_t at = 0; at + FOUND_PARTS <= tkl_reply_count(one); at += FOUND_PARTS) {
             tkl_bytes id = tkl_reply_bytes(tkl_reply_at(one, at));
             if (tkl__queue_is_id(id))
                 c->items[c->count++] = (found){.partition = &queue->partitions[i],
@@ -174,7 +194,7 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
     for (size_t i = 0; rc == TKL_OK && i < n; i++) {
         rc = ask_peek(queue, places[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
         for (size_t k = 0; k < tkl_reply_count(c->replies[i]); k++)
-            total += tkl_reply_count(tkl_reply_at(c->replies[i], k)) / 5;
+            total += tkl_reply_count(tkl_reply_at(c->replies[i], k)) / FOUND_PARTS;
     }
     c->items = rc == TKL_OK ? calloc(total + 1, sizeof *c->items) : NULL;
     if (rc == TKL_OK && !c->items)

@@ -7,6 +7,7 @@
 
 #include "core/batch.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/register.h"
 #include "queue/all.h"
@@ -79,9 +80,7 @@ static int visit_partition(tkl_bytes key, void *arg)
 static int by_name(const void *a, const void *b)
 {
     const finding *x = a, *y = b;
-    size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
-    int order = memcmp(x->name.data, y->name.data, len);
-    return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+    return tkl__compare_bytes(x->name, y->name);
 }
 
 /* Sorts, and makes one of all partitions of a queue. */

@@ -32,6 +32,9 @@ static const char *const parts[TKL__QUEUE_KEYS] = {
     [TKL__QUEUE_SCHEDULES] = "schedules",
     [TKL__QUEUE_REQUESTS_EVEN] = "requests_even",
     [TKL__QUEUE_REQUESTS_ODD] = "requests_odd",
+    [TKL__QUEUE_WORKERS] = "workers",
+    [TKL__QUEUE_SINCE] = "since",
+    [TKL__QUEUE_TIMES] = "times",
 };
 
 /* "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name collides

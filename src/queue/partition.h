@@ -37,6 +37,9 @@ typedef enum tkl__queue_key {
     TKL__QUEUE_SCHEDULES,
     TKL__QUEUE_REQUESTS_EVEN,
     TKL__QUEUE_REQUESTS_ODD,
+    TKL__QUEUE_WORKERS,
+    TKL__QUEUE_SINCE,
+    TKL__QUEUE_TIMES,
     TKL__QUEUE_KEYS,
 } tkl__queue_key;
 
@@ -87,6 +90,12 @@ int64_t tkl__queue_id_time(const char *digits);
 
 /* The partition for jobs that belong together: a group, a unique key, a request. */
 tkl__queue_partition *tkl__queue_partition_of(const tkl_queue *queue, tkl_bytes key);
+
+/* The first digits of a token name the worker that claims with it. */
+#define TKL__QUEUE_WORKER_LEN 12
+
+/* Bounds of the buckets in which times are counted: 1 ms, 3 ms, 10 ms, 30 ms, ... */
+#define TKL__QUEUE_BOUNDS 14
 
 /* How many dead letters are kept, and for how long (30 days), unless other limits are set. */
 #define TKL__QUEUE_DEAD_MAX 10000

@@ -4,9 +4,11 @@
 -- ARGV[2] skip
 -- ARGV[3] max
 -- flags: no-writes
--- returns id, score, record, history and progress of each; fewer when they are large
+-- returns id, score, record, history and progress of each, since when it is claimed and by whom (see
+--   workers.claimant()); fewer when they are large
 -- include: shared/clock
 -- include: upcoming
+-- include: workers
 
 now = clock.ms()
 local BYTES = 16000000 -- of records, in one answer
@@ -36,7 +38,7 @@ local function id_of(member)
   return state == 'active' and jobs.claimed_id(member) or member
 end
 
-local function add(id, score, record)
+local function add(id, score, record, claim)
   if not record or is_enough() then -- schedules and timers have no record
     return
   elseif skip_soon > 0 then
@@ -44,8 +46,9 @@ local function add(id, score, record)
     return
   end
   bytes, max = bytes + #record, max - 1
+  local since, worker = workers.claimant(claim, score)
   for _, part in ipairs({id, score, record, redis.call('HGET', HISTORY, id) or '',
-                         redis.call('HGET', PROGRESS, id) or ''}) do
+                         redis.call('HGET', PROGRESS, id) or '', since, worker}) do
     answer[#answer + 1] = part
   end
 end
@@ -66,7 +69,7 @@ for _ = 1, STEPS do
     end
     local id = id_of(found[i])
     add_soon(tonumber(found[i + 1]))
-    add(id, found[i + 1], redis.call('HGET', JOBS, id))
+    add(id, found[i + 1], redis.call('HGET', JOBS, id), state == 'active' and found[i])
   end
   if #found < 2 * STEP then
     add_soon(math.huge)

@@ -14,6 +14,7 @@ local record = redis.call('HGET', JOBS, id)
 if not record or redis.call('ZREM', DELAYED, id) == 0 then
   return TKL_NOTFOUND
 end
+jobs.note_due(id, now)
 redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), DUE, now), id)
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

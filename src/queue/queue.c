@@ -39,6 +39,10 @@
  *   :schedules hash id -> times, expression and record: see schedule.h, and fire.c.
  *   :requests_even, :requests_odd   hashes of the answers to pushes, in windows of ten minutes by
  *              turns. They expire.
+ *   :workers   hash worker -> "seen lease until text": see workers.inc.lua and introduce.c. Rows are
+ *              removed when they are over; the key expires a day after a worker was last seen.
+ *   :since     hash id -> "token time" of claims that were renewed: when they began.
+ *   :times     hash of counts: see times.inc.lua and tally.c.
  *   :result:ID result of a job, string; expires. Also the channel on which its end is published.
  *
  * All times are milliseconds of the server's clock. Everything that does not expire is the user's
@@ -84,6 +88,11 @@
  *
  * Flows. A parent is in :flow until the last of its children is over: done, cancelled, or trimmed
  * from the dead letters. A dead child keeps the parent waiting; an operator may retry the child.
+ *
+ * Operators. A token begins with the id of its consumer, so that a claim tells whose it is without
+ * anything being stored for it. When it began is known from the end of its lease; a renewal, which
+ * makes that impossible, notes it in :since. What a consumer says of itself and what it counts
+ * travels with its claims and renewals, at most once a second (introduce.c).
  *
  * Looking. Delayed jobs and ended leases need a waiter that looks at the right moment. A waiter
  * that enters the line gets the first such moment in the answer. It promises to look then, unless

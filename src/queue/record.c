@@ -268,8 +268,8 @@ bool tkl__queue_record_is_rich(const tkl__queue_record *record)
     return record->flow || record->result_ms > 0 || record->unique.len > 0 || record->group.len > 0;
 }
 
-/* Reads three numbers with a space behind each; the first one is the failures. The rest is the
- * error. */
+/* Reads three numbers with a space behind each; the first two are the failures and since when
+ * it is ready. The rest is the error. */
 tkl__queue_history tkl__queue_history_read(tkl_bytes text)
 {
     const char *at = text.data, *end = text.data + text.len;
@@ -280,6 +280,8 @@ tkl__queue_history tkl__queue_history_read(tkl_bytes text)
             return none;
         if (i == 0)
             history.failures = value >= 0 && value < INT_MAX ? (int)value : 0;
+        else if (i == 1)
+            history.since_ms = value > 0 && value < INT64_C(1) << 53 ? value : 0;
     }
     history.error = (tkl_bytes){at, (size_t)(end - at)};
     return history;

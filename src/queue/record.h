@@ -55,7 +55,8 @@ bool tkl__queue_record_is_rich(const tkl__queue_record *record);
 /* The history of a job, as jobs.inc.lua writes it: "failures since started error". */
 typedef struct tkl__queue_history {
     int failures;
-    tkl_bytes error; /* a view into the text */
+    int64_t since_ms; /* since when the job is ready, by the server's clock; 0: as it was pushed */
+    tkl_bytes error;  /* a view into the text */
 } tkl__queue_history;
 
 tkl__queue_history tkl__queue_history_read(tkl_bytes text);

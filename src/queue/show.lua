@@ -3,26 +3,29 @@
 -- ARGV[1] id
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
 -- flags: no-writes
--- returns {state, score, record, history, progress}, {} when there is no such job, or {cursor to go
---   on with}
+-- returns {state, score, record, history, progress, since when it is claimed, by whom (see
+--   workers.claimant())}, {} when there is no such job, or {cursor to go on with}
 -- include: shared/clock
 -- include: finding
+-- include: workers
 
 now = clock.ms()
 local id, cursor = unpack(ARGV)
 
 local record = redis.call('HGET', JOBS, id)
 if not record then
-  return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', ''} or {}
+  return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', '', 0, ''} or {}
 end
 local found = finding.job(id, record, cursor)
 if found.cursor then
   return {found.cursor}
 end
 local history = redis.call('HGET', HISTORY, id) or ''
+local since, worker = workers.claimant(found.state == 'active' and found.member, found.score)
 local is_over = tonumber(found.score or 0) <= now
 local attempts_left = jobs.read_history(history).failures < jobs.read(record).retries
 if is_over and (found.state == 'delayed' or found.state == 'active' and attempts_left) then
   found.state = 'ready' -- the next claim makes it so
 end
-return {found.state, found.score or '0', record, history, redis.call('HGET', PROGRESS, id) or ''}
+return {found.state, found.score or '0', record, history, redis.call('HGET', PROGRESS, id) or '',
+        since, worker}

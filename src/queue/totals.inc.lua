@@ -5,13 +5,13 @@
 
 local totals = {}
 
--- Checks the types of all keys. Most keys do not exist most of the time.
+-- Checks the types of all keys on which the work depends. Most do not exist most of the time.
 function totals.check_keys()
   types.check_hashes(JOBS)
   types.check_zsets(READY, DELAYED, ACTIVE)
   if redis.call('EXISTS', HISTORY, PROGRESS, DEAD, UNIQUE, UNIQUE_ENDS, GROUPS, PARKED,
-                RATES, FLOW, FLOW_PLACES, PARENTS) > 0 then
-    types.check_hashes(HISTORY, PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS)
+                RATES, FLOW, FLOW_PLACES, PARENTS, SINCE) > 0 then
+    types.check_hashes(HISTORY, PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS, SINCE)
     types.check_zsets(DEAD, UNIQUE_ENDS, PARKED, RATES, FLOW)
   end
 end

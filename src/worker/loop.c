@@ -125,8 +125,10 @@ static void give_up(tkl_worker *w, tkl_task *task, int64_t now)
     task->given_up = true;
     task->users++;
     atomic_store(&task->cancelled, true);
-    task->report = (tkl_report){
-        .job = task->job, .outcome = TKL_OUTCOME_FAILED, .text = tkl_str("time limit")};
+    task->report = (tkl_report){.job = task->job,
+                                .outcome = TKL_OUTCOME_FAILED,
+                                .text = tkl_str("time limit"),
+                                .run_us = now - task->began};
     tkl__worker_report_add(w, task, now);
     w->limited--;
     w->stats.timeouts++;
@@ -230,6 +232,7 @@ static void conclude_task(tkl_worker *w, tkl_task *task, int rc, int64_t now)
     w->limited -= task->deadline != TKL__FOREVER;
     task->deadline = TKL__FOREVER;
     tkl__worker_task_conclude(task, rc);
+    task->report.run_us = now - task->began;
 }
 
 static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)

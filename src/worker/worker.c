@@ -113,6 +113,8 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
                                     .on_lost = tkl__worker_lost,
                                     .on_error = tkl__worker_sat_out,
                                     .on_damaged = tkl__worker_damaged,
+                                    .label = w->options.label,
+                                    .threads = w->options.threads,
                                     .arg = w};
     w->pid = getpid();
     w->watch_until = TKL__FOREVER;

@@ -140,6 +140,13 @@ t queue list
 t queue peek q
 t queue peek q --state delayed
 t queue peek nothing
+t queue workers
+t queue workers q
+t queue workers nothing
+t queue times
+t queue times q
+t queue times nothing
+t queue peek q --state active
 t queue claim nothing
 t queue claim q
 id=$(jq -r .id <out) token=$(jq -r .token <out); t queue renew q $id $token --progress half

@@ -96,7 +96,7 @@ json push options soon --priority=-1000 --meta 'a "note"' --group customer --uni
 id=$(jq -r '.ids[0]' <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"
-yields 'keys_unsorted' '["id","state","kind","payload","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","due_at","until","since"]'
+yields 'keys_unsorted' '["id","state","kind","payload","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","worker","due_at","until","since"]'
 yields '[.state, .priority, .attempt, .retries, .due_at, .meta, .group, .unique, .error]' \
     '["ready",-1000,0,3,null,"a \"note\"","customer","key",null]'
 yields "(.pushed_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
@@ -423,6 +423,48 @@ ends 0 tackle call SET 'tackle:queue:{odd}:ready' text
 ends 70 tackle queue push odd x
 has "$err" "WRONGTYPE"
 
+# ---- workers, times -------------------------------------------------------------------------------
+
+ends 0 tackle queue push who a --kind resize
+ends 0 tackle queue push who b c
+json claim who --lease 1m
+claim=$out
+json workers who
+yields 'length' 1
+yields '.[0] | keys' \
+    '["done","failed","host","id","jobs","label","lease_ms","pid","program","seen_at","threads","waiting"]'
+yields '.[0] | [.program, .label, .threads, .waiting, .done, .lease_ms]' '["tackle",null,1,false,0,60000]'
+yields '.[0].host | length > 0' true
+is "its job" "$(jq -c '.[0].jobs | map([.queue, .id, .kind])' <<<"$out")" "[[\"who\",$(jq .id <<<"$claim"),\"resize\"]]"
+is "the worker is in the token" "$(jq -r '.[0].id' <<<"$out")" "$(jq -r '.token[:12]' <<<"$claim")"
+json peek who --state active
+yields '.[0].worker | [.pid > 0, .label]' '[true,null]'
+yields '.[0] | .since < .until' true
+ends 0 tackle queue peek who --state active
+has "$out" "WORKER"
+ends 0 tackle queue show who "$(jq -r .id <<<"$claim")"
+has "$out" "$(hostname | cut -c1-20)"
+ends 0 tackle queue ack who "$(jq -r .id <<<"$claim")" "$(jq -r .token <<<"$claim")"
+ends 0 tackle queue work who --drain --label "two words" -- true
+json times who
+yields 'map([.kind, .done, .failed, .wait.count, .run.count])' '[[null,2,0,2,2],["resize",1,0,1,1]]'
+yields '.[0].run.buckets | [length, .[0].up_to_ms, .[13].up_to_ms, .[14].up_to_ms]' '[15,1,3000000,null]'
+ends 0 tackle queue times
+has "$out" resize
+ends 1 tackle queue workers nowhere
+ends 1 tackle queue times nowhere
+ends 64 tackle queue workers who more
+ends 64 tackle queue work who --label "$(printf '%065d' 1)" --drain -- true
+tackle queue work who --label blue -- sleep 100 &
+worker=$!
+ends 0 tackle queue push who d
+is_blue() { [ "$(tackle queue workers --json | jq -c 'map(select(.label == "blue") | .jobs | length)')" = "[1]" ]; }
+eventually "it has the job" is_blue
+kill $worker
+wait $worker
+is "it said that it ends" "$(tackle queue workers --json | jq -c 'map(select(.label == "blue"))')" "[]"
+ends 0 tackle queue drop who --yes
+
 # ---- The user of docs/queue.md may do all this, and no more ---------------------------------------
 
 mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKLE_SOURCE/docs/queue.md" | tr ' ' '\n')
@@ -447,7 +489,7 @@ ends 0 tackle queue fail acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home
 ends 0 tackle queue schedule acl tick --every 1s x
 ends 0 tackle queue work acl --once --wait 1m -- cat
 ends 0 tackle queue unschedule acl tick
-for verb in "list" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all --yes" \
+for verb in "list" "workers" "workers acl" "times" "times acl" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all --yes" \
     "pause acl" "resume acl" "drain acl --yes" "drop acl --yes"; do
     ends 0 tackle queue $verb
 done

@@ -57,7 +57,8 @@ void fail_for(tkl_queue *queue, const claimed *job, int64_t delay_ms);
 tkl_queue_stats stats_of(tkl_queue *queue);
 tkl_job_state state_of(tkl_queue *queue, const char *id);
 
-/* No key of a queue is left but the meta hash, and requests and waiters, which expire. */
+/* No key of a queue is left but the meta hash and the times, and what expires: requests, waiters and
+ * workers. */
 void assert_no_garbage(server *s);
 
 #endif
