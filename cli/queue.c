@@ -417,6 +417,20 @@ static const cli_verb verbs[] = {
         .run = cli_queue_times,
     },
     {
+        .name = "why",
+        .args = "NAME [ID]",
+        .summary = "why a job does not run, or the one that should come next",
+        .options = common_options,
+        .details = "One line for each cause, the decisive one first: the queue is paused, a limit is\n"
+                   "reached, the job is delayed, waits for others or is behind others, no worker is\n"
+                   "there or free. Exit code 1 when there is no such job, or none that waits.",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue pause tackle-example\n"
+                   "tackle queue why tackle-example\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_why,
+    },
+    {
         .name = "peek",
         .args = "NAME",
         .summary = "look at jobs, the next to be served first",

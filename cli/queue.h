@@ -56,6 +56,7 @@ int cli_queue_result(cli_session *cli);
 
 int cli_queue_workers(cli_session *cli);
 int cli_queue_times(cli_session *cli);
+int cli_queue_why(cli_session *cli);
 
 int cli_queue_dead(cli_session *cli);
 int cli_queue_retry(cli_session *cli);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who works on queues, and how long jobs wait and run: workers, times.
+ * Who works on queues, how long jobs wait and run, and why one does not run: workers, times, why.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,4 +223,150 @@ int cli_queue_times(cli_session *cli)
                               cli->json ? kind_json(&kinds->items[i]) : kind_row(&kinds->items[i]));
     tkl_queue_kind_list_free(kinds);
     return cli_print_rows(cli, rows, times_columns);
+}
+
+/* ---- why ----------------------------------------------------------------- */
+
+/* Prints "1 job" or "2 jobs". */
+static void print_jobs(int64_t count)
+{
+    printf("%" PRId64 " %s", count, count == 1 ? "job" : "jobs");
+}
+
+/* Prints "NUMBER in PERIOD". */
+static void print_rate(const tkl_queue_reason *reason)
+{
+    char period[CLI_DURATION_SIZE];
+    printf("%" PRId64 " in %s", reason->limit, cli_duration_text(reason->used, period));
+}
+
+static void print_text(const char *before, tkl_bytes text)
+{
+    if (text.len == 0)
+        return;
+    fputs(before, stdout);
+    cli_print_bytes(text);
+}
+
+/* Prints a cause as a sentence. */
+static void print_reason(const tkl_queue_reason *reason)
+{
+    char time[CLI_TIME_SIZE];
+    cli_time_text(reason->time_ms, time);
+    switch (reason->cause) {
+    case TKL_QUEUE_CAUSE_PAUSED:
+        fputs("the queue is paused: tackle queue resume", stdout);
+        break;
+    case TKL_QUEUE_CAUSE_CONCURRENCY:
+        print_jobs(reason->used);
+        printf(" claimed, and the concurrency is %" PRId64, reason->limit);
+        break;
+    case TKL_QUEUE_CAUSE_RATE:
+        fputs("the rate is used up: ", stdout);
+        print_rate(reason);
+        printf("; it allows the next one at %s", time);
+        break;
+    case TKL_QUEUE_CAUSE_NO_WORKER:
+        fputs("no worker was heard of", stdout);
+        break;
+    case TKL_QUEUE_CAUSE_BUSY:
+        fputs("no worker waits; they have ", stdout);
+        print_jobs(reason->used);
+        if (reason->limit > 0)
+            printf(" and room for %" PRId64 " at once", reason->limit);
+        break;
+    case TKL_QUEUE_CAUSE_BEHIND:
+        fputs("it is behind ", stdout);
+        print_jobs(reason->used);
+        fputs(" that are ready", stdout);
+        break;
+    case TKL_QUEUE_CAUSE_DELAYED:
+        printf("it is delayed until %s", time);
+        break;
+    case TKL_QUEUE_CAUSE_RETRY:
+        printf("failures: %" PRId64 "; it is retried at %s", reason->used, time);
+        print_text(": ", reason->text);
+        break;
+    case TKL_QUEUE_CAUSE_GROUP_CONCURRENCY:
+        print_text("its group ", reason->text);
+        fputs(" has ", stdout);
+        print_jobs(reason->used);
+        printf(" that started, and may have %" PRId64, reason->limit);
+        break;
+    case TKL_QUEUE_CAUSE_GROUP_RATE:
+        print_text("the rate of its group ", reason->text);
+        fputs(" is used up: ", stdout);
+        print_rate(reason);
+        if (*time)
+            printf("; it allows the next one at %s", time);
+        break;
+    case TKL_QUEUE_CAUSE_FLOW:
+    case TKL_QUEUE_CAUSE_FLOW_DEAD:
+        fputs("it waits for ", stdout);
+        print_jobs(reason->used);
+        if (*reason->id)
+            printf(": %s", reason->id);
+        if (reason->cause == TKL_QUEUE_CAUSE_FLOW_DEAD)
+            fputs(", which is a dead letter: retry it, or delete it", stdout);
+        break;
+    case TKL_QUEUE_CAUSE_RUNS:
+        fputs("it runs", stdout);
+        print_text(" at ", reason->text);
+        if (*time)
+            printf(" since %s", time);
+        break;
+    case TKL_QUEUE_CAUSE_DEAD:
+        printf("it is a dead letter since %s", time);
+        print_text(": ", reason->text);
+        break;
+    }
+    putchar('\n');
+}
+
+static json_t *reason_json(const tkl_queue_reason *reason)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s?}", "cause",
+                     tkl_queue_cause_name(reason->cause), "used", number_or_null(reason->used),
+                     "limit", number_or_null(reason->limit), "time", cli_json_time(reason->time_ms),
+                     "text", cli_json_present(reason->text), "id", *reason->id ? reason->id : NULL);
+}
+
+static int print_reasons(const cli_session *cli, const tkl_queue_reasons *reasons)
+{
+    if (cli->json) {
+        json_t *causes = json_array();
+        for (size_t i = 0; i < reasons->count; i++)
+            json_array_append_new(causes, reason_json(&reasons->items[i]));
+        return cli_print_json(cli, json_pack("{s:s, s:s, s:o}", "id", reasons->id, "state",
+                                             tkl_job_state_name(reasons->state), "causes", causes));
+    }
+    for (size_t i = 0; i < reasons->count; i++) {
+        printf("%s: ", reasons->id);
+        print_reason(&reasons->items[i]);
+    }
+    if (reasons->count == 0)
+        printf("%s: nothing holds it back: a worker gets it in a moment\n", reasons->id);
+    return CLI_OK;
+}
+
+int cli_queue_why(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_queue_reasons *reasons = NULL;
+    const char *id = cli->argc > 1 ? cli->argv[1] : NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (failed)
+        return failed;
+    int code = tkl_queue_why(queue, id, &reasons);
+    if (code == TKL_OK)
+        failed = print_reasons(cli, reasons);
+    else if (code != TKL_NOTFOUND)
+        failed = cli_end(cli, code);
+    else if (id != NULL)
+        failed = cli_fail(cli, CLI_NO, "no such job (any more)");
+    else if (!(failed = cli_queue_known(cli, queue)))
+        failed = cli_no(cli, TKL_NOTFOUND, "no job waits");
+    tkl_queue_reasons_free(reasons);
+    tkl_queue_close(queue);
+    return failed;
 }

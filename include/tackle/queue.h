@@ -469,6 +469,55 @@ TKL_API int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **listi
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 TKL_API void tkl_listing_free(tkl_listing *listing); /* NULL is fine */
 
+/* Why a job does not run. */
+typedef enum tkl_queue_cause {
+    TKL_QUEUE_CAUSE_PAUSED = 1,      /* the queue is paused */
+    TKL_QUEUE_CAUSE_CONCURRENCY = 2, /* `used` jobs are claimed, and `limit` may be */
+    TKL_QUEUE_CAUSE_RATE = 3,        /* `limit` may be claimed in `used` ms; at time_ms again */
+    TKL_QUEUE_CAUSE_NO_WORKER = 4,   /* no worker was heard of */
+    TKL_QUEUE_CAUSE_BUSY = 5,        /* no worker waits: they have `used` jobs for `limit`
+                                              threads (0: not known) */
+    TKL_QUEUE_CAUSE_BEHIND = 6,      /* `used` ready jobs come before it */
+    TKL_QUEUE_CAUSE_DELAYED = 7,     /* until time_ms */
+    TKL_QUEUE_CAUSE_RETRY = 8,       /* the same, after `used` failures; `text`: the last one */
+    TKL_QUEUE_CAUSE_GROUP_CONCURRENCY = 9, /* of the group `text`: as CONCURRENCY */
+    TKL_QUEUE_CAUSE_GROUP_RATE = 10,       /* of the group `text`: as RATE */
+    TKL_QUEUE_CAUSE_FLOW = 11,             /* waits for `used` jobs, one of them `id`; "": not
+                                              known which */
+    TKL_QUEUE_CAUSE_FLOW_DEAD = 12,        /* the same, and that one is a dead letter */
+    TKL_QUEUE_CAUSE_RUNS = 13,             /* it runs, since time_ms; `text`: on which host, and
+                                              the pid */
+    TKL_QUEUE_CAUSE_DEAD = 14,             /* a dead letter since time_ms; `text`: why */
+} tkl_queue_cause;
+
+/* "paused", "concurrency", "rate", "no worker", "busy", "behind", "delayed", "retry", "group
+ * concurrency", "group rate", "flow", "flow dead", "runs", "dead"; "unknown" for anything else. */
+TKL_API const char *tkl_queue_cause_name(tkl_queue_cause cause);
+
+/* Numbers that a cause does not have are 0, texts are empty. Views into the tkl_queue_reasons. */
+typedef struct tkl_queue_reason {
+    tkl_queue_cause cause;
+    int64_t used, limit;
+    int64_t time_ms; /* Unix time; 0: none, or not known */
+    tkl_bytes text;
+    char id[TKL_JOB_ID_SIZE];
+    TKL_RESERVED(4);
+} tkl_queue_reason;
+
+typedef struct tkl_queue_reasons {
+    const tkl_queue_reason *items; /* the decisive one first; none: a worker gets it in a moment */
+    size_t count;
+    char id[TKL_JOB_ID_SIZE]; /* the job */
+    tkl_job_state state;
+} tkl_queue_reasons;
+
+/* Why a job does not run; `id` NULL: why the job that should come next does not. Several causes may
+ * hold at once. One script of less than a millisecond on each partition. TKL_NOTFOUND: there is no
+ * such job, or none that waits. */
+TKL_API int tkl_queue_why(tkl_queue *queue, const char *id, tkl_queue_reasons **reasons)
+    TKL_NONNULL(1, 3) TKL_CHECK;
+TKL_API void tkl_queue_reasons_free(tkl_queue_reasons *reasons); /* NULL is fine */
+
 /* Removes a job from the queue, in any state; the worker of an active job learns that its claim is
  * lost. A dead letter is deleted. TKL_NOTFOUND: there is no such job. */
 TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -33,6 +33,9 @@ int tkl__queue_result_key(const tkl__queue_partition *partition, const char *dig
 int tkl__queue_result_keys(const tkl__queue_partition *partition, const char *digits,
                            tkl_bytes keys[TKL__QUEUE_KEYS + 1]);
 
+/* The state of this name; TKL_JOB_STATE_UNKNOWN for any other word. */
+tkl_job_state tkl__queue_state_of(const char *word);
+
 /* Adds the answer of queue/stats for one partition. */
 void tkl__queue_stats_add(tkl_queue_stats *sum, const tkl_reply *one);
 

@@ -245,14 +245,12 @@ const char *tkl_job_state_name(tkl_job_state state)
     return state_names[known ? state : TKL_JOB_STATE_UNKNOWN];
 }
 
-static bool read_state(const char *word, tkl_job_state *state)
+tkl_job_state tkl__queue_state_of(const char *word)
 {
-    for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
-        if (strcmp(word, state_names[i]) == 0) {
-            *state = (tkl_job_state)i;
-            return true;
-        }
-    return false;
+    size_t i = 0, count = sizeof state_names / sizeof *state_names;
+    while (i < count && strcmp(word, state_names[i]) != 0)
+        i++;
+    return i < count ? (tkl_job_state)i : TKL_JOB_STATE_UNKNOWN;
 }
 
 /* Searches for an active job in steps, until the deadline. */
@@ -294,7 +292,9 @@ int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **list)
     int rc = one.partition ? show_on(one.partition, digits, &reply) : tkl__no(TKL_NOTFOUND);
     if (rc != TKL_OK)
         return rc;
-    if (!read_state(tkl_reply_str(tkl_reply_at(reply, 0)), &one.state)) {
+    const char *word = tkl_reply_str(tkl_reply_at(reply, 0));
+    one.state = tkl__queue_state_of(word);
+    if (strcmp(word, tkl_job_state_name(one.state)) != 0) {
         tkl_reply_free(reply);
         return tkl__no(TKL_NOTFOUND);
     }

@@ -140,6 +140,9 @@ t queue list
 t queue peek q
 t queue peek q --state delayed
 t queue peek nothing
+t queue why q
+t queue why q nothing
+t queue why nothing
 t queue workers
 t queue workers q
 t queue workers nothing

@@ -423,6 +423,31 @@ ends 0 tackle call SET 'tackle:queue:{odd}:ready' text
 ends 70 tackle queue push odd x
 has "$err" "WRONGTYPE"
 
+# ---- why ------------------------------------------------------------------------------------------
+
+ends 0 tackle queue push why a b
+ends 0 tackle queue pause why
+json why why
+yields '[.state, (.causes | map(.cause))]' '["ready",["paused","no worker"]]'
+yields '.causes[0] | keys_unsorted' '["cause","used","limit","time","text","id"]'
+ends 0 tackle queue resume why
+ends 0 tackle queue limit why --concurrency 1
+ends 0 tackle queue claim why
+ends 0 tackle queue why why
+has "$out" "1 job claimed, and the concurrency is 1"
+has "$out" "no worker waits; they have 1 job and room for 1 at once"
+id=$(tackle queue push why c --delay 1h)
+ends 0 tackle queue why why "$id"
+has "$out" "$id: it is delayed until 2"
+ends 1 tackle queue why why nothing
+has "$err" "no such job"
+ends 1 tackle queue why nowhere
+has "$err" "there is no queue 'nowhere'"
+ends 0 tackle queue drain why --yes
+ends 1 tackle queue why why
+has "$err" "no job waits"
+ends 0 tackle queue drop why --yes
+
 # ---- workers, times -------------------------------------------------------------------------------
 
 ends 0 tackle queue push who a --kind resize
@@ -489,7 +514,7 @@ ends 0 tackle queue fail acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home
 ends 0 tackle queue schedule acl tick --every 1s x
 ends 0 tackle queue work acl --once --wait 1m -- cat
 ends 0 tackle queue unschedule acl tick
-for verb in "list" "workers" "workers acl" "times" "times acl" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all --yes" \
+for verb in "list" "why acl" "workers" "workers acl" "times" "times acl" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all --yes" \
     "pause acl" "resume acl" "drain acl --yes" "drop acl --yes"; do
     ends 0 tackle queue $verb
 done
