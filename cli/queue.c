@@ -150,6 +150,12 @@ static const cli_option renew_options[] = {
     {0},
 };
 
+static const cli_option requeue_options[] = {
+    {"force", CLI_FLAG, NULL, "although the lease runs: the worker may be at work on it"},
+    PARTITIONS,
+    {0},
+};
+
 static const cli_option peek_options[] = {
     {"state", CLI_CHOICE, "ready|delayed|held|active|dead",
      "state of the jobs to show (default ready)"},
@@ -421,9 +427,10 @@ static const cli_verb verbs[] = {
         .args = "NAME [ID]",
         .summary = "why a job does not run, or the one that should come next",
         .options = common_options,
-        .details = "One line for each cause, the decisive one first: the queue is paused, a limit is\n"
-                   "reached, the job is delayed, waits for others or is behind others, no worker is\n"
-                   "there or free. Exit code 1 when there is no such job, or none that waits.",
+        .details =
+            "One line for each cause, the decisive one first: the queue is paused, a limit is\n"
+            "reached, the job is delayed, waits for others or is behind others, no worker is\n"
+            "there or free. Exit code 1 when there is no such job, or none that waits.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue pause tackle-example\n"
                    "tackle queue why tackle-example\n"
@@ -510,6 +517,23 @@ static const cli_verb verbs[] = {
                    "tackle queue claim tackle-example\n"
                    "tackle queue drop tackle-example --yes",
         .run = cli_queue_promote,
+    },
+    {
+        .name = "requeue",
+        .args = "NAME ID...",
+        .summary = "take claimed jobs away from their workers, back to the front of the queue",
+        .options = requeue_options,
+        .details =
+            "For a worker that hangs and renews its lease all the same. The attempt does not\n"
+            "count; the token of the claim is not valid any more, and the worker learns that.\n"
+            "Without --force only jobs whose lease has ended. Exit code 1 when one of the\n"
+            "jobs is not claimed, or its lease runs.",
+        .example = "id=$(tackle queue push tackle-example alice@example.org)\n"
+                   "tackle queue claim tackle-example\n"
+                   "tackle queue requeue tackle-example $id --force\n"
+                   "tackle queue claim tackle-example\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_requeue,
     },
     {
         .name = "pause",

@@ -62,6 +62,7 @@ int cli_queue_dead(cli_session *cli);
 int cli_queue_retry(cli_session *cli);
 int cli_queue_cancel(cli_session *cli);
 int cli_queue_promote(cli_session *cli);
+int cli_queue_requeue(cli_session *cli);
 int cli_queue_pause(cli_session *cli);
 int cli_queue_resume(cli_session *cli);
 int cli_queue_drain(cli_session *cli);

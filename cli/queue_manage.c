@@ -25,6 +25,16 @@ static int print_count(const cli_session *cli, const char *what, int64_t count)
 
 typedef int job_fn(tkl_queue *queue, const char *id);
 
+/* Reports why nothing was done with a job. */
+static int refuse_job(const cli_session *cli, const char *id, int code, const char *missing)
+{
+    if (code == TKL_NOTFOUND)
+        return cli_fail(cli, CLI_NO, "%s: %s", id, missing);
+    if (code == TKL_BUSY)
+        return cli_no(cli, code, "%s: its lease runs; --force takes it away from its worker", id);
+    return cli_end(cli, code);
+}
+
 /* Tries all ids; exit code 1 if one of them does not exist. */
 static int for_ids(cli_session *cli, tkl_queue *queue, job_fn *work, const char *missing,
                    const char *what)
@@ -36,8 +46,7 @@ static int for_ids(cli_session *cli, tkl_queue *queue, job_fn *work, const char 
         if (code == TKL_OK)
             count++;
         else
-            failed = code == TKL_NOTFOUND ? cli_fail(cli, CLI_NO, "%s: %s", cli->argv[i], missing)
-                                          : cli_end(cli, code);
+            failed = refuse_job(cli, cli->argv[i], code, missing);
     }
     if (failed && (failed != CLI_NO || count == 0))
         return failed;
@@ -76,6 +85,27 @@ int cli_queue_promote(cli_session *cli)
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = for_ids(cli, queue, tkl_queue_promote, "not delayed (any more)", "promoted");
+    tkl_queue_close(queue);
+    return failed;
+}
+
+static int requeue_ended(tkl_queue *queue, const char *id)
+{
+    return tkl_queue_requeue(queue, id, false);
+}
+
+static int requeue_forced(tkl_queue *queue, const char *id)
+{
+    return tkl_queue_requeue(queue, id, true);
+}
+
+int cli_queue_requeue(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    job_fn *work = cli_flag(cli, "force") ? requeue_forced : requeue_ended;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = for_ids(cli, queue, work, "not claimed (any more)", "requeued");
     tkl_queue_close(queue);
     return failed;
 }

@@ -349,6 +349,38 @@ static void an_active_job_is_found_among_many(void **state)
 
 /* ---- Dead letters -------------------------------------------------------- */
 
+static void a_claimed_job_is_taken_from_its_worker(void **state)
+{
+    fixture *f = *state;
+    job_id first = push_text(queue, "a");
+    push_text(queue, "b");
+    assert_code(tkl_queue_requeue(queue, first.text, true), TKL_NOTFOUND); /* not claimed */
+    claimed old = claim_one(consumer);
+    assert_code(tkl_queue_requeue(queue, old.id, false), TKL_BUSY);
+    assert_ok(tkl_queue_requeue(queue, old.id, true));
+    assert_code(finish_code(queue, &old, TKL_OUTCOME_DONE, ""), TKL_NOTOWNER);
+    claimed again = claim_one(consumer); /* before the other */
+    assert_string_equal(again.id, first.text);
+    assert_int_equal(again.attempt, 1);
+    end_lease(f, &again);
+    assert_ok(tkl_queue_requeue(queue, again.id, false));
+    assert_claims(consumer, queue, "a b");
+    assert_code(tkl_queue_requeue(queue, "nonsense", true), TKL_NOTFOUND);
+    assert_no_garbage(f->server);
+}
+
+/* It comes before the others of its group, whose place it keeps. */
+static void a_requeued_job_keeps_its_place_in_its_group(void **state)
+{
+    (void)state;
+    limit(&(tkl_queue_limits){.group_concurrency = 1});
+    push_group("g", "a");
+    push_group("g", "b");
+    claimed old = claim_one(consumer);
+    assert_ok(tkl_queue_requeue(queue, old.id, true));
+    assert_claims(consumer, queue, "a b");
+}
+
 static void dead_letters_are_listed_newest_first(void **state)
 {
     (void)state;
@@ -621,6 +653,8 @@ int main(void)
         WORK_TEST(the_worker_of_a_cancelled_job_is_refused),
         WORK_TEST(the_worker_of_a_cancelled_job_is_told),
         WORK_TEST(an_active_job_is_found_among_many),
+        WORK_TEST(a_claimed_job_is_taken_from_its_worker),
+        WORK_TEST(a_requeued_job_keeps_its_place_in_its_group),
         WORK_TEST(dead_letters_are_listed_newest_first),
         WORK_TEST(a_retried_job_has_all_its_attempts_again),
         WORK_TEST(all_dead_letters_are_retried_or_removed),

@@ -89,6 +89,41 @@ static void partitions_spread_over_the_servers(void **state)
     tkl_queue_close(queue);
 }
 
+/* What operators ask is put together from all servers. */
+static void operators_see_all_partitions(void **state)
+{
+    enum { N = 60 };
+    field *f = *state;
+    tkl_queue *queue = open_queue(f->client, "seen", PARTITIONS);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    static const tkl_push jobs[N];
+    tkl_queue_worker_list *workers;
+    tkl_queue_kind_list *kinds;
+    tkl_queue_reasons *reasons;
+    tkl_jobs *some;
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    assert_ok(tkl_queue_why(queue, NULL, &reasons));
+    assert_int_equal(reasons->items[0].cause, TKL_QUEUE_CAUSE_NO_WORKER);
+    tkl_queue_reasons_free(reasons);
+    assert_ok(tkl_consumer_claim(consumer, N, 0, &some));
+    assert_ok(tkl_queue_workers(&queue, 1, &workers));
+    assert_int_equal(workers->count, 1);
+    assert_int_equal(workers->items[0].run_count, some->count);
+    tkl_queue_worker_list_free(workers);
+    assert_ok(tkl_queue_why(queue, some->items[0].id, &reasons));
+    assert_int_equal(reasons->items[0].cause, TKL_QUEUE_CAUSE_RUNS);
+    tkl_queue_reasons_free(reasons);
+    assert_ok(tkl_queue_requeue(queue, some->items[0].id, true));
+    tkl_jobs_free(some);
+    tkl_consumer_close(consumer);
+    assert_ok(tkl_queue_times(&queue, 1, &kinds));
+    assert_int_equal(kinds->count, 1);
+    assert_in_range(kinds->items[0].wait.count, 1, N);
+    tkl_queue_kind_list_free(kinds);
+    assert_ok(tkl_queue_drop(queue));
+    tkl_queue_close(queue);
+}
+
 /* Claims and finishes so many jobs, one after the other. */
 static void finish_some(tkl_consumer *consumer, size_t count)
 {
@@ -230,6 +265,7 @@ int main(void)
 #define FIELD_TEST(name) cmocka_unit_test_setup_teardown(name, field_fresh, field_done)
     const struct CMUnitTest tests[] = {
         FIELD_TEST(partitions_spread_over_the_servers),
+        FIELD_TEST(operators_see_all_partitions),
         FIELD_TEST(a_silent_server_does_not_hold_up_the_others),
         FIELD_TEST(a_planned_failover_loses_nothing),
         FIELD_TEST(a_slot_that_moves_loses_nothing),

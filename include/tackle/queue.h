@@ -524,6 +524,12 @@ TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2)
 /* Makes a delayed job ready now, also one that waits for its retry. It comes before jobs that were
  * pushed without a delay. TKL_NOTFOUND: no delayed job has this id. */
 TKL_API int tkl_queue_promote(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
+/* Puts a claimed job back to the front of the queue; the attempt does not count, and its token is
+ * not valid any more: the worker learns that its claim is lost. For a worker that hangs and renews
+ * its lease all the same. TKL_BUSY: its lease still runs, and `force` is false. TKL_NOTFOUND: no
+ * claimed job has this id. */
+TKL_API int tkl_queue_requeue(tkl_queue *queue, const char *id, bool force)
+    TKL_NONNULL(1, 2) TKL_CHECK;
 /* Puts dead letters back into the queue: one, or all when `id` is NULL. Their retries start over.
  * *count (may be NULL): how many. A job gets its unique key back unless another job has it now.
  * TKL_NOTFOUND: there is no such dead letter, or none at all. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: removes jobs from the queue, makes delayed jobs ready, and puts dead letters back. Work that may be
- * large is done in steps, so that the server can serve others in between.
+ * For operators: removes jobs from the queue, makes delayed jobs ready, and puts claimed jobs and
+ * dead letters back. Work that may be large is done in steps, so that the server can serve others in
+ * between.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,10 +21,12 @@ static int64_t jobs_of_step(const tkl_reply *reply)
     return count >= 0 && count <= 1000 ? count : 0;
 }
 
-/* ---- Cancelling ---------------------------------------------------------- */
+/* ---- Jobs that may be active --------------------------------------------- */
 
-/* Searches for an active job in steps, until the deadline. */
-static int cancel_job(tkl_queue *queue, const char *id, const char *which)
+/* Runs cancel.lua or requeue.lua, which search for an active job in steps, until the deadline. Their
+ * arguments are the id, a cursor, a word, and for cancel.lua the channel of results. */
+static int change_job(tkl_queue *queue, const tkl__script *script, const char *id, const char *word,
+                      size_t nargs)
 {
     const char *digits;
     char cursor[32] = "0";
@@ -32,9 +35,9 @@ static int cancel_job(tkl_queue *queue, const char *id, const char *which)
     int64_t deadline = tkl__queue_deadline(queue);
     int rc = partition ? TKL_EMPTY : tkl__no(TKL_NOTFOUND);
     while (rc == TKL_EMPTY) {
-        tkl_bytes args[] = {tkl_str(digits), tkl_str(cursor), tkl_str(which), partition->results};
+        tkl_bytes args[] = {tkl_str(digits), tkl_str(cursor), tkl_str(word), partition->results};
         tkl_reply *reply;
-        rc = tkl__queue_run_on(partition, &tkl__lua_queue_cancel, args, 4, false, &reply);
+        rc = tkl__queue_run_on(partition, script, args, nargs, false, &reply);
         if (rc == TKL_OK)
             rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
         tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 1));
@@ -45,12 +48,22 @@ static int cancel_job(tkl_queue *queue, const char *id, const char *which)
         if (rc == TKL_EMPTY && tkl__left(deadline) == 0)
             rc = tkl__fail(TKL_ETIMEOUT, "the job was not found in time");
     }
-    return rc == TKL_NOTFOUND ? tkl__no(rc) : rc;
+    return rc > 0 ? tkl__no(rc) : rc;
+}
+
+static int cancel_job(tkl_queue *queue, const char *id, const char *which)
+{
+    return change_job(queue, &tkl__lua_queue_cancel, id, which, 4);
 }
 
 int tkl_queue_cancel(tkl_queue *queue, const char *id)
 {
     return cancel_job(queue, id, "");
+}
+
+int tkl_queue_requeue(tkl_queue *queue, const char *id, bool force)
+{
+    return change_job(queue, &tkl__lua_queue_requeue, id, force ? "1" : "", 3);
 }
 
 /* ---- Promoting ----------------------------------------------------------- */

@@ -140,6 +140,8 @@ t queue list
 t queue peek q
 t queue peek q --state delayed
 t queue peek nothing
+t queue requeue q nothing
+t queue requeue q $(tackle queue peek q --json | jq -r '.[0].id') --force
 t queue why q
 t queue why q nothing
 t queue why nothing

@@ -448,6 +448,22 @@ ends 1 tackle queue why why
 has "$err" "no job waits"
 ends 0 tackle queue drop why --yes
 
+# ---- requeue --------------------------------------------------------------------------------------
+
+id=$(tackle queue push again a)
+ends 1 tackle queue requeue again "$id"
+has "$err" "not claimed"
+json claim again --lease 1h
+token=$(jq -r .token <<<"$out")
+ends 1 tackle queue requeue again "$id"
+has "$err" "its lease runs"
+json requeue again "$id" --force
+is "the job is ready" "$(stat_of again '[.ready, .active, .failed]')" '[1,0,0]'
+ends 1 tackle queue ack again "$id" "$token"
+ends 64 tackle queue requeue again
+ends 1 tackle queue requeue again nothing --force
+ends 0 tackle queue drop again --yes
+
 # ---- workers, times -------------------------------------------------------------------------------
 
 ends 0 tackle queue push who a --kind resize

@@ -53,6 +53,9 @@ become operator operators.md
 ends 0 tackle status --json
 is "all parts" "$(jq -c '[.. | .error? | strings] | unique' <<<"$out")" '["TKL_ETYPE"]'
 is "the locks" "$(jq -c '[.locks[].name]' <<<"$out")" '["deploy"]'
+for verb in "workers wide" "times wide" "why wide" "peek wide --state active"; do
+    ends 0 tackle queue $verb --partitions 4
+done
 ends 77 tackle lock break deploy
 ends 77 tackle queue push wide y
 echo "status: all good"
