@@ -83,6 +83,20 @@ bool tkl__queue_has_unsaid(tkl__queue_source *source)
     return unsaid;
 }
 
+/* Adds a call with counts of a source. A worker that leaves claims behind stays on the list. */
+static void add_parting(tkl__batch *batch, tkl__queue_source *source)
+{
+    tkl__buf counts;
+    tkl__buf_init(&counts);
+    tkl__queue_tally_take(&source->tally, &counts);
+    tkl_bytes args[] = {tkl_str(source->first ? "" : source->consumer->id),
+                        {counts.data, counts.len}};
+    tkl__invocation call = tkl__queue_call(source->partition, &tkl__lua_queue_part, args, 2);
+    if (!source->first || counts.len > 0)
+        tkl__batch_add(batch, &call);
+    tkl__buf_free(&counts);
+}
+
 /* A server that cannot be reached keeps nobody: the counts are lost, and the row expires. */
 void tkl__queue_part(tkl_consumer *c)
 {
@@ -93,14 +107,9 @@ void tkl__queue_part(tkl_consumer *c)
         tkl__queue_source *source = &c->sources[i];
         if (source->introduced == 0 || source->ear.failures > 0)
             continue;
-        tkl__buf counts;
-        tkl__buf_init(&counts);
-        tkl__queue_tally_take(&source->tally, &counts);
-        tkl_bytes args[] = {tkl_str(source->first ? "" : c->id), {counts.data, counts.len}};
-        tkl__invocation call = tkl__queue_call(source->partition, &tkl__lua_queue_part, args, 2);
-        if (!source->first || counts.len > 0)
-            tkl__batch_add(&batch, &call);
-        tkl__buf_free(&counts);
+        do {
+            add_parting(&batch, source);
+        } while (!tkl__queue_tally_is_empty(&source->tally));
     }
     int rc = tkl__batch_end(&batch, tkl__now() + TKL__QUEUE_PARTING_US, &replies);
     (void)rc;

@@ -17,34 +17,49 @@ local lease, progress, worker, counts = unpack(ARGV)
 local claims = {unpack(ARGV, FIRST_CLAIM)}
 
 types.check_hashes(PROGRESS, SINCE)
-local leases, sinces, gone, lease_end = {}, {}, {}, decimal.whole(now + lease)
+local ids, first_leases = {}, {} -- of the claims, and of workers
+for i, claim in ipairs(claims) do
+  ids[i] = jobs.claimed_id(claim)
+end
 local held = redis.call('ZMSCORE', ACTIVE, unpack(claims))
+local noted = redis.call('HMGET', SINCE, unpack(ids))
+local leases, sinces, gone, lease_end = {}, {}, {}, decimal.whole(now + lease)
 
--- Notes when a job was claimed: once the lease is renewed, its end does not tell that any more.
-local function note_since(claim, lease_end)
-  local id, token = jobs.claimed_id(claim), jobs.claim_token(claim)
-  local noted = redis.call('HGET', SINCE, id)
-  local first_lease = workers.lease_of(token) or tonumber(lease)
-  local since = decimal.whole(workers.claimed_at(claim, tonumber(lease_end), noted, first_lease))
-  sinces[#sinces + 1] = id
-  sinces[#sinces + 1] = token .. ' ' .. since
+-- The lease with which a token claimed.
+local function first_lease(token)
+  local id = workers.of_token(token)
+  first_leases[id] = first_leases[id] or workers.lease_of(token) or tonumber(lease)
+  return first_leases[id]
+end
+
+-- Notes when a job was claimed, unless it is known: once the lease is renewed, its end does not tell
+-- that any more.
+local function note_since(i)
+  local token = jobs.claim_token(claims[i])
+  if not noted[i] or string.sub(noted[i], 1, #token) ~= token then
+    local since = workers.claimed_at(claims[i], tonumber(held[i]), nil, first_lease(token))
+    sinces[#sinces + 1] = ids[i]
+    sinces[#sinces + 1] = token .. ' ' .. decimal.whole(since)
+  end
 end
 
 for i, claim in ipairs(claims) do
   if held[i] then
     leases[#leases + 1] = lease_end
     leases[#leases + 1] = claim
-    note_since(claim, held[i])
+    note_since(i)
   else
     gone[#gone + 1] = i - 1
   end
 end
 if leases[1] then
   redis.call('ZADD', ACTIVE, 'XX', unpack(leases))
+end
+if sinces[1] then
   redis.call('HSET', SINCE, unpack(sinces))
 end
 if held[1] and progress ~= '' then
-  redis.call('HSET', PROGRESS, jobs.claimed_id(claims[1]), progress)
+  redis.call('HSET', PROGRESS, ids[1], progress)
 end
 workers.introduce(worker, tonumber(lease), false)
 times.count(counts)

@@ -20,7 +20,8 @@ typedef struct tkl__queue_tally {
 void tkl__queue_tally_wait(tkl__queue_tally *tally, tkl_bytes kind, int64_t wait_us);
 void tkl__queue_tally_run(tkl__queue_tally *tally, tkl_bytes kind, int64_t run_us, bool failed);
 bool tkl__queue_tally_is_empty(const tkl__queue_tally *tally);
-/* Writes the counts as times.inc.lua reads them, and empties the tally. */
+/* Writes counts as times.inc.lua reads them, and removes them: those of some kinds when there are
+ * many. */
 void tkl__queue_tally_take(tkl__queue_tally *tally, tkl__buf *out);
 void tkl__queue_tally_free(tkl__queue_tally *tally);
 
