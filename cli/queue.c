@@ -521,11 +521,12 @@ static const cli_verb verbs[] = {
     {
         .name = "requeue",
         .args = "NAME ID...",
-        .summary = "take claimed jobs away from their workers, back to the front of the queue",
+        .summary = "take claimed jobs away from their workers",
         .options = requeue_options,
         .details =
-            "For a worker that hangs and renews its lease all the same. The attempt does not\n"
-            "count; the token of the claim is not valid any more, and the worker learns that.\n"
+            "They are back at the front of the queue. For a worker that hangs and renews its\n"
+            "lease all the same. The attempt does not count; the token of the claim is not\n"
+            "valid any more, and the worker learns that.\n"
             "Without --force only jobs whose lease has ended. Exit code 1 when one of the\n"
             "jobs is not claimed, or its lease runs.",
         .example = "id=$(tackle queue push tackle-example alice@example.org)\n"

@@ -140,7 +140,7 @@ static void an_idle_worker_has_said_what_it_did(void **state)
 
 static void a_renewed_claim_keeps_its_beginning(void **state)
 {
-    desk d = desk_open_lease(state, 600);
+    desk d = desk_open_lease(state, 3000);
     push_words(d.queue, "a");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     tkl_queue_worker_list *list = workers_of(d.queue);
