@@ -23,6 +23,7 @@ const cli_option cli_globals[] = {
     {"key", CLI_TEXT, "FILE", "TLS: private key of the client certificate (PEM)"},
     {"insecure", CLI_FLAG, NULL, "TLS: accept any certificate"},
     {"keep-password", CLI_FLAG, NULL, "commands that tackle runs inherit $TACKLE_PASSWORD"},
+    {"trace", CLI_FLAG, NULL, "print each command that is sent, and its time, on stderr"},
     {"help", CLI_FLAG, NULL, "explain the command, the component or the verb"},
     {"version", CLI_FLAG, NULL, "print the version"},
     {0},

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "trace.h"
 
 static const char by_configuration[] = "config:";
 
@@ -91,6 +92,8 @@ int cli_open(const cli_session *cli, const char *url, tkl_client **client)
         .no_register = is_scanning(cli),
         .on_event = cli->on_event,
         .event_arg = cli->event_arg,
+        .on_trace = cli_flag(cli, "trace") ? cli_trace : NULL,
+        .trace_arg = (void *)(uintptr_t)cli,
     };
     if (timeout_ms != NULL && *timeout_ms == 0)
         return cli_usage(cli, "invalid --timeout: must be more than 0");

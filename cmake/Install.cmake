@@ -44,6 +44,9 @@ install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md DESTINATION ${C
   COMPONENT command)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT command)
 install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
+file(GLOB metrics_examples CONFIGURE_DEPENDS examples/metrics/*)
+install(FILES ${metrics_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/metrics
+  COMPONENT command)
 install(FILES ${naive_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/naive
   COMPONENT command)
 install(FILES docs/man/libtackle.3 docs/man/tackle.3

@@ -143,6 +143,33 @@ static void many_counters_are_added_to_in_one_trip(void **state)
         tkl_counter_close(c[i]);
 }
 
+static void many_counters_are_read_in_one_trip(void **state)
+{
+    fixture *f = *state;
+    tkl_counter *hits, *none;
+    tkl_counter_series *series[3];
+    tkl_result results[3];
+    tkl_pipeline *trip;
+    assert_ok(tkl_counter_open(f->client, tkl_str("hits"), NULL, &hits));
+    assert_ok(tkl_counter_open(f->client, tkl_str("none"), NULL, &none));
+    assert_ok(tkl_counter_add(hits, 7));
+    assert_ok(tkl_pipeline_open(f->client, NULL, &trip));
+    assert_ok(tkl_counter_read_in(trip, hits, 3600000, 0, 0, &series[0], &results[0]));
+    assert_ok(tkl_counter_read_in(trip, none, 3600000, 0, 0, &series[1], &results[1]));
+    assert_code(tkl_counter_read_in(trip, hits, 0, 0, 0, &series[2], &results[2]), TKL_EINVAL);
+    assert_code(results[2].code, TKL_EINVAL);
+    assert_ok(tkl_pipeline_run(trip, NULL, NULL));
+    assert_ok(results[0].code);
+    assert_int_equal(series[0]->items[series[0]->count - 1].count, 7);
+    assert_code(results[1].code, TKL_NOTFOUND);
+    assert_null(series[1]);
+    assert_null(series[2]);
+    tkl_counter_series_free(series[0]);
+    tkl_pipeline_close(trip);
+    tkl_counter_close(hits);
+    tkl_counter_close(none);
+}
+
 static void precisions_and_samples_are_settable_and_then_fixed(void **state)
 {
     fixture *f = *state;
@@ -697,6 +724,7 @@ int main(void)
         TEST(a_series_is_in_order_and_has_no_gaps),
         TEST(names_are_any_bytes_and_are_listed),
         TEST(many_counters_are_added_to_in_one_trip),
+        TEST(many_counters_are_read_in_one_trip),
         TEST(precisions_and_samples_are_settable_and_then_fixed),
         TEST(what_makes_no_sense_is_refused),
         TEST(what_is_not_a_counter_is_left_alone),

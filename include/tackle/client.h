@@ -19,7 +19,7 @@
  * fork parent and child each have their own copy of a pipeline. Signals: the library never raises
  * SIGPIPE and installs no handlers; tkl_interrupt() and tkl_resume() may be called by one.
  *
- * Callbacks: on_event, see below. Keys: components use "ns:component:{name}:part", see
+ * Callbacks: on_event and on_trace, see below. Keys: components use "ns:component:{name}:part", see
  * tkl_key(); the client itself has none.
  */
 #ifndef TACKLE_CLIENT_H
@@ -58,6 +58,22 @@ typedef struct tkl_client_event {
 /* "connected", "lost", "retried", "renewal failed"; never NULL. */
 TKL_API const char *tkl_event_type_name(tkl_event_type type);
 
+/* ---- Tracing ------------------------------------------------------------- */
+
+/* A command that was sent to a server: the argument of on_trace. Its strings are valid until the
+ * callback returns. */
+typedef struct tkl_trace {
+    const tkl_bytes *words; /* the command and its arguments; passwords are "***", and a function of
+                               tackle has the name of its file, as in "FCALL queue/push" */
+    size_t count;           /* number of words */
+    const char *server;     /* "host:port" or the path of a socket */
+    int64_t took_us;        /* from sending to the reply; -1: there was none, or none is awaited, as
+                               for subscriptions */
+    int code;               /* of an error reply, or why there was no reply; TKL_OK: neither */
+    size_t place, batch;    /* it was number `place`, from 1, of `batch` commands sent together */
+    TKL_RESERVED(4);
+} tkl_trace;
+
 /* ---- Opening ------------------------------------------------------------- */
 
 /* All zero means the defaults. Strings are copied; NULL means not set. */
@@ -95,6 +111,11 @@ typedef struct tkl_options {
      * must not block, and must not call any function with this client. */
     void (*on_event)(const tkl_client_event *event, void *arg);
     void *event_arg;
+    /* The same for each command that is sent, when its reply has arrived; for looking at what calls
+     * do, and what they cost. The words hold payloads and tokens. Nothing is traced by default, and
+     * tracing costs time and memory: each command is copied. */
+    void (*on_trace)(const tkl_trace *trace, void *arg);
+    void *trace_arg;
     TKL_RESERVED(8);
 } tkl_options;
 
@@ -149,6 +170,9 @@ TKL_API void tkl_default_server_free(tkl_default_server *server); /* NULL is fin
 
 /* ---- Looking ------------------------------------------------------------- */
 
+/* Buckets of the time that requests took. */
+#define TKL_LATENCY_BUCKETS 17
+
 /* Counters since the client was opened, in this process, and the current state. */
 typedef struct tkl_client_stats {
     int64_t calls;      /* requests that got a connection; a pipeline counts once for each server */
@@ -158,15 +182,26 @@ typedef struct tkl_client_stats {
     int64_t lost;       /* connections that broke in use */
     int64_t bytes_sent; /* in calls that have ended */
     int64_t bytes_received;
-    int nodes;       /* servers known */
-    int connections; /* open now; subscriptions are not counted */
-    int idle;        /* open connections that no call uses */
-    int waiting;     /* threads that wait for a connection */
+    int64_t errors;  /* error replies, also those after which a request was repeated */
+    int64_t took_us; /* sum of the times of all requests, from getting a connection to the reply;
+                        commands that wait on the server are not in it */
+    int64_t took[TKL_LATENCY_BUCKETS]; /* requests by time: [0] up to 100 us, [1] up to 200 us, each
+                                          twice the one before; the last has all that took longer */
+    int nodes;                         /* servers known */
+    int connections;                   /* open now; subscriptions are not counted */
+    int idle;                          /* open connections that no call uses */
+    int waiting;                       /* threads that wait for a connection */
     TKL_RESERVED(8);
 } tkl_client_stats;
 
 /* No I/O. */
 TKL_API void tkl_client_stats_get(tkl_client *client, tkl_client_stats *stats) TKL_NONNULL(1, 2);
+
+/* The same numbers as text for Prometheus, "tackle_client_calls_total 42" and so on, with # HELP and
+ * # TYPE lines, for programs that serve metrics of their own. No I/O. Free it with
+ * tkl_metrics_free(). */
+TKL_API int tkl_metrics(tkl_client *client, tkl_bytes *text) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_metrics_free(tkl_bytes text);
 
 /* The key of a name, for ACLs, EXPIRE, MEMORY USAGE and the like: "ns:component:{name}:part", where
  * '%', '{' and '}' in the name are escaped. `part` "": "ns:component:{name}". The page of each

@@ -97,6 +97,10 @@ typedef struct tkl_counter_series {
  * such precision, or other precisions or samples than the options say. */
 TKL_API int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
                              tkl_counter_series **series) TKL_NONNULL(1, 5) TKL_CHECK;
+/* The same in a pipeline, see tkl_result: many counters in one round trip. */
+TKL_API int tkl_counter_read_in(tkl_pipeline *pipeline, tkl_counter *counter, int64_t every_ms,
+                                int64_t from_ms, int64_t to_ms, tkl_counter_series **series,
+                                tkl_result *result) TKL_NONNULL(1, 2, 6);
 TKL_API void tkl_counter_series_free(tkl_counter_series *series); /* NULL is fine */
 
 /* All counters of the client's namespace. */

@@ -14,6 +14,7 @@
 #include "core/identity.h"
 #include "core/reply.h"
 #include "core/resp.h"
+#include "core/trace.h"
 
 /* Bytes read at once, on the stack: fibers have small ones. */
 #define READ_CHUNK 16384
@@ -30,6 +31,7 @@ static int broken(tkl__conn *conn, int rc)
 int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *written)
 {
     size_t done = 0;
+    tkl__trace_send(conn->trace, wire);
     int rc = tkl__stream_write(&conn->stream, wire.data, wire.len, deadline, &done);
     conn->sent += done;
     conn->answers = false;
@@ -57,6 +59,8 @@ static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_rep
         if (object) {
             conn->midway = conn->reader->pos < conn->reader->len;
             *reply = object;
+            conn->errors += tkl_reply_type_of(*reply) == TKL_REPLY_ERROR;
+            tkl__trace_reply(conn->trace, *reply);
             return TKL_OK;
         }
         if (more && tkl__left(until) == 0) /* a server could send a reply without end */
@@ -273,6 +277,7 @@ int tkl__conn_dial(const tkl__target *target, const tkl__addr *addr, struct ssl_
         return tkl__nomem();
     c->stream.fd = -1;
     c->reply_max = target->reply_max > 0 ? (size_t)target->reply_max : SIZE_MAX;
+    c->trace = tkl__trace_open(target, addr);
     c->reader = tkl__reader_new();
     int rc = c->reader ? tkl__stream_open(&c->stream, target, addr, tls, deadline) : tkl__nomem();
     if (rc == TKL_OK)
@@ -290,6 +295,7 @@ void tkl__conn_close(tkl__conn *conn)
     if (!conn)
         return;
     tkl__stream_close(&conn->stream);
+    tkl__trace_close(conn->trace, conn->code);
     if (conn->reader)
         redisReaderFree(conn->reader);
     free(conn->errand);
@@ -301,5 +307,7 @@ void tkl__conn_abandon(tkl__conn *conn)
 {
     close(conn->stream.fd);
     conn->stream.fd = -1;
+    tkl__trace_abandon(conn->trace);
+    conn->trace = NULL;
     tkl__conn_close(conn);
 }

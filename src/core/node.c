@@ -466,6 +466,7 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
     int rc = borrow_conn(node, deadline, conn);
     if (rc == TKL_OK) {
         (*conn)->stream.crowded = node->lent++ > 0;
+        (*conn)->lent_at = tkl__now();
         node->client->counts.calls++;
     }
     waiter *next = post_watch(node);
@@ -501,14 +502,29 @@ static waiter *hand_on(tkl__node *node, tkl__conn *conn, int64_t now)
     return w;
 }
 
-static void count_use(tkl__node *node, tkl__conn *conn)
+/* The bucket of tkl_client_stats.took. */
+static int bucket_of_time(int64_t us)
+{
+    int bucket = 0;
+    while (bucket < TKL_LATENCY_BUCKETS - 1 && us > (int64_t)TKL__LATENCY_FIRST_US << bucket)
+        bucket++;
+    return bucket;
+}
+
+static void count_use(tkl__node *node, tkl__conn *conn, int64_t now)
 {
     tkl_client_stats *counts = &node->client->counts;
+    if (conn->lent_at > 0 && !conn->broken) {
+        counts->took_us += now - conn->lent_at;
+        counts->took[bucket_of_time(now - conn->lent_at)]++;
+    }
+    counts->errors += (int64_t)conn->errors;
+    conn->errors = 0;
     counts->bytes_sent += (int64_t)(conn->sent - conn->sent_counted);
     counts->bytes_received += (int64_t)(conn->received - conn->received_counted);
     counts->lost += conn->broken;
     if (!conn->broken)
-        node->heard_at = tkl__now();
+        node->heard_at = now;
     conn->sent_counted = conn->sent;
     conn->received_counted = conn->received;
 }
@@ -529,7 +545,7 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     tkl__errand *failed = conn->failed;
     conn->failed = NULL;
     tkl__client_lock(client);
-    count_use(node, conn);
+    count_use(node, conn, now);
     node->lent--;
     if (conn->broken || tkl__conn_buffered(conn)) {
         forget_conn(node, conn);
@@ -560,6 +576,7 @@ int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
         rc = backing_off(node) ? no_turn(node) : dial_node(node, deadline, conn);
     if (rc == TKL_OK) {
         (*conn)->stream.crowded = true;
+        (*conn)->lent_at = 0;
         node->client->counts.calls++;
         node->total--;
         wake_first(node); /* there is room for another connection */
@@ -572,13 +589,14 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
 {
     waiter *next = NULL;
     bool broken = conn->broken || tkl__conn_buffered(conn);
+    int64_t now = tkl__now();
     report_loss(node, conn);
     tkl__client_lock(node->client);
-    count_use(node, conn);
+    count_use(node, conn, now);
     if (!broken && node->total < node->client->target.pool_size) {
         node->total++;
-        conn->idle_since = tkl__now();
-        next = hand_on(node, conn, conn->idle_since);
+        conn->idle_since = now;
+        next = hand_on(node, conn, now);
         conn = NULL;
     } else {
         all_remove(node, conn);

@@ -23,7 +23,7 @@ const char *tkl_event_type_name(tkl_event_type type)
     return "unknown event";
 }
 
-static void print_server(const tkl__addr *addr, char *text, size_t size)
+void tkl__print_server(const tkl__addr *addr, char *text, size_t size)
 {
     if (!addr)
         *text = '\0';
@@ -39,7 +39,7 @@ void tkl__tell_event(const tkl_client *client, tkl_event_type type, int code, co
     char server[300];
     if (!client->target.on_event)
         return;
-    print_server(addr, server, sizeof server);
+    tkl__print_server(addr, server, sizeof server);
     tkl_client_event event = {.type = type,
                               .code = code,
                               .server = server,

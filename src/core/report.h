@@ -7,6 +7,12 @@
 
 #include "core/client.h"
 
+/* The first bucket of tkl_client_stats.took; each one after it is twice as long. */
+#define TKL__LATENCY_FIRST_US 100
+
+/* Writes "host:port" or the path of a socket; "" for NULL. */
+void tkl__print_server(const tkl__addr *addr, char *text, size_t size);
+
 /* Calls on_event, if it is set. `addr` may be NULL. `text` NULL: the calling thread's last text.
  * Call this without the client's lock. */
 void tkl__tell_event(const tkl_client *client, tkl_event_type type, int code, const tkl__addr *addr,

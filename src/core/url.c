@@ -442,6 +442,8 @@ static int apply_options(tkl__target *target, const tkl_options *options)
     target->no_register |= options->no_register;
     target->on_event = options->on_event;
     target->event_arg = options->event_arg;
+    target->on_trace = options->on_trace;
+    target->trace_arg = options->trace_arg;
     target->reply_max = options->reply_max != 0 ? options->reply_max : DEFAULT_REPLY_MAX;
     if (options->timeout_ms != 0)
         target->timeout_ms = options->timeout_ms;

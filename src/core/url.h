@@ -43,6 +43,8 @@ typedef struct tkl__target {
     bool no_register; /* keep names out of the register; see register.h */
     void (*on_event)(const tkl_client_event *event, void *arg);
     void *event_arg;
+    void (*on_trace)(const tkl_trace *trace, void *arg);
+    void *trace_arg;
     char *ns;
     char *name; /* of connections; NULL: see identity.h */
 } tkl__target;

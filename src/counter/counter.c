@@ -339,6 +339,26 @@ static int other_shape(const tkl_counter *counter, int64_t every_ms, const char 
                      every_ms, shape);
 }
 
+static int read_series(const tkl_counter *counter, const tkl_reply *reply, int64_t every_ms,
+                       tkl_counter_series **series)
+{
+    if (tkl_reply_count(reply) == 0)
+        return tkl__fail(TKL_NOTFOUND, "nothing was counted");
+    if (tkl_reply_count(reply) == 1)
+        return other_shape(counter, every_ms, tkl_reply_str(tkl_reply_at(reply, 0)));
+    return make_series(reply, every_ms, series);
+}
+
+static void write_range(tkl__args *args, const tkl_counter *counter, int64_t every_ms,
+                        int64_t from_ms, int64_t to_ms)
+{
+    tkl__args_init(args);
+    tkl__args_int(args, every_ms);
+    tkl__args_int(args, from_ms);
+    tkl__args_int(args, to_ms);
+    tkl__args_str(args, counter->strict ? counter->shape : "");
+}
+
 int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
                      tkl_counter_series **series)
 {
@@ -348,21 +368,45 @@ int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, in
     int rc = check_range(every_ms, from_ms, to_ms);
     if (rc != TKL_OK)
         return rc;
-    tkl__args_init(&args);
-    tkl__args_int(&args, every_ms);
-    tkl__args_int(&args, from_ms);
-    tkl__args_int(&args, to_ms);
-    tkl__args_str(&args, counter->strict ? counter->shape : "");
+    write_range(&args, counter, every_ms, from_ms, to_ms);
     rc = tkl__eval(counter->client, &tkl__lua_counter_read, &counter->keys, &args,
                    tkl__deadline(counter->client, counter->timeout_ms), true, &reply);
-    if (rc == TKL_OK && tkl_reply_count(reply) == 0)
-        rc = tkl__fail(TKL_NOTFOUND, "nothing was counted");
-    else if (rc == TKL_OK && tkl_reply_count(reply) == 1)
-        rc = other_shape(counter, every_ms, tkl_reply_str(tkl_reply_at(reply, 0)));
-    else if (rc == TKL_OK)
-        rc = make_series(reply, every_ms, series);
+    if (rc == TKL_OK)
+        rc = read_series(counter, reply, every_ms, series);
     tkl__args_free(&args);
     tkl_reply_free(reply);
+    return rc;
+}
+
+static int finish_read(const tkl__operation *operation, int code, const tkl_reply *reply)
+{
+    const int64_t *every_ms = operation->own;
+    return code == TKL_OK ? read_series(operation->handle, reply, *every_ms, operation->output)
+                          : code;
+}
+
+int tkl_counter_read_in(tkl_pipeline *pipeline, tkl_counter *counter, int64_t every_ms,
+                        int64_t from_ms, int64_t to_ms, tkl_counter_series **series,
+                        tkl_result *result)
+{
+    tkl__args args;
+    int64_t *own = malloc(sizeof *own);
+    *series = NULL;
+    int rc = own ? check_range(every_ms, from_ms, to_ms) : tkl__nomem();
+    if (rc != TKL_OK) {
+        free(own);
+        return tkl__result_set(result, rc);
+    }
+    *own = every_ms;
+    write_range(&args, counter, every_ms, from_ms, to_ms);
+    rc = tkl__pipeline_eval(pipeline, counter->client, &tkl__lua_counter_read, &counter->keys,
+                            &args, true,
+                            &(tkl__operation){.finish = finish_read,
+                                              .handle = counter,
+                                              .own = own,
+                                              .output = series,
+                                              .result = result});
+    tkl__args_free(&args);
     return rc;
 }
 

@@ -54,6 +54,8 @@ t ping
 t status
 t status --url redis://127.0.0.1:1 --timeout 100ms
 t status nonsense
+t metrics
+t metrics nonsense
 t doctor
 t doctor --url redis://127.0.0.1:1 --timeout 100ms
 t doctor nonsense
