@@ -56,12 +56,12 @@ enum { FIELD_SIZE = CLI_INFO_SIZE };
 /* The value of a field; "" when it is missing. */
 static const char *field(const examination *e, const char *name, char value[FIELD_SIZE])
 {
-    return cli_info_field(e->info, name, value);
+    return cli_info_field(tkl_reply_str(e->info), name, value);
 }
 
 static int64_t number(const examination *e, const char *name)
 {
-    return cli_info_number(e->info, name);
+    return cli_info_number(tkl_reply_str(e->info), name);
 }
 
 static bool is_text(const examination *e, const char *name, const char *text)

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *cli_info_field(const tkl_reply *info, const char *name, char value[CLI_INFO_SIZE])
+const char *cli_info_field(const char *info, const char *name, char value[CLI_INFO_SIZE])
 {
     size_t len = strlen(name);
     *value = '\0';
-    for (const char *line = tkl_reply_str(info); *line != '\0'; line += strspn(line, "\r\n")) {
+    for (const char *line = info; *line != '\0'; line += strspn(line, "\r\n")) {
         size_t width = strcspn(line, "\r\n");
         if (strncmp(line, name, len) == 0 && line[len] == ':')
             snprintf(value, CLI_INFO_SIZE, "%.*s", (int)(width - len - 1), line + len + 1);
@@ -18,15 +18,35 @@ const char *cli_info_field(const tkl_reply *info, const char *name, char value[C
     return value;
 }
 
-int64_t cli_info_number(const tkl_reply *info, const char *name)
+int64_t cli_info_number(const char *info, const char *name)
 {
     char value[CLI_INFO_SIZE];
     return strtoll(cli_info_field(info, name, value), NULL, 10);
 }
 
-const char *cli_info_version(const tkl_reply *info, char value[CLI_INFO_SIZE])
+const char *cli_info_version(const char *info, char value[CLI_INFO_SIZE])
 {
     return *cli_info_field(info, "valkey_version", value) != '\0'
                ? value
                : cli_info_field(info, "redis_version", value);
+}
+
+json_t *cli_info_json(const char *info)
+{
+    char version[CLI_INFO_SIZE], role[CLI_INFO_SIZE], policy[CLI_INFO_SIZE], saved[CLI_INFO_SIZE];
+    char program[CLI_INFO_SIZE];
+    bool valkey = *cli_info_field(info, "valkey_version", program) != '\0';
+    int64_t most = cli_info_number(info, "maxmemory");
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:b, s:s, s:I, s:I, s:I}", "program",
+                     valkey ? "valkey" : "redis", "version", cli_info_version(info, version),
+                     "role", cli_info_field(info, "role", role), "uptime_ms",
+                     (json_int_t)cli_info_number(info, "uptime_in_seconds") * 1000, "memory",
+                     (json_int_t)cli_info_number(info, "used_memory"), "memory_max",
+                     most > 0 ? json_integer((json_int_t)most) : json_null(), "policy",
+                     cli_info_field(info, "maxmemory_policy", policy), "aof",
+                     cli_info_number(info, "aof_enabled") != 0, "last_save",
+                     cli_info_field(info, "rdb_last_bgsave_status", saved), "clients",
+                     (json_int_t)cli_info_number(info, "connected_clients"), "replicas",
+                     (json_int_t)cli_info_number(info, "connected_slaves"), "commands_per_second",
+                     (json_int_t)cli_info_number(info, "instantaneous_ops_per_sec"));
 }

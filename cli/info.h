@@ -5,16 +5,19 @@
 #ifndef TKL_CLI_INFO_H
 #define TKL_CLI_INFO_H
 
-#include "cli.h"
+#include "out.h"
 
 enum { CLI_INFO_SIZE = 256 };
 
 /* The value of a field, "used_memory", in the text of INFO; "" when it is missing. Returns
  * `value`. */
-const char *cli_info_field(const tkl_reply *info, const char *name, char value[CLI_INFO_SIZE]);
+const char *cli_info_field(const char *info, const char *name, char value[CLI_INFO_SIZE]);
 /* The same as a number; 0 when it is missing. */
-int64_t cli_info_number(const tkl_reply *info, const char *name);
+int64_t cli_info_number(const char *info, const char *name);
 /* The version: that of Valkey if it is one. Returns `value`. */
-const char *cli_info_version(const tkl_reply *info, char value[CLI_INFO_SIZE]);
+const char *cli_info_version(const char *info, char value[CLI_INFO_SIZE]);
+
+/* What operators want to know first, as status shows it. */
+json_t *cli_info_json(const char *info);
 
 #endif

@@ -349,7 +349,7 @@ static const struct {
      "rejected_connections"},
 };
 
-static void write_server(FILE *to, const tkl_reply *info)
+static void write_server(FILE *to, const char *info)
 {
     for (size_t i = 0; i < sizeof server_metrics / sizeof *server_metrics; i++)
         write_number(to, server_metrics[i].name, server_metrics[i].type, server_metrics[i].help,
@@ -436,7 +436,7 @@ static void write_readings(FILE *to, const readings *r, int64_t max)
 {
     bound b = find_bound(r, max);
     if (r->info != NULL)
-        write_server(to, r->info);
+        write_server(to, tkl_reply_str(r->info));
     if (r->queues != NULL)
         write_queues(to, r->queues, count_shown(r->queues->count, &b));
     for (int i = 0; i < HOLD_KINDS; i++)

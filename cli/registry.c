@@ -47,6 +47,7 @@
     G("The server, and tackle itself") \
     X(cli_server)                      \
     X(cli_status)                      \
+    X(cli_top)                         \
     X(cli_metrics)                     \
     X(cli_doctor)                      \
     X(cli_ping)                        \

@@ -40,26 +40,10 @@ static json_t *part_of(int code, json_t *rows)
 static json_t *read_server(tkl_client *client)
 {
     tkl_reply *info = NULL;
-    char version[CLI_INFO_SIZE], role[CLI_INFO_SIZE], policy[CLI_INFO_SIZE], saved[CLI_INFO_SIZE];
     int code = tkl_callz(client, &info, "INFO", NULL);
     if (code != TKL_OK)
         return part_error(code);
-    char program[CLI_INFO_SIZE];
-    bool valkey = *cli_info_field(info, "valkey_version", program) != '\0';
-    int64_t most = cli_info_number(info, "maxmemory");
-    json_t *server =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:b, s:s, s:I, s:I, s:I}", "program",
-                  valkey ? "valkey" : "redis", "version", cli_info_version(info, version), "role",
-                  cli_info_field(info, "role", role), "uptime_ms",
-                  (json_int_t)cli_info_number(info, "uptime_in_seconds") * 1000, "memory",
-                  (json_int_t)cli_info_number(info, "used_memory"), "memory_max",
-                  most > 0 ? json_integer((json_int_t)most) : json_null(), "policy",
-                  cli_info_field(info, "maxmemory_policy", policy), "aof",
-                  cli_info_number(info, "aof_enabled") != 0, "last_save",
-                  cli_info_field(info, "rdb_last_bgsave_status", saved), "clients",
-                  (json_int_t)cli_info_number(info, "connected_clients"), "replicas",
-                  (json_int_t)cli_info_number(info, "connected_slaves"), "commands_per_second",
-                  (json_int_t)cli_info_number(info, "instantaneous_ops_per_sec"));
+    json_t *server = cli_info_json(tkl_reply_str(info));
     tkl_reply_free(info);
     return server;
 }

@@ -32,6 +32,7 @@
 #include <tackle/mail.h>
 #include <tackle/message.h>
 #include <tackle/online.h>
+#include <tackle/overview.h>
 #include <tackle/queue.h>
 #include <tackle/recent.h>
 #include <tackle/redlock.h>

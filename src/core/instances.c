@@ -48,3 +48,12 @@ int tkl__instances_any(tkl_client *client, const char *component, const char *co
     tkl__names_free(&found);
     return rc;
 }
+
+int tkl__instances_heard(const tkl__batch *batch, size_t *at, const char *component,
+                         tkl__names *names)
+{
+    search s = {.client = batch->client, .component = component, .names = names};
+    int rc = tkl__register_heard(batch, at, component, visit_key, &s);
+    tkl__names_tidy(names, NULL, NULL);
+    return rc;
+}

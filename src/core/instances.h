@@ -5,6 +5,7 @@
 #ifndef TKL_CORE_INSTANCES_H
 #define TKL_CORE_INSTANCES_H
 
+#include "core/batch.h"
 #include "core/client.h"
 #include "core/names.h"
 
@@ -19,5 +20,10 @@ int tkl__instances_any(tkl_client *client, const char *component, const char *co
  * also on failure. */
 int tkl__instances_find(tkl_client *client, const char *component, const char *part,
                         const char *type, tkl__names *names);
+
+/* The names of a component by the replies of its register in a batch, sorted, each once; see
+ * tkl__register_heard(). The caller frees the list, also on failure. */
+int tkl__instances_heard(const tkl__batch *batch, size_t *at, const char *component,
+                         tkl__names *names);
 
 #endif

@@ -31,7 +31,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/batch.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
@@ -411,6 +410,61 @@ static int read_names(reading *r)
         rc = for_all_names(r, visit_name);
     if (rc == TKL_OK)
         forget_gone(r, deadline);
+    return rc;
+}
+
+/* ---- Reading in passing --------------------------------------------------- */
+
+static int register_count(const tkl_client *client)
+{
+    return client->route->cluster ? BUCKETS + 1 : 1;
+}
+
+void tkl__register_ask(tkl__batch *batch, const char *component, int64_t max)
+{
+    const tkl_client *client = batch->client;
+    int count = register_count(client);
+    char last[24];
+    tkl__buf key, prefix;
+    pthread_once(&bucket_once, choose_tags);
+    tkl__buf_init(&key);
+    tkl__buf_init(&prefix);
+    tkl__buf_addf(&prefix, "%s:%s", client->target.ns, component);
+    snprintf(last, sizeof last, "%" PRId64, (max + count - 1) / count - 1);
+    for (int i = 0; i < count; i++) {
+        tkl__buf_clear(&key);
+        write_register_key(&key, (tkl_bytes){prefix.data, prefix.len}, i - 1);
+        if (key.failed || prefix.failed)
+            tkl__batch_fail(batch, tkl__nomem());
+        else
+            TKL__BATCH_WORDS(batch, tkl_str("ZRANGE"), {key.data, key.len}, tkl_str("0"),
+                             tkl_str(last), tkl_str("REV"));
+    }
+    tkl__buf_free(&key);
+    tkl__buf_free(&prefix);
+}
+
+int tkl__register_heard(const tkl__batch *batch, size_t *at, const char *component,
+                        tkl__visit *visit, void *arg)
+{
+    tkl__buf key;
+    int rc = TKL_OK;
+    size_t end = *at + (size_t)register_count(batch->client);
+    tkl__buf_init(&key);
+    for (size_t i = *at; rc == TKL_OK && i < end; i++) {
+        const tkl_reply *names = tkl__batch_reply(batch, i);
+        rc = tkl__batch_code(batch, i);
+        for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(names); k++) {
+            tkl_bytes name = tkl_reply_bytes(tkl_reply_at(names, k));
+            tkl__buf_clear(&key);
+            tkl__buf_addf(&key, "%s:%s:{", batch->client->target.ns, component);
+            tkl__buf_add(&key, name.data, name.len);
+            tkl__buf_addz(&key, "}");
+            rc = key.failed ? tkl__nomem() : visit((tkl_bytes){key.data, key.len}, arg);
+        }
+    }
+    tkl__buf_free(&key);
+    *at = end;
     return rc;
 }
 

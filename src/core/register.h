@@ -5,7 +5,7 @@
 #ifndef TKL_CORE_REGISTER_H
 #define TKL_CORE_REGISTER_H
 
-#include "core/call.h"
+#include "core/batch.h"
 #include "core/walk.h"
 
 int tkl__register_open(tkl__register *r);
@@ -25,5 +25,12 @@ int tkl__register_send(tkl__conn *conn, const tkl__buf *wire, unsigned count, in
  * a while leave the register. Anything but TKL_OK from `visit` ends the search. */
 int tkl__register_visit(tkl_client *client, const char *component, const char *const *parts,
                         size_t count, const char *type, tkl__visit *visit, void *arg);
+
+/* The same for a view that looks often, without a round trip of its own. The first adds commands to
+ * a batch that ask for about `max` names, those used last. The second visits the bare key of each
+ * name, whether it has data or not, by the replies from *at on, and moves *at behind them. */
+void tkl__register_ask(tkl__batch *batch, const char *component, int64_t max);
+int tkl__register_heard(const tkl__batch *batch, size_t *at, const char *component,
+                        tkl__visit *visit, void *arg);
 
 #endif

@@ -410,6 +410,27 @@ int tkl_counter_read_in(tkl_pipeline *pipeline, tkl_counter *counter, int64_t ev
     return rc;
 }
 
+void tkl__counter_ask(tkl__batch *batch, tkl_bytes name, int64_t every_ms)
+{
+    tkl_counter *counter;
+    tkl__args args;
+    int rc = tkl_counter_open(batch->client, name, NULL, &counter);
+    if (rc != TKL_OK) {
+        tkl__batch_fail(batch, rc);
+        return;
+    }
+    write_range(&args, counter, every_ms, 0, 0);
+    tkl__batch_eval(batch, &tkl__lua_counter_read, &counter->keys, &args, true);
+    tkl__args_free(&args);
+    tkl_counter_close(counter);
+}
+
+int tkl__counter_heard(const tkl_reply *reply, int64_t every_ms, tkl_counter_series **series)
+{
+    static const tkl_counter any;
+    return read_series(&any, reply, every_ms, series);
+}
+
 void tkl_counter_series_free(tkl_counter_series *series)
 {
     free(series);

@@ -7,7 +7,7 @@
 
 #include <tackle/hold.h>
 
-#include "core/script.h"
+#include "core/batch.h"
 
 typedef struct tkl__hold tkl__hold;
 
@@ -51,6 +51,13 @@ int tkl__hold_show(tkl__hold *hold, tkl_holders **holders);
 int tkl__hold_break(tkl__hold *hold);
 /* Waits until the exclusive holder is not the one with that fence; see tkl_leader_watch(). */
 int tkl__hold_await_change(tkl__hold *hold, uint64_t fence, int64_t wait_ms, tkl_holders **holders);
+/* Holders as part of a larger batch; see tkl__queue_overview_ask(). */
+void tkl__hold_overview_ask(tkl__batch *batch, const char *component,
+                            const tkl_hold_overview *known);
+int tkl__hold_overview_heard(const tkl__batch *batch, size_t *names_at, size_t *at,
+                             const char *component, const tkl_hold_overview *known,
+                             tkl_hold_overview **overview);
+
 /* All names that are held or waited for; see tkl_lock_overview(). */
 int tkl__hold_overview(tkl_client *client, const char *component, tkl_hold_overview **overview);
 /* The names that are held; see tkl_lock_names(). */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "hold/inside.h"
 #include "hold/scripts.h"
@@ -108,6 +108,73 @@ void tkl_hold_overview_free(tkl_hold_overview *result)
     }
     free(o->items);
     free(o);
+}
+
+/* ---- As part of a larger batch ------------------------------------------- */
+
+void tkl__hold_overview_ask(tkl__batch *batch, const char *component,
+                            const tkl_hold_overview *known)
+{
+    for (size_t i = 0; known && i < known->count; i++)
+        add_call(batch, batch->client, component, known->items[i].name);
+}
+
+static tkl_hold_summary *find_summary(const overview *o, tkl_bytes name)
+{
+    for (size_t i = 0; i < o->public.count; i++)
+        if (tkl__same_bytes(o->items[i].name, name))
+            return &o->items[i];
+    return NULL;
+}
+
+/* Takes over the holders of known names. */
+static int read_known(const tkl__batch *batch, size_t *at, const tkl_hold_overview *known,
+                      overview *o)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; known && i < known->count; i++, (*at)++) {
+        tkl_hold_summary *item = find_summary(o, known->items[i].name);
+        tkl_holders *holders = NULL;
+        if (!item)
+            continue;
+        item->code = tkl__batch_code(batch, *at);
+        if (item->code == TKL_OK)
+            item->code = tkl__hold_read(tkl__batch_reply(batch, *at), &holders);
+        item->holders = holders;
+        if (item->code == TKL_ENOMEM)
+            rc = TKL_ENOMEM;
+    }
+    return rc;
+}
+
+int tkl__hold_overview_heard(const tkl__batch *batch, size_t *names_at, size_t *at,
+                             const char *component, const tkl_hold_overview *known,
+                             tkl_hold_overview **result)
+{
+    tkl__names names = {0};
+    *result = NULL;
+    int rc = tkl__instances_heard(batch, names_at, component, &names);
+    overview *o = calloc(1, sizeof *o);
+    if (o)
+        o->items = calloc(names.count + 1, sizeof *o->items);
+    if (!o || !o->items) {
+        free(o);
+        tkl__names_free(&names);
+        return tkl__nomem();
+    }
+    for (size_t i = 0; i < names.count; i++)
+        o->items[i] = (tkl_hold_summary){.name = names.items[i], .code = TKL_ENOTSENT};
+    o->public = (tkl_hold_overview){o->items, names.count};
+    names.count = 0; /* the overview has the names */
+    tkl__names_free(&names);
+    int known_rc = read_known(batch, at, known, o); /* also moves *at on */
+    if (rc == TKL_OK)
+        rc = known_rc;
+    if (rc == TKL_OK)
+        *result = &o->public;
+    else
+        tkl_hold_overview_free(&o->public);
+    return rc;
 }
 
 int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names)

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
 #include "core/error.h"
 #include "core/letters.h"
 #include "core/options.h"
 #include "core/register.h"
 #include "queue/all.h"
+#include "queue/overview.h"
 #include "queue/scripts.h"
 
 /* A queue while its keys are collected: one key of each partition. */
@@ -157,6 +157,54 @@ static overview *make_overview(search *s)
     o->public = (tkl_queue_overview){o->items, s->count};
     s->count = 0; /* the overview has the names */
     return o;
+}
+
+void tkl__queue_overview_ask(tkl__batch *batch, const tkl_queue_overview *known)
+{
+    for (size_t i = 0; known && i < known->count; i++)
+        add_calls(batch, batch->client,
+                  &(finding){known->items[i].name, known->items[i].partitions});
+}
+
+/* Takes over the numbers of known queues; both lists are sorted. */
+static void read_known(const tkl__batch *batch, size_t *at, const tkl_queue_overview *known,
+                       overview *o)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < o->public.count; i++)
+        o->items[i].code = TKL_ENOTSENT;
+    for (size_t i = 0; known && i < known->count; i++) {
+        tkl_queue_summary numbers = {.partitions = known->items[i].partitions};
+        read_numbers(batch, at, &numbers);
+        finding wanted = {.name = known->items[i].name};
+        while (next < o->public.count &&
+               by_name(&(finding){.name = o->items[next].name}, &wanted) < 0)
+            next++;
+        if (next == o->public.count ||
+            by_name(&(finding){.name = o->items[next].name}, &wanted) != 0)
+            continue;
+        o->items[next].code = numbers.code;
+        o->items[next].stats = numbers.stats;
+    }
+}
+
+int tkl__queue_overview_heard(const tkl__batch *batch, size_t *names_at, size_t *at,
+                              const tkl_queue_overview *known, tkl_queue_overview **result)
+{
+    search s = {.client = batch->client};
+    *result = NULL;
+    int rc = tkl__register_heard(batch, names_at, "queue", visit_partition, &s);
+    merge_findings(&s);
+    overview *o = make_overview(&s);
+    free_findings(&s);
+    if (!o)
+        return tkl__nomem();
+    read_known(batch, at, known, o); /* also moves *at on */
+    if (rc == TKL_OK)
+        *result = &o->public;
+    else
+        tkl_queue_overview_free(&o->public);
+    return rc;
 }
 
 static int read_queues(tkl_client *client, search *s, tkl_queue_overview **result)

@@ -54,6 +54,10 @@ t ping
 t status
 t status --url redis://127.0.0.1:1 --timeout 100ms
 t status nonsense
+t top --once
+t top --once --url redis://127.0.0.1:1 --timeout 100ms
+t top
+t top nonsense
 t metrics
 t metrics nonsense
 t doctor

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `tackle top`: reading in a thread (top_reader.c), tables (top_tables.c), the screen (top_screen.c),
+ * keys and the verb (top.c).
+ */
+#ifndef TKL_CLI_TOP_H
+#define TKL_CLI_TOP_H
+
+#include <pthread.h>
+
+#include "out.h"
+
+/* ---- Tables -------------------------------------------------------------- */
+
+typedef enum top_tab { TOP_QUEUES, TOP_LOCKS, TOP_SEMAPHORES, TOP_LEADERS, TOP_COUNTERS } top_tab;
+
+enum { TOP_TABS = TOP_COUNTERS + 1, TOP_COLUMNS = 12, TOP_CELL_SIZE = 192 };
+
+typedef enum top_kind {
+    TOP_COUNT,    /* a number */
+    TOP_RATE,     /* a number a second; not a number: not known yet */
+    TOP_DURATION, /* milliseconds */
+    TOP_TEXT,
+    TOP_SPARK, /* a sparkline */
+} top_kind;
+
+/* The first column of each table is the name. An array of these ends with a zero entry. */
+typedef struct top_column {
+    const char *key; /* in JSON */
+    const char *title;
+    top_kind kind;
+} top_column;
+
+typedef struct top_row {
+    char *name; /* escaped for a terminal */
+    tkl_bytes raw;
+    bool warns;               /* it needs an operator: dead letters, an error */
+    bool paused;              /* of a queue */
+    double keys[TOP_COLUMNS]; /* to sort by, and for JSON; NAN: none */
+    char *texts[TOP_COLUMNS]; /* what is shown */
+    const void *item;         /* its summary in the overview */
+} top_row;
+
+typedef struct top_table {
+    const char *title;
+    const top_column *columns;
+    size_t ncolumns;
+    top_row *rows;
+    size_t count;
+    int code;          /* TKL_OK, or why it could not be read */
+    char problem[256]; /* ditto, in words */
+} top_table;
+
+/* A moment: an overview and when it was read, monotonic us. */
+typedef struct top_moment {
+    tkl_overview *overview;
+    int64_t at_us;
+} top_moment;
+
+/* Makes the tables of all tabs; rates are those since `last` (without an overview: not known). The
+ * rows point into `now`. `utf8`: the terminal shows it. */
+void top_tables_make(const top_moment *now, const top_moment *last, bool utf8,
+                     top_table tables[TOP_TABS]);
+void top_tables_free(top_table tables[TOP_TABS]);
+
+/* Sorts by a column, the largest first; names by the alphabet. `reverse`: the other way round. */
+void top_table_sort(top_table *table, size_t column, bool reverse);
+/* Keeps the rows whose names contain the text, in any case of letters. */
+void top_table_filter(top_table *table, const char *text);
+
+json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS]);
+
+/* ---- Reading ------------------------------------------------------------- */
+
+typedef enum top_act { TOP_NO_ACT, TOP_PAUSE, TOP_RESUME, TOP_RETRY_DEAD, TOP_BREAK } top_act;
+
+/* What the main thread wants, and what the reading thread has found. All under the mutex. */
+typedef struct top_reader {
+    tkl_client *client;
+    int64_t interval_ms;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake; /* of the reading thread */
+    int bell;            /* eventfd: rung when there is something new */
+
+    bool frozen;      /* read nothing */
+    tkl_bytes looked; /* queue that is looked into; without data: none */
+    int partitions;   /* of it */
+    top_act act;      /* to be done next */
+    top_tab act_tab;  /* on what */
+    tkl_bytes act_name;
+    int act_partitions;
+
+    top_moment now, last;
+    char problem[256];           /* why the last read failed; "": it did not */
+    tkl_listing *ready, *active; /* first jobs of the queue that is looked into; NULL: not read */
+    char outcome[256];           /* of the last act */
+} top_reader;
+
+int top_reader_start(top_reader *reader, const cli_session *cli, tkl_client *client,
+                     int64_t interval_ms);
+/* Wakes the reading thread, after something that it is to do has changed. With the mutex. */
+void top_reader_wake(top_reader *reader);
+/* Looks into a queue; a name without data: into none. With the mutex. */
+void top_reader_look(top_reader *reader, tkl_bytes name, int partitions);
+/* Has something done; `outcome` says how it ended. With the mutex. */
+void top_reader_act(top_reader *reader, top_act act, top_tab tab, tkl_bytes name, int partitions);
+
+/* ---- The screen ---------------------------------------------------------- */
+
+typedef struct top_view {
+    top_tab tab;
+    size_t sort[TOP_TABS];
+    bool reverse[TOP_TABS];
+    size_t selected, first; /* row; first row on the screen */
+    char filter[128];
+    bool typing; /* the filter is being typed */
+    bool frozen;
+    bool looking; /* into the selected row */
+    bool help;
+    const char *question; /* NULL: none */
+    bool utf8;
+    size_t columns, lines; /* of the terminal */
+} top_view;
+
+/* Whether the user's locale is UTF-8. */
+bool top_is_utf8(void);
+/* Enters and leaves the whole screen. */
+bool top_screen_enter(void);
+void top_screen_leave(void);
+/* Draws everything. With the reader's mutex. */
+void top_screen_draw(top_view *view, const top_reader *reader, top_table tables[TOP_TABS]);
+/* Rows that fit. */
+size_t top_screen_room(const top_view *view);
+/* The same tables as plain text, one below the other. */
+void top_print_plain(const top_moment *now, top_table tables[TOP_TABS], bool utf8);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A thread asks the servers, so that keys work while a server does not answer. It makes one round
+ * trip per interval for each master: while a queue is looked into, the overview, its first ready
+ * jobs and its active ones take turns.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "clock.h"
+#include "top.h"
+
+/* Jobs that are shown of a queue. */
+#define JOBS 10
+
+void top_reader_wake(top_reader *reader)
+{
+    pthread_cond_signal(&reader->wake);
+}
+
+static tkl_bytes copy_name(tkl_bytes name)
+{
+    char *copy = malloc(name.len + 1);
+    if (copy == NULL || name.data == NULL) {
+        free(copy);
+        return (tkl_bytes){NULL, 0};
+    }
+    memcpy(copy, name.data, name.len);
+    return (tkl_bytes){copy, name.len};
+}
+
+static void free_name(tkl_bytes name)
+{
+    free((char *)(uintptr_t)name.data);
+}
+
+static bool is_same_name(tkl_bytes a, tkl_bytes b)
+{
+    return a.len == b.len && a.data != NULL && memcmp(a.data, b.data, a.len) == 0;
+}
+
+void top_reader_act(top_reader *reader, top_act act, top_tab tab, tkl_bytes name, int partitions)
+{
+    free_name(reader->act_name);
+    reader->act_name = copy_name(name);
+    reader->act = reader->act_name.data != NULL ? act : TOP_NO_ACT;
+    reader->act_tab = tab;
+    reader->act_partitions = partitions;
+    top_reader_wake(reader);
+}
+
+void top_reader_look(top_reader *reader, tkl_bytes name, int partitions)
+{
+    free_name(reader->looked);
+    reader->looked = copy_name(name);
+    reader->partitions = partitions;
+    tkl_listing_free(reader->ready);
+    tkl_listing_free(reader->active);
+    reader->ready = reader->active = NULL;
+    top_reader_wake(reader);
+}
+
+/* ---- What is read -------------------------------------------------------- */
+
+static void read_overview(top_reader *r)
+{
+    tkl_overview *fresh = NULL;
+    /* Only this thread changes `now`, so it may be read without the mutex. */
+    int code = tkl_overview_read(r->client, NULL, r->now.overview, &fresh);
+    pthread_mutex_lock(&r->mutex);
+    if (code == TKL_OK) {
+        tkl_overview_free(r->last.overview);
+        r->last = r->now;
+        r->now = (top_moment){fresh, cli_now_us()};
+        *r->problem = '\0';
+    } else {
+        snprintf(r->problem, sizeof r->problem, "%s", tkl_errmsg());
+    }
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void read_jobs(top_reader *r, tkl_bytes name, int partitions, tkl_job_state state)
+{
+    tkl_queue *queue = NULL;
+    tkl_listing *fresh = NULL;
+    tkl_queue_options options = {.partitions = partitions};
+    int code = tkl_queue_open(r->client, name, &options, &queue);
+    if (code == TKL_OK)
+        code = tkl_queue_peek(queue, state, 0, JOBS, &fresh);
+    tkl_queue_close(queue);
+    pthread_mutex_lock(&r->mutex);
+    bool is_wanted = is_same_name(r->looked, name);
+    tkl_listing **place = state == TKL_JOB_STATE_READY ? &r->ready : &r->active;
+    if (code == TKL_OK && is_wanted) {
+        tkl_listing_free(*place);
+        *place = fresh;
+        fresh = NULL;
+    }
+    snprintf(r->problem, sizeof r->problem, "%s", code == TKL_OK ? "" : tkl_errmsg());
+    pthread_mutex_unlock(&r->mutex);
+    tkl_listing_free(fresh);
+}
+
+/* ---- What is done -------------------------------------------------------- */
+
+static int act_on_queue(top_reader *r, top_act act, tkl_bytes name, int partitions, int64_t *count)
+{
+    tkl_queue *queue = NULL;
+    int code =
+        tkl_queue_open(r->client, name, &(tkl_queue_options){.partitions = partitions}, &queue);
+    if (code == TKL_OK && act == TOP_PAUSE)
+        code = tkl_queue_pause(queue);
+    else if (code == TKL_OK && act == TOP_RESUME)
+        code = tkl_queue_resume(queue);
+    else if (code == TKL_OK)
+        code = tkl_queue_retry(queue, NULL, count);
+    tkl_queue_close(queue);
+    return code;
+}
+
+static int break_lock(top_reader *r, tkl_bytes name)
+{
+    tkl_lock *lock = NULL;
+    int code = tkl_lock_open(r->client, name, NULL, &lock);
+    if (code == TKL_OK)
+        code = tkl_lock_break(lock);
+    tkl_lock_close(lock);
+    return code;
+}
+
+static int break_semaphore(top_reader *r, tkl_bytes name)
+{
+    tkl_semaphore *semaphore = NULL;
+    int code = tkl_semaphore_open(r->client, name, 1, NULL, &semaphore);
+    if (code == TKL_OK)
+        code = tkl_semaphore_break(semaphore);
+    tkl_semaphore_close(semaphore);
+    return code;
+}
+
+static int run_act(top_reader *r, top_act act, top_tab tab, tkl_bytes name, int partitions,
+                   int64_t *count)
+{
+    if (act != TOP_BREAK)
+        return act_on_queue(r, act, name, partitions, count);
+    return tab == TOP_LOCKS ? break_lock(r, name) : break_semaphore(r, name);
+}
+
+static void do_act(top_reader *r, top_act act, top_tab tab, tkl_bytes name, int partitions)
+{
+    static const char *const done[] = {"", "paused", "resumed", "put back into the queue",
+                                       "broken"};
+    int64_t count = 0;
+    int code = run_act(r, act, tab, name, partitions, &count);
+    char *shown = cli_escape(name, false);
+    pthread_mutex_lock(&r->mutex);
+    if (code != TKL_OK)
+        snprintf(r->outcome, sizeof r->outcome, "%s: %s", shown != NULL ? shown : "", tkl_errmsg());
+    else if (act == TOP_RETRY_DEAD)
+        snprintf(r->outcome, sizeof r->outcome, "%s: %lld dead letters %s",
+                 shown != NULL ? shown : "", (long long)count, done[act]);
+    else
+        snprintf(r->outcome, sizeof r->outcome, "%s: %s", shown != NULL ? shown : "", done[act]);
+    pthread_mutex_unlock(&r->mutex);
+    free(shown);
+}
+
+/* ---- The thread ---------------------------------------------------------- */
+
+static void sleep_until(top_reader *r, int64_t at_ms)
+{
+    struct timespec until = {.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
+    pthread_cond_timedwait(&r->wake, &r->mutex, &until);
+}
+
+static void *read_for_ever(void *arg)
+{
+    top_reader *r = arg;
+    int64_t next = cli_now_ms();
+    unsigned turn = 0; /* 0: the overview; 1, 2: jobs of the queue that is looked into */
+    for (;;) {
+        pthread_mutex_lock(&r->mutex);
+        while (r->act == TOP_NO_ACT && (r->frozen || cli_now_ms() < next))
+            sleep_until(r, r->frozen ? cli_now_ms() + r->interval_ms : next);
+        top_act act = r->act;
+        tkl_bytes name = copy_name(act != TOP_NO_ACT ? r->act_name : r->looked);
+        int partitions = act != TOP_NO_ACT ? r->act_partitions : r->partitions;
+        top_tab tab = r->act_tab;
+        r->act = TOP_NO_ACT;
+        pthread_mutex_unlock(&r->mutex);
+        turn = name.data != NULL && act == TOP_NO_ACT ? (turn + 1) % 3 : 0;
+        if (act != TOP_NO_ACT)
+            do_act(r, act, tab, name, partitions);
+        else if (turn > 0)
+            read_jobs(r, name, partitions, turn == 1 ? TKL_JOB_STATE_READY : TKL_JOB_STATE_ACTIVE);
+        else
+            read_overview(r);
+        free_name(name);
+        next = act != TOP_NO_ACT ? cli_now_ms() : cli_now_ms() + r->interval_ms;
+        eventfd_write(r->bell, 1);
+    }
+    return NULL;
+}
+
+int top_reader_start(top_reader *r, const cli_session *cli, tkl_client *client, int64_t interval_ms)
+{
+    pthread_condattr_t monotonic;
+    *r = (top_reader){.client = client,
+                      .interval_ms = interval_ms,
+                      .mutex = PTHREAD_MUTEX_INITIALIZER,
+                      .bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->wake, &monotonic);
+    if (r->bell < 0 || pthread_create(&r->thread, NULL, read_for_ever, r) != 0)
+        return cli_fail(cli, CLI_FAILURE, "cannot start a thread");
+    return CLI_OK;
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The screen is drawn whole, line by line, each cut to the width of the terminal and cleared to its
+ * end, so nothing of the last frame stays and nothing flickers. Plain ANSI sequences and 16 colours;
+ * a terminal without UTF-8 gets '?' for what it cannot show.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "info.h"
+#include "top.h"
+
+#define RED     "\033[31m"
+#define YELLOW  "\033[33m"
+#define REVERSE "\033[7m"
+#define GAP     1 /* blanks between columns */
+/* Lines that are no rows: server, tabs, heading, and the last line. */
+#define FRAME_LINES 4
+
+/* ---- The terminal -------------------------------------------------------- */
+
+static struct termios original;
+
+bool top_is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value != NULL && *value != '\0')
+            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
+    }
+    return false;
+}
+
+bool top_screen_enter(void)
+{
+    if (tcgetattr(STDIN_FILENO, &original) != 0)
+        return false;
+    struct termios raw = original;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+    raw.c_iflag &= ~(tcflag_t)IXON;
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) != 0)
+        return false;
+    fputs("\033[?1049h\033[?25l", stdout); /* another screen, without a cursor */
+    return true;
+}
+
+void top_screen_leave(void)
+{
+    fputs("\033[?25h\033[?1049l", stdout);
+    fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &original);
+}
+
+static void measure_terminal(top_view *view)
+{
+    struct winsize size = {0};
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    view->columns = known ? size.ws_col : 80;
+    view->lines = known ? size.ws_row : 24;
+}
+
+size_t top_screen_room(const top_view *view)
+{
+    return view->lines > FRAME_LINES ? view->lines - FRAME_LINES : 0;
+}
+
+/* ---- Text ---------------------------------------------------------------- */
+
+/* A line that is being written: text beyond the width is left out. */
+typedef struct line {
+    FILE *to;
+    size_t left; /* columns */
+    bool utf8;
+} line;
+
+static void put_text(line *l, const char *text)
+{
+    while (*text != '\0') {
+        wchar_t character = 0;
+        mbstate_t state = {0};
+        size_t used = mbrtowc(&character, text, strlen(text), &state);
+        if (used == 0 || used > strlen(text))
+            used = 1; /* texts are escaped, so this is not reached */
+        int width = l->utf8 ? wcwidth(character) : 1;
+        if (width < 0 || (size_t)width > l->left)
+            return;
+        if (l->utf8 || (unsigned char)*text < 0x80)
+            fwrite(text, 1, used, l->to);
+        else
+            fputc('?', l->to);
+        l->left -= (size_t)width;
+        text += used;
+    }
+}
+
+static void put_blanks(line *l, size_t count)
+{
+    for (; count > 0 && l->left > 0; count--, l->left--)
+        fputc(' ', l->to);
+}
+
+static void put_style(const line *l, const char *sequence)
+{
+    fputs(cli_color(stdout, sequence), l->to);
+}
+
+static line begin_line(const top_view *view, FILE *to)
+{
+    return (line){to, view->columns, view->utf8};
+}
+
+/* The last line has no line feed: it would scroll the screen. */
+static void end_line(const line *l)
+{
+    fputs("\033[0m\033[K\r\n", l->to);
+}
+
+static size_t width_of(const char *text, bool utf8)
+{
+    if (utf8)
+        return cli_width(text);
+    size_t width = 0;
+    for (; *text != '\0'; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+/* ---- Tables -------------------------------------------------------------- */
+
+static const char *cell_text(const top_row *row, size_t column)
+{
+    const char *text = column == 0 ? row->name : row->texts[column];
+    return text != NULL ? text : "-";
+}
+
+static bool is_left(const top_column *column)
+{
+    return column->kind == TOP_TEXT || column->kind == TOP_SPARK;
+}
+
+static void find_widths(const top_table *table, bool utf8, size_t widths[TOP_COLUMNS])
+{
+    for (size_t c = 0; c < table->ncolumns; c++) {
+        widths[c] = strlen(table->columns[c].title) + 1; /* room for the mark of the order */
+        for (size_t i = 0; i < table->count; i++) {
+            size_t width = width_of(cell_text(&table->rows[i], c), utf8);
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+    }
+}
+
+/* Long names give way, so that the numbers are seen. */
+static void shorten_names(size_t columns, const top_table *table, size_t widths[TOP_COLUMNS])
+{
+    enum { LEAST = 12 };
+    size_t others = 2;
+    for (size_t c = 1; c < table->ncolumns; c++)
+        others += widths[c] + GAP;
+    size_t room = columns > others + LEAST ? columns - others : LEAST;
+    if (widths[0] > room)
+        widths[0] = room;
+}
+
+static void put_cell(line *l, const char *text, size_t width, bool left)
+{
+    size_t own = width_of(text, l->utf8);
+    size_t blanks = own < width ? width - own : 0;
+    line cell = *l;
+    put_blanks(l, left ? 0 : blanks);
+    cell.left = l->left < width ? l->left : width;
+    size_t room = cell.left;
+    put_text(&cell, text);
+    l->left -= room - cell.left;
+    put_blanks(l, left ? width - (room - cell.left) : 0);
+}
+
+static void put_heading(line *l, const top_table *table, const size_t widths[TOP_COLUMNS],
+                        size_t sorted, bool reverse)
+{
+    char title[64];
+    put_style(l, CLI_BOLD);
+    put_blanks(l, 2);
+    for (size_t c = 0; c < table->ncolumns; c++) {
+        const char *mark = c != sorted ? "" : reverse ? "^" : "v";
+        snprintf(title, sizeof title, "%s%s", table->columns[c].title, mark);
+        put_cell(l, title, widths[c], is_left(&table->columns[c]));
+        put_blanks(l, GAP);
+    }
+    end_line(l);
+}
+
+static void put_row(line *l, const top_table *table, const top_row *row,
+                    const size_t widths[TOP_COLUMNS], bool selected)
+{
+    put_style(l, row->warns ? RED : row->paused ? YELLOW : CLI_PLAIN);
+    if (selected)
+        put_style(l, REVERSE);
+    put_text(l, selected ? "> " : "  ");
+    for (size_t c = 0; c < table->ncolumns; c++) {
+        put_cell(l, cell_text(row, c), widths[c], is_left(&table->columns[c]));
+        put_blanks(l, GAP);
+    }
+    end_line(l);
+}
+
+/* ---- The top and the bottom ---------------------------------------------- */
+
+static void server_text(const char *info, char *text, size_t size)
+{
+    char uptime[CLI_DURATION_SIZE], version[CLI_INFO_SIZE], role[CLI_INFO_SIZE];
+    char memory[64] = "";
+    int64_t most = cli_info_number(info, "maxmemory");
+    if (most > 0)
+        snprintf(memory, sizeof memory, " of %.1f", (double)most / 1048576);
+    snprintf(text, size, "%.40s %.20s, up %s, %.1f%s MB, %lld clients, %lld commands/s",
+             cli_info_version(info, version), cli_info_field(info, "role", role),
+             cli_duration_text(cli_info_number(info, "uptime_in_seconds") * 1000, uptime),
+             (double)cli_info_number(info, "used_memory") / 1048576, memory,
+             (long long)cli_info_number(info, "connected_clients"),
+             (long long)cli_info_number(info, "instantaneous_ops_per_sec"));
+}
+
+static void put_server(const top_view *view, const top_reader *r, FILE *to)
+{
+    char text[512];
+    line l = begin_line(view, to);
+    put_style(&l, CLI_BOLD);
+    put_text(&l, "tackle top  ");
+    put_style(&l, CLI_PLAIN);
+    if (*r->problem != '\0') {
+        put_style(&l, RED);
+        put_text(&l, "not known: ");
+        put_text(&l, r->problem);
+    } else if (r->now.overview == NULL) {
+        put_text(&l, "asking the server ...");
+    } else if (r->now.overview->server_result.code != TKL_OK) {
+        put_text(&l, "server not known: ");
+        put_text(&l, r->now.overview->server_result.text);
+    } else {
+        server_text(r->now.overview->server, text, sizeof text);
+        put_text(&l, text);
+    }
+    end_line(&l);
+}
+
+static void put_tabs(const top_view *view, const top_table tables[TOP_TABS], FILE *to)
+{
+    char text[200];
+    line l = begin_line(view, to);
+    for (int i = 0; i < TOP_TABS; i++) {
+        snprintf(text, sizeof text, " %d %s %zu ", i + 1, tables[i].title ? tables[i].title : "",
+                 tables[i].count);
+        if (i == (int)view->tab)
+            put_style(&l, REVERSE);
+        put_text(&l, text);
+        put_style(&l, CLI_PLAIN);
+        put_blanks(&l, 1);
+    }
+    if (view->filter[0] != '\0' || view->typing) {
+        snprintf(text, sizeof text, " filter: %s%s", view->filter, view->typing ? "_" : "");
+        put_text(&l, text);
+    }
+    if (view->frozen)
+        put_text(&l, "  [frozen]");
+    end_line(&l);
+}
+
+static void put_last_line(const top_view *view, const top_reader *r, FILE *to)
+{
+    line l = begin_line(view, to);
+    put_style(&l, view->question != NULL ? YELLOW : CLI_DIM);
+    if (view->question != NULL)
+        put_text(&l, view->question);
+    else if (view->typing)
+        put_text(&l, "type a part of the name; Enter keeps it, Esc drops it");
+    else if (*r->outcome != '\0')
+        put_text(&l, r->outcome);
+    else if (view->looking)
+        put_text(&l, "Esc back  q quit");
+    else
+        put_text(&l, "q quit  h keys  1-5 what  s sort  / filter  Enter look into  Space freeze  "
+                     "p pause queue  t retry dead  b break lock");
+    fputs("\033[0m\033[J", to);
+}
+
+/* ---- Looking into one ---------------------------------------------------- */
+
+/* Lines below the tabs; those beyond the screen are left out. */
+typedef struct page {
+    const top_view *view;
+    FILE *to;
+    size_t left; /* lines */
+} page;
+
+static void put_page_line(page *p, const char *style, const char *text)
+{
+    if (p->left == 0)
+        return;
+    line l = begin_line(p->view, p->to);
+    put_style(&l, style);
+    put_text(&l, text);
+    end_line(&l);
+    p->left--;
+}
+
+static void put_page_bytes(page *p, const char *before, tkl_bytes bytes)
+{
+    enum { SHOWN = 300 };
+    char *text = cli_escape((tkl_bytes){bytes.data, bytes.len < SHOWN ? bytes.len : SHOWN}, false);
+    char *whole = NULL;
+    if (text != NULL && asprintf(&whole, "%s%s", before, text) >= 0)
+        put_page_line(p, CLI_PLAIN, whole);
+    else
+        whole = NULL;
+    free(whole);
+    free(text);
+}
+
+static void put_jobs(page *p, const char *title, const tkl_listing *jobs)
+{
+    char before[64];
+    put_page_line(p, CLI_BOLD, title);
+    if (jobs == NULL)
+        put_page_line(p, CLI_DIM, "  reading ...");
+    else if (jobs->count == 0)
+        put_page_line(p, CLI_DIM, "  none");
+    for (size_t i = 0; jobs != NULL && i < jobs->count; i++) {
+        snprintf(before, sizeof before, "  %s  attempt %d  ", jobs->items[i].id,
+                 jobs->items[i].attempt);
+        put_page_bytes(p, before, jobs->items[i].payload);
+    }
+}
+
+static void put_holders(page *p, const tkl_holders *h)
+{
+    char before[100], duration[2][CLI_DURATION_SIZE];
+    put_page_line(p, CLI_BOLD, "Holders");
+    for (size_t i = 0; h != NULL && i < h->count; i++) {
+        char *host = cli_escape(h->items[i].host, false);
+        snprintf(before, sizeof before, "  since %s, lease %s, fence %llu, %.30s:%lld  ",
+                 cli_duration_text(h->items[i].since_ms, duration[0]),
+                 cli_duration_text(h->items[i].left_ms, duration[1]),
+                 (unsigned long long)h->items[i].fence, host != NULL ? host : "",
+                 (long long)h->items[i].pid);
+        put_page_bytes(p, before, h->items[i].label);
+        free(host);
+    }
+    put_page_line(p, CLI_BOLD, "Waiters, in their order");
+    for (size_t i = 0; h != NULL && i < h->line_count; i++) {
+        char *host = cli_escape(h->line[i].host, false);
+        snprintf(before, sizeof before, "  %zu. %.30s:%lld  ", i + 1, host != NULL ? host : "",
+                 (long long)h->line[i].pid);
+        put_page_bytes(p, before, h->line[i].label);
+        free(host);
+    }
+}
+
+/* Writes "READY 3   ACTIVE 0 ...", in as many lines as it takes. */
+static void put_numbers(page *p, const top_table *table, const top_row *row)
+{
+    char text[1024] = "", next[TOP_CELL_SIZE + 64];
+    for (size_t c = 1; c < table->ncolumns; c++) {
+        snprintf(next, sizeof next, "  %s %s", table->columns[c].title, cell_text(row, c));
+        size_t width = width_of(text, p->view->utf8) + width_of(next, p->view->utf8);
+        if (*text != '\0' && (width > p->view->columns || strlen(text) > sizeof text / 2)) {
+            put_page_line(p, CLI_PLAIN, text);
+            *text = '\0';
+        }
+        strncat(text, next, sizeof text - strlen(text) - 1);
+    }
+    put_page_line(p, CLI_PLAIN, text);
+}
+
+static void put_details(const top_view *view, const top_reader *r, const top_table *table,
+                        const top_row *row, FILE *to)
+{
+    page p = {view, to, top_screen_room(view) + 1};
+    put_page_line(&p, CLI_BOLD, row->name);
+    put_numbers(&p, table, row);
+    if (view->tab == TOP_QUEUES) {
+        put_jobs(&p, "Active", r->active);
+        put_jobs(&p, "Next", r->ready);
+    } else if (view->tab != TOP_COUNTERS) {
+        put_holders(&p, ((const tkl_hold_summary *)row->item)->holders);
+    }
+    while (p.left > 0)
+        put_page_line(&p, CLI_PLAIN, "");
+}
+
+static void put_help(const top_view *view, FILE *to)
+{
+    static const char *const lines[] = {
+        "q, Ctrl-C       quit",
+        "1 to 5, Tab     queues, locks, semaphores, leaders, counters",
+        "arrows, j, k    move; PgUp, PgDn, Home, End",
+        "s, S            sort by the next column, by the one before",
+        "r               reverse the order",
+        "/               filter by a part of the name",
+        "Enter           look into the selected one; Esc goes back",
+        "Space           freeze the screen, and go on",
+        "p               pause or resume the selected queue",
+        "t               retry all dead letters of the selected queue",
+        "b               break the selected lock or semaphore",
+        "",
+        "p, t and b ask first. Red: dead letters or errors. Yellow: paused.",
+    };
+    page p = {view, to, top_screen_room(view) + 1};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        put_page_line(&p, CLI_PLAIN, lines[i]);
+    while (p.left > 0)
+        put_page_line(&p, CLI_PLAIN, "");
+}
+
+/* ---- A frame ------------------------------------------------------------- */
+
+/* Keeps the selected row on the screen. */
+static void scroll(top_view *view, size_t count)
+{
+    size_t room = top_screen_room(view);
+    if (view->selected >= count)
+        view->selected = count > 0 ? count - 1 : 0;
+    if (view->selected < view->first)
+        view->first = view->selected;
+    if (room > 0 && view->selected >= view->first + room)
+        view->first = view->selected - room + 1;
+}
+
+static void put_table(top_view *view, const top_table *table, FILE *to)
+{
+    size_t widths[TOP_COLUMNS] = {0}, room = top_screen_room(view);
+    line l = begin_line(view, to);
+    scroll(view, table->count);
+    find_widths(table, view->utf8, widths);
+    shorten_names(view->columns, table, widths);
+    put_heading(&l, table, widths, view->sort[view->tab], view->reverse[view->tab]);
+    for (size_t i = 0; i < room; i++) {
+        size_t at = view->first + i;
+        l = begin_line(view, to);
+        if (i == 0 && table->code != TKL_OK) {
+            put_style(&l, RED);
+            put_text(&l, "  not known: ");
+            put_text(&l, table->problem);
+            end_line(&l);
+        } else if (at < table->count) {
+            put_row(&l, table, &table->rows[at], widths, at == view->selected);
+        } else {
+            end_line(&l);
+        }
+    }
+}
+
+void top_screen_draw(top_view *view, const top_reader *r, top_table tables[TOP_TABS])
+{
+    char *frame = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&frame, &size);
+    if (to == NULL)
+        return;
+    measure_terminal(view);
+    const top_table *table = &tables[view->tab];
+    scroll(view, table->count);
+    fputs("\033[H", to);
+    if (view->lines >= 2)
+        put_server(view, r, to);
+    if (view->lines >= 3)
+        put_tabs(view, tables, to);
+    if (view->lines < FRAME_LINES)
+        ; /* no room for more */
+    else if (view->help)
+        put_help(view, to);
+    else if (view->looking && view->selected < table->count)
+        put_details(view, r, table, &table->rows[view->selected], to);
+    else
+        put_table(view, table, to);
+    put_last_line(view, r, to);
+    if (fclose(to) == 0)
+        fwrite(frame, 1, size, stdout);
+    fflush(stdout);
+    free(frame);
+}
+
+/* ---- Plain text ---------------------------------------------------------- */
+
+void top_print_plain(const top_moment *now, top_table tables[TOP_TABS], bool utf8)
+{
+    char text[512];
+    server_text(now->overview->server, text, sizeof text);
+    printf("server  %s\n",
+           now->overview->server_result.code == TKL_OK ? text : now->overview->server_result.text);
+    for (int i = 0; i < TOP_TABS; i++) {
+        const top_table *table = &tables[i];
+        size_t widths[TOP_COLUMNS] = {0};
+        if (table->code != TKL_OK)
+            printf("\n%s: not known: %s\n", table->title, table->problem);
+        if (table->count == 0)
+            continue;
+        printf("\n%s\n", table->title);
+        find_widths(table, utf8, widths);
+        for (size_t k = 0; k <= table->count; k++) {
+            line l = {stdout, SIZE_MAX, utf8};
+            for (size_t c = 0; c < table->ncolumns; c++) {
+                const char *cell =
+                    k == 0 ? table->columns[c].title : cell_text(&table->rows[k - 1], c);
+                put_cell(&l, cell, widths[c], is_left(&table->columns[c]));
+                put_blanks(&l, c + 1 < table->ncolumns ? GAP : 0);
+            }
+            fputc('\n', stdout);
+        }
+    }
+}
