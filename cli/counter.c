@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "graphite.h"
 #include "holders.h"
 #include "items.h"
 #include "lines.h"
@@ -231,6 +232,17 @@ static int print_csv(const cli_session *cli, const chart *c)
     return cli_flush(cli);
 }
 
+static int print_graphite(const cli_session *cli, const chart *c)
+{
+    for (size_t k = 0; k < c->count; k++) {
+        const tkl_bytes path[] = {tkl_str("counter"), tkl_str(cli->argv[k]), {NULL, 0}};
+        for (size_t i = 0; i < c->series[k]->count; i++)
+            cli_graphite_line(path, (double)c->series[k]->items[i].count,
+                              c->series[k]->items[i].start_ms);
+    }
+    return cli_flush(cli);
+}
+
 static int print_lines(const cli_session *cli, const tkl_counter_series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
@@ -279,6 +291,8 @@ static int print_chart(const cli_session *cli, const chart *c)
         return cli_print_json(cli, chart_json(c));
     if (cli_flag(cli, "csv"))
         return print_csv(cli, c);
+    if (cli_flag(cli, "graphite"))
+        return print_graphite(cli, c);
     if (cli_flag(cli, "plot"))
         return print_plots(cli, c);
     for (size_t k = 0; !failed && k < c->count; k++) {
@@ -306,7 +320,11 @@ static int series_verb(cli_session *cli)
     tkl_client *client = NULL;
     if (cli_flag(cli, "csv") && (cli_flag(cli, "plot") || cli->json))
         return cli_usage(cli, "one of --csv, --plot and --json");
-    int failed = cli_connect(cli, &client);
+    int failed = cli_check_graphite(cli);
+    if (!failed && cli_flag(cli, "graphite") && (cli_flag(cli, "plot") || c.every_ms % 1000 != 0))
+        failed = cli_usage(cli, "--graphite knows whole seconds only, and no --plot");
+    if (!failed)
+        failed = cli_connect(cli, &client);
     c.series = calloc(c.count, sizeof(tkl_counter_series *));
     if (!failed && c.series == NULL)
         failed = cli_end(cli, TKL_ENOMEM);
@@ -373,6 +391,7 @@ static const cli_option series_options[] = {
     {"to", CLI_PAST, "TIME", "end at this time (default now)"},
     {"plot", CLI_FLAG, NULL, "draw a plot as wide as the terminal"},
     {"csv", CLI_FLAG, NULL, "print CSV: the time, and a column for each counter"},
+    CLI_GRAPHITE,
     {0},
 };
 
@@ -413,7 +432,8 @@ static const cli_verb verbs[] = {
                    "tackle counter series hits --every 1s --json\n"
                    "tackle counter series hits --every 60 --plot\n"
                    "tackle counter add misses\n"
-                   "tackle counter series hits misses --every 1h --csv",
+                   "tackle counter series hits misses --every 1h --csv\n"
+                   "tackle counter series hits --graphite | tail -n 1",
         .run = series_verb,
     },
     {

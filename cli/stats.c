@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "child.h"
+#include "graphite.h"
 #include "holders.h"
 #include "items.h"
 #include "lines.h"
@@ -115,12 +116,46 @@ static tkl_bytes *read_contexts(const cli_session *cli, size_t *count)
     return contexts;
 }
 
-static int show(cli_session *cli)
+static int print_graphite(const cli_session *cli, const tkl_stats_summary *s)
+{
+    const struct {
+        const char *field;
+        double value;
+    } numbers[] = {{"count", (double)s->count},
+                   {"min", s->min},
+                   {"max", s->max},
+                   {"sum", s->sum},
+                   {"mean", s->mean},
+                   {"p50", s->p50},
+                   {"p90", s->p90},
+                   {"p99", s->p99},
+                   {"p999", s->p999}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const tkl_bytes path[] = {tkl_str("stats"),
+                                  tkl_str(cli->argv[1]),
+                                  tkl_str(cli->argv[0]),
+                                  tkl_str(numbers[i].field),
+                                  {NULL, 0}};
+        cli_graphite_line(path, numbers[i].value, s->start_ms);
+    }
+    return cli_flush(cli);
+}
+
+static int print_summary(const cli_session *cli, const tkl_stats_summary *summary)
 {
     static const cli_column fields[] = {
         {"count", "count"}, {"min", "min"},       {"max", "max"},     {"sum", "sum"},
         {"mean", "mean"},   {"stddev", "stddev"}, {"p50", "p50"},     {"p90", "p90"},
         {"p99", "p99"},     {"p999", "p99.9"},    {"since", "since"}, {0}};
+    if (cli_flag(cli, "graphite"))
+        return print_graphite(cli, summary);
+    if (cli_flag(cli, "csv"))
+        return cli_print_csv(cli, json_pack("[o]", summary_json(summary)), fields);
+    return cli_print_record(cli, summary_json(summary), fields);
+}
+
+static int show(cli_session *cli)
+{
     tkl_stats *stats = NULL;
     tkl_stats_summary *summary = NULL;
     tkl_hour hour;
@@ -130,13 +165,15 @@ static int show(cli_session *cli)
     if (!failed)
         failed = cli_check_csv(cli);
     if (!failed)
+        failed = cli_check_graphite(cli);
+    if (!failed && cli_flag(cli, "graphite") && count > 1)
+        failed = cli_usage(cli, "--graphite is for one context");
+    if (!failed)
         failed = open_stats(cli, cli->argv[1], &stats);
     if (!failed)
         failed = cli_end(cli, tkl_stats_show(stats, contexts, count, hour, &summary));
     if (!failed)
-        failed = cli_flag(cli, "csv")
-                     ? cli_print_csv(cli, json_pack("[o]", summary_json(summary)), fields)
-                     : cli_print_record(cli, summary_json(summary), fields);
+        failed = print_summary(cli, summary);
     tkl_stats_summary_free(summary);
     tkl_stats_close(stats);
     free(contexts);
@@ -281,10 +318,7 @@ static const cli_option record_options[] = {
     {0},
 };
 static const cli_option show_options[] = {
-    LAST,
-    {"both", CLI_FLAG, NULL, "show both hours together"},
-    CLI_CSV,
-    {0},
+    LAST, {"both", CLI_FLAG, NULL, "show both hours together"}, CLI_CSV, CLI_GRAPHITE, {0},
 };
 static const cli_option time_options[] = {TYPE, {0}};
 static const cli_option slowest_options[] = {
@@ -317,7 +351,8 @@ static const cli_verb verbs[] = {
         .details = QUANTILES "\nHours are those of the server's clock, in UTC.",
         .example = "seq 1000 | tackle stats record /cart size --lines\n"
                    "tackle stats show /cart size --both\n"
-                   "tackle stats show /cart size --json",
+                   "tackle stats show /cart size --json\n"
+                   "tackle stats show /cart size --graphite",
         .run = show,
     },
     {

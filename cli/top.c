@@ -428,7 +428,7 @@ static int run(cli_session *cli)
 }
 
 static const cli_option options[] = {
-    {"interval", CLI_PERIOD, "DURATION", "look again after so long, at least 1s (default 1s)"},
+    {"interval", CLI_PERIOD, "DURATION", "time between two looks, at least 1s (default 1s)"},
     {"batch", CLI_FLAG, NULL, "print text, or JSON, each time; no screen and no keys"},
     {"once", CLI_FLAG, NULL, "print it once"},
     {0}};

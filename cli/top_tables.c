@@ -392,7 +392,7 @@ json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS])
 {
     const tkl_overview *o = now->overview;
     json_t *all = json_object();
-    json_object_set_new(all, "at", cli_json_time((int64_t)time(NULL) * 1000));
+    json_object_set_new(all, "time", cli_json_time((int64_t)time(NULL) * 1000));
     json_object_set_new(all, "server",
                         o->server_result.code == TKL_OK
                             ? cli_info_json(o->server)

@@ -4,12 +4,13 @@
  * many names there are.
  *
  *     tkl_overview *last = NULL, *now;
- *     while (tkl_overview_read(client, NULL, last, &now) == TKL_OK) {
- *         draw(now);
+ *     for (int i = 0; i < 3 && tkl_overview_read(client, NULL, last, &now) == TKL_OK; i++) {
+ *         printf("%zu queues\n", now->queues ? now->queues->count : 0);
  *         tkl_overview_free(last);
  *         last = now;
  *         sleep(1);
  *     }
+ *     tkl_overview_free(last);
  *
  * The names are those of the register (docs/operators.md), whether they have data or not. Numbers
  * are read for the names that the last overview has; a new name has them in the next one.

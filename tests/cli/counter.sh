@@ -82,6 +82,18 @@ if command -v script >/dev/null; then
     tackle counter drop "$unsafe" --yes
 fi
 ends 64 tackle counter series hits --csv --plot
+
+# Lines for Graphite.
+ends 0 tackle counter add 'a.b /ü' 5
+ends 0 tackle counter series 'a.b /ü' --every 1h --graphite
+[[ $(tail -n 1 <<<"$out") =~ ^tackle\.counter\.a_b____\ 5\ [0-9]+$ ]] || fail "graphite: $out"
+is "times are whole hours" "$(awk '$3 % 3600 != 0' <<<"$out")" ""
+ends 64 tackle counter series hits --graphite --csv
+ends 64 tackle counter series hits --graphite --plot
+ends 64 tackle counter series hits --graphite --json
+ends 64 tackle counter series hits --graphite --every 250ms
+ends 1 tackle counter series nothing --graphite
+ends 0 tackle counter drop 'a.b /ü' --yes
 ends 0 tackle counter drop "$odd" --yes
 
 # The plot fits the width, has axes, and shows something.

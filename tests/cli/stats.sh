@@ -88,6 +88,11 @@ is "CSV" "$out" $'mean,count,p99,context\r\n3.0,2,4.0,"a ""b"", c"\r'
 ends 0 tackle stats show 'a "b", c' csv --csv
 is "CSV of one" "$(cut -d, -f1-5 <<<"$out" | tr -d '\r')" $'count,min,max,sum,mean\n2,2.0,4.0,6.0,3.0'
 ends 64 tackle stats slowest --csv --json
+ends 0 tackle stats show 'a "b", c' csv --graphite
+[[ $out =~ tackle\.stats\.csv\.a__b___c\.mean\ 3\ [0-9]+ ]] || fail "graphite: $out"
+is "nine lines" "$(wc -l <<<"$out")" 9
+ends 64 tackle stats show 'a "b", c' csv --graphite --json
+ends 64 tackle stats show 'a "b", c' csv other --graphite
 tackle stats drop 'a "b", c' csv --yes >/dev/null
 
 # Values of an earlier time count in its hour. What is kept begins with the last full hour.
