@@ -26,6 +26,7 @@ typedef struct visitor {
     size_t len;
     char *answer; /* NULL: the request is not complete */
     size_t size, sent;
+    bool served; /* it got its answer, and is to leave */
 } visitor;
 
 typedef struct service {
@@ -216,8 +217,17 @@ static void write_answer(visitor *v)
     v->sent += n > 0 ? (size_t)n : 0;
     if (v->sent == v->size) {
         shutdown(v->fd, SHUT_WR);
-        send_away(v);
+        v->served = true;
     }
+}
+
+/* Reads what nobody wants until the visitor leaves: closing a connection with unread bytes could
+ * destroy the answer on its way. */
+static void see_off(visitor *v)
+{
+    ssize_t n = recv(v->fd, v->request, sizeof v->request, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        send_away(v);
 }
 
 /* Waits for news, at most until the first visitor must leave. */
@@ -227,7 +237,8 @@ static void await_news(const service *s, struct pollfd files[CLIENTS + 1])
     files[CLIENTS] = (struct pollfd){.fd = s->fd, .events = POLLIN};
     for (int i = 0; i < CLIENTS; i++) {
         const visitor *v = &s->visitors[i];
-        files[i] = (struct pollfd){.fd = v->fd, .events = v->answer != NULL ? POLLOUT : POLLIN};
+        files[i] = (struct pollfd){.fd = v->fd,
+                                   .events = v->answer != NULL && !v->served ? POLLOUT : POLLIN};
         if (v->fd >= 0 && v->until < until)
             until = v->until;
     }
@@ -252,7 +263,9 @@ int cli_metrics_serve(cli_session *cli, tkl_client *client, const char *address,
         await_news(s, files);
         for (int i = 0; i < CLIENTS; i++) {
             visitor *v = &s->visitors[i];
-            if (v->fd >= 0 && files[i].revents != 0 && v->answer == NULL)
+            if (v->fd >= 0 && files[i].revents != 0 && v->served)
+                see_off(v);
+            else if (v->fd >= 0 && files[i].revents != 0 && v->answer == NULL)
                 read_request(s, v);
             else if (v->fd >= 0 && files[i].revents != 0)
                 write_answer(v);

@@ -114,6 +114,13 @@ static const cli_option work_options[] = {
     {0},
 };
 
+static const cli_option watch_options[] = {
+    {"max", CLI_INTEGER, "N", "end after N events (default: no limit)"},
+    {"wait", CLI_DURATION, "DURATION", "end with exit code 1 after this long without an event"},
+    PARTITIONS,
+    {0},
+};
+
 static const cli_option claim_options[] = {
     {"wait", CLI_DURATION, "DURATION", "wait up to this long for a job (default 0)"},
     LEASE,
@@ -390,6 +397,21 @@ static const cli_verb verbs[] = {
                    "tackle queue list\n"
                    "tackle queue drop tackle-example --yes",
         .run = cli_queue_list,
+    },
+    {
+        .name = "watch",
+        .args = "NAME",
+        .summary = "print what happens to jobs, as it happens",
+        .options = watch_options,
+        .details =
+            "Events: pushed, claimed, done, failed (it is retried), dead, released, retried,\n"
+            "promoted, cancelled; paused and resumed for the queue. Events are not kept: those\n"
+            "before the command are not shown. Servers publish them only while somebody watches.",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "(sleep 0.5; tackle queue push tackle-example bob@example.org) &\n"
+                   "tackle queue watch tackle-example --max 1\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_watch,
     },
     {
         .name = "workers",

@@ -54,6 +54,8 @@ int cli_queue_peek(cli_session *cli);
 int cli_queue_show(cli_session *cli);
 int cli_queue_result(cli_session *cli);
 
+int cli_queue_watch(cli_session *cli);
+
 int cli_queue_workers(cli_session *cli);
 int cli_queue_times(cli_session *cli);
 int cli_queue_why(cli_session *cli);

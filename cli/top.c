@@ -140,6 +140,7 @@ static void show_tab(top *t, int tab)
 {
     t->view.tab = (top_tab)((tab + TOP_TABS) % TOP_TABS);
     t->view.selected = t->view.first = 0;
+    t->reader.shows_workers = t->view.tab == TOP_WORKERS;
 }
 
 static void look_into(top *t, bool looks)
@@ -306,7 +307,7 @@ static void renew_tables(top *t)
     char *name = row != NULL ? strdup(row->name) : NULL;
     top_tables_free(t->tables);
     if (t->reader.now.overview != NULL) {
-        top_tables_make(&t->reader.now, &t->reader.last, view->utf8, t->tables);
+        top_tables_make(&t->reader.now, &t->reader.last, &t->reader.workers, view->utf8, t->tables);
         for (int i = 0; i < TOP_TABS; i++) {
             top_table_filter(&t->tables[i], view->filter);
             top_table_sort(&t->tables[i], view->sort[i], view->reverse[i]);
@@ -354,7 +355,7 @@ static int run_screen(cli_session *cli, tkl_client *client, int64_t interval_ms)
     int failed = top_reader_start(&t.reader, cli, client, interval_ms);
     if (failed)
         return failed;
-    t.view = (top_view){.utf8 = top_is_utf8(), .sort = {1, 3, 3, 3, 2}};
+    t.view = (top_view){.utf8 = top_is_utf8(), .sort = {1, 3, 3, 3, 2, 0}};
     catch_signals();
     if (!top_screen_enter())
         return cli_fail(cli, CLI_FAILURE, "cannot use the terminal: %s", strerror(errno));
@@ -371,11 +372,12 @@ static int run_screen(cli_session *cli, tkl_client *client, int64_t interval_ms)
 
 /* ---- Without a screen ---------------------------------------------------- */
 
-static int print_moment(const cli_session *cli, const top_moment *now, const top_moment *last)
+static int print_moment(const cli_session *cli, const top_moment *now, const top_moment *last,
+                        const top_workers *workers)
 {
     top_table tables[TOP_TABS];
     bool utf8 = top_is_utf8();
-    top_tables_make(now, last, utf8, tables);
+    top_tables_make(now, last, workers, utf8, tables);
     if (cli->json)
         cli_print_json(cli, top_tables_json(now, tables));
     else
@@ -397,7 +399,10 @@ static int run_batch(cli_session *cli, tkl_client *client, int64_t interval_ms, 
             now = (top_moment){fresh, cli_now_us()};
             if (!first && !cli->json)
                 putchar('\n');
-            failed = print_moment(cli, &now, &last);
+            top_workers workers;
+            top_workers_read(client, fresh, &workers);
+            failed = print_moment(cli, &now, &last, &workers);
+            tkl_queue_worker_list_free(workers.list);
         } else if (once || !tkl_is_transient(code)) {
             failed = cli_end(cli, code);
         } else {
@@ -435,7 +440,7 @@ static const cli_option options[] = {
 
 static const cli_verb verbs[] = {
     {
-        .summary = "queues, locks, semaphores, leaders, counters and the server, live",
+        .summary = "queues, workers, locks, semaphores, leaders, counters and the server, live",
         .options = options,
         .details = "Press h for the keys. Shows the 200 names of each kind that were used last.\n"
                    "Rates are those since the frame before; --once has none.",

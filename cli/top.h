@@ -12,9 +12,16 @@
 
 /* ---- Tables -------------------------------------------------------------- */
 
-typedef enum top_tab { TOP_QUEUES, TOP_LOCKS, TOP_SEMAPHORES, TOP_LEADERS, TOP_COUNTERS } top_tab;
+typedef enum top_tab {
+    TOP_QUEUES,
+    TOP_LOCKS,
+    TOP_SEMAPHORES,
+    TOP_LEADERS,
+    TOP_COUNTERS,
+    TOP_WORKERS
+} top_tab;
 
-enum { TOP_TABS = TOP_COUNTERS + 1, TOP_COLUMNS = 12, TOP_CELL_SIZE = 192 };
+enum { TOP_TABS = TOP_WORKERS + 1, TOP_COLUMNS = 12, TOP_CELL_SIZE = 192 };
 
 typedef enum top_kind {
     TOP_COUNT,    /* a number */
@@ -57,10 +64,19 @@ typedef struct top_moment {
     int64_t at_us;
 } top_moment;
 
+/* Who works on the queues. A round trip of its own, so it is read only where it is shown. */
+typedef struct top_workers {
+    tkl_queue_worker_list *list; /* NULL: not read */
+    tkl_result result;
+} top_workers;
+
+/* Reads the workers of all queues of the overview. */
+void top_workers_read(tkl_client *client, const tkl_overview *overview, top_workers *workers);
+
 /* Makes the tables of all tabs; rates are those since `last` (without an overview: not known). The
- * rows point into `now`. `utf8`: the terminal shows it. */
-void top_tables_make(const top_moment *now, const top_moment *last, bool utf8,
-                     top_table tables[TOP_TABS]);
+ * rows point into `now` and `workers`. `utf8`: the terminal shows it. */
+void top_tables_make(const top_moment *now, const top_moment *last, const top_workers *workers,
+                     bool utf8, top_table tables[TOP_TABS]);
 void top_tables_free(top_table tables[TOP_TABS]);
 
 /* Sorts by a column, the largest first; names by the alphabet. `reverse`: the other way round. */
@@ -86,12 +102,14 @@ typedef struct top_reader {
     bool frozen;      /* read nothing */
     tkl_bytes looked; /* queue that is looked into; without data: none */
     int partitions;   /* of it */
-    top_act act;      /* to be done next */
-    top_tab act_tab;  /* on what */
+    bool shows_workers;
+    top_act act;     /* to be done next */
+    top_tab act_tab; /* on what */
     tkl_bytes act_name;
     int act_partitions;
 
     top_moment now, last;
+    top_workers workers;
     char problem[256];           /* why the last read failed; "": it did not */
     tkl_listing *ready, *active; /* first jobs of the queue that is looked into; NULL: not read */
     char outcome[256];           /* of the last act */

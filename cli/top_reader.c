@@ -2,7 +2,7 @@
  *
  * A thread asks the servers, so that keys work while a server does not answer. It makes one round
  * trip per interval for each master: while a queue is looked into, the overview, its first ready
- * jobs and its active ones take turns.
+ * jobs and its active ones take turns; while the workers are shown, the overview and they do.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +102,37 @@ static void read_jobs(top_reader *r, tkl_bytes name, int partitions, tkl_job_sta
     tkl_listing_free(fresh);
 }
 
+void top_workers_read(tkl_client *client, const tkl_overview *overview, top_workers *workers)
+{
+    size_t count = 0, most = overview->queues != NULL ? overview->queues->count : 0;
+    tkl_queue **queues = calloc(most + 1, sizeof(tkl_queue *));
+    *workers = (top_workers){.result.code = queues != NULL ? TKL_OK : TKL_ENOMEM};
+    for (size_t i = 0; queues != NULL && i < most; i++) {
+        const tkl_queue_summary *queue = &overview->queues->items[i];
+        tkl_queue_options options = {.partitions = queue->partitions};
+        if (queue->code == TKL_OK &&
+            tkl_queue_open(client, queue->name, &options, &queues[count]) == TKL_OK)
+            count++;
+    }
+    if (queues != NULL)
+        workers->result.code = tkl_queue_workers(queues, count, &workers->list);
+    snprintf(workers->result.text, sizeof workers->result.text, "%s",
+             workers->result.code == TKL_OK ? "" : tkl_errmsg());
+    for (size_t i = 0; i < count; i++)
+        tkl_queue_close(queues[i]);
+    free(queues);
+}
+
+static void read_workers(top_reader *r)
+{
+    top_workers fresh;
+    top_workers_read(r->client, r->now.overview, &fresh);
+    pthread_mutex_lock(&r->mutex);
+    tkl_queue_worker_list_free(r->workers.list);
+    r->workers = fresh;
+    pthread_mutex_unlock(&r->mutex);
+}
+
 /* ---- What is done -------------------------------------------------------- */
 
 static int act_on_queue(top_reader *r, top_act act, tkl_bytes name, int partitions, int64_t *count)
@@ -178,7 +209,7 @@ static void *read_for_ever(void *arg)
 {
     top_reader *r = arg;
     int64_t next = cli_now_ms();
-    unsigned turn = 0; /* 0: the overview; 1, 2: jobs of the queue that is looked into */
+    unsigned turn = 0; /* 0: the overview; else what is shown beside it */
     for (;;) {
         pthread_mutex_lock(&r->mutex);
         while (r->act == TOP_NO_ACT && (r->frozen || cli_now_ms() < next))
@@ -187,11 +218,14 @@ static void *read_for_ever(void *arg)
         tkl_bytes name = copy_name(act != TOP_NO_ACT ? r->act_name : r->looked);
         int partitions = act != TOP_NO_ACT ? r->act_partitions : r->partitions;
         top_tab tab = r->act_tab;
+        bool workers = r->shows_workers && r->now.overview != NULL;
         r->act = TOP_NO_ACT;
         pthread_mutex_unlock(&r->mutex);
-        turn = name.data != NULL && act == TOP_NO_ACT ? (turn + 1) % 3 : 0;
+        turn = act != TOP_NO_ACT ? 0 : name.data != NULL ? (turn + 1) % 3 : workers ? !turn : 0;
         if (act != TOP_NO_ACT)
             do_act(r, act, tab, name, partitions);
+        else if (turn > 0 && name.data == NULL)
+            read_workers(r);
         else if (turn > 0)
             read_jobs(r, name, partitions, turn == 1 ? TKL_JOB_STATE_READY : TKL_JOB_STATE_ACTIVE);
         else

@@ -284,7 +284,7 @@ static void put_last_line(const top_view *view, const top_reader *r, FILE *to)
     else if (view->looking)
         put_text(&l, "Esc back  q quit");
     else
-        put_text(&l, "q quit  h keys  1-5 what  s sort  / filter  Enter look into  Space freeze  "
+        put_text(&l, "q quit  h keys  1-6 what  s sort  / filter  Enter look into  Space freeze  "
                      "p pause queue  t retry dead  b break lock");
     fputs("\033[0m\033[J", to);
 }
@@ -337,6 +337,16 @@ static void put_jobs(page *p, const char *title, const tkl_listing *jobs)
     }
 }
 
+static void put_runs(page *p, const tkl_queue_worker *worker)
+{
+    char before[64];
+    put_page_line(p, CLI_BOLD, "Jobs");
+    for (size_t i = 0; i < worker->run_count; i++) {
+        snprintf(before, sizeof before, "  %s  ", worker->runs[i].id);
+        put_page_bytes(p, before, worker->runs[i].queue);
+    }
+}
+
 static void put_holders(page *p, const tkl_holders *h)
 {
     char before[100], duration[2][CLI_DURATION_SIZE];
@@ -386,6 +396,8 @@ static void put_details(const top_view *view, const top_reader *r, const top_tab
     if (view->tab == TOP_QUEUES) {
         put_jobs(&p, "Active", r->active);
         put_jobs(&p, "Next", r->ready);
+    } else if (view->tab == TOP_WORKERS) {
+        put_runs(&p, row->item);
     } else if (view->tab != TOP_COUNTERS) {
         put_holders(&p, ((const tkl_hold_summary *)row->item)->holders);
     }
@@ -397,7 +409,7 @@ static void put_help(const top_view *view, FILE *to)
 {
     static const char *const lines[] = {
         "q, Ctrl-C       quit",
-        "1 to 5, Tab     queues, locks, semaphores, leaders, counters",
+        "1 to 6, Tab     queues, locks, semaphores, leaders, counters, workers",
         "arrows, j, k    move; PgUp, PgDn, Home, End",
         "s, S            sort by the next column, by the one before",
         "r               reverse the order",

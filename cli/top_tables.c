@@ -50,6 +50,29 @@ static const top_column counter_columns[] = {{"name", "COUNTER", TOP_TEXT},
                                              {0}};
 enum { SECOND = 1, MINUTE, SECONDS };
 
+static const top_column worker_columns[] = {{"name", "WORKER", TOP_TEXT},
+                                            {"running", "JOBS", TOP_COUNT},
+                                            {"threads", "THREADS", TOP_COUNT},
+                                            {"done", "DONE", TOP_COUNT},
+                                            {"failed", "FAILED", TOP_COUNT},
+                                            {"since_ms", "FOR", TOP_DURATION},
+                                            {"queue", "QUEUE", TOP_TEXT},
+                                            {"job", "JOB", TOP_TEXT},
+                                            {"program", "PROGRAM", TOP_TEXT},
+                                            {"label", "LABEL", TOP_TEXT},
+                                            {0}};
+enum {
+    RUNNING = 1,
+    THREADS,
+    WORKER_DONE,
+    WORKER_FAILED,
+    RUN_FOR,
+    RUN_QUEUE,
+    RUN_JOB,
+    PROGRAM,
+    LABEL
+};
+
 /* ---- Rows ---------------------------------------------------------------- */
 
 static top_row *add_row(top_table *table, tkl_bytes name, const void *item)
@@ -261,10 +284,45 @@ static void make_counters(const top_moment *now, bool utf8, top_table *table)
     }
 }
 
+/* ---- Workers ------------------------------------------------------------- */
+
+static void add_worker(top_table *table, const tkl_queue_worker *worker, int64_t now_ms)
+{
+    char name[300];
+    char *host = cli_escape(worker->host, false);
+    snprintf(name, sizeof name, "%s:%lld", host != NULL ? host : "", (long long)worker->pid);
+    free(host);
+    top_row *row = add_row(table, tkl_str(name), worker);
+    row->raw = tkl_str(row->name != NULL ? row->name : "");
+    set_number(row, RUNNING, (int64_t)worker->run_count);
+    set_number(row, WORKER_DONE, worker->done);
+    set_number(row, WORKER_FAILED, worker->failed);
+    if (worker->threads > 0)
+        set_number(row, THREADS, worker->threads);
+    set_text(row, PROGRAM, cli_escape(worker->program, false));
+    set_text(row, LABEL, cli_escape(worker->label, false));
+    if (worker->run_count > 0) {
+        const tkl_queue_run *run = &worker->runs[0];
+        set_text(row, RUN_QUEUE, cli_escape(run->queue, false));
+        set_text(row, RUN_JOB, strdup(run->id));
+        if (run->since_ms > 0)
+            set_duration(row, RUN_FOR, now_ms - run->since_ms);
+    }
+}
+
+static void make_workers(const top_workers *workers, top_table *table)
+{
+    size_t count = workers->list != NULL ? workers->list->count : 0;
+    if (!start_table(table, "Workers", worker_columns, count, &workers->result))
+        return;
+    for (size_t i = 0; i < count; i++)
+        add_worker(table, &workers->list->items[i], workers->list->now_ms);
+}
+
 /* ---- All of them --------------------------------------------------------- */
 
-void top_tables_make(const top_moment *now, const top_moment *last, bool utf8,
-                     top_table tables[TOP_TABS])
+void top_tables_make(const top_moment *now, const top_moment *last, const top_workers *workers,
+                     bool utf8, top_table tables[TOP_TABS])
 {
     const tkl_overview *o = now->overview;
     make_queues(now, last, &tables[TOP_QUEUES]);
@@ -272,6 +330,7 @@ void top_tables_make(const top_moment *now, const top_moment *last, bool utf8,
     make_holds(o->semaphores, &o->semaphores_result, "Semaphores", &tables[TOP_SEMAPHORES]);
     make_holds(o->leaders, &o->leaders_result, "Leaders", &tables[TOP_LEADERS]);
     make_counters(now, utf8, &tables[TOP_COUNTERS]);
+    make_workers(workers, &tables[TOP_WORKERS]);
 }
 
 static void free_row(top_row *row)
@@ -397,8 +456,8 @@ json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS])
                         o->server_result.code == TKL_OK
                             ? cli_info_json(o->server)
                             : problem_json(o->server_result.code, o->server_result.text));
-    static const char *const keys[TOP_TABS] = {"queues", "locks", "semaphores", "leaders",
-                                               "counters"};
+    static const char *const keys[TOP_TABS] = {"queues",  "locks",    "semaphores",
+                                               "leaders", "counters", "workers"};
     for (int i = 0; i < TOP_TABS; i++)
         json_object_set_new(all, keys[i], table_json(&tables[i]));
     return all;

@@ -557,6 +557,58 @@ TKL_API int tkl_queue_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1
 TKL_API int tkl_queue_partitions(tkl_client *client, tkl_bytes name, int *partitions)
     TKL_NONNULL(1, 3) TKL_CHECK;
 
+/* ---- Watching ------------------------------------------------------------ */
+
+/* What happened to a job, or to the queue. */
+typedef enum tkl_job_event {
+    TKL_JOB_EVENT_UNKNOWN = 0, /* of a newer version */
+    TKL_JOB_EVENT_PUSHED = 1,
+    TKL_JOB_EVENT_CLAIMED = 2,
+    TKL_JOB_EVENT_DONE = 3,
+    TKL_JOB_EVENT_FAILED = 4, /* it is retried; the note says why */
+    TKL_JOB_EVENT_DEAD = 5,   /* the note says why */
+    TKL_JOB_EVENT_RELEASED = 6,
+    TKL_JOB_EVENT_RETRIED = 7, /* a dead letter is back in the queue */
+    TKL_JOB_EVENT_PROMOTED = 8,
+    TKL_JOB_EVENT_CANCELLED = 9,
+    TKL_JOB_EVENT_PAUSED = 10, /* the queue: without an id */
+    TKL_JOB_EVENT_RESUMED = 11,
+} tkl_job_event;
+
+/* "pushed", "claimed" and so on; "unknown" for anything else. */
+TKL_API const char *tkl_job_event_name(tkl_job_event event);
+
+typedef struct tkl_queue_event {
+    tkl_job_event event;
+    char id[TKL_JOB_ID_SIZE]; /* "": it is about the queue */
+    int64_t at_ms;            /* Unix time, by the server's clock */
+    tkl_bytes note;           /* why it failed or was released; empty: nothing to add */
+    TKL_RESERVED(4);
+} tkl_queue_event;
+
+typedef struct tkl_queue_events {
+    const tkl_queue_event *items;
+    size_t count;
+    bool lost; /* the connection was lost before these: events may be missing */
+} tkl_queue_events;
+
+typedef struct tkl_queue_watcher tkl_queue_watcher;
+
+/* Watches a queue: servers publish events while somebody watches, and for up to 30 s longer; a queue
+ * that nobody watches pays nothing. Events are not kept: a watcher gets those that happen from its
+ * first tkl_queue_watch_next() on. No I/O. The queue must stay open until the watcher is closed. */
+TKL_API int tkl_queue_watch(tkl_queue *queue, tkl_queue_watcher **watcher)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+/* Waits up to `wait_ms` (negative: for ever) for the next events: one or those of one step of the
+ * server, in their order within a partition. TKL_EMPTY: none in time. TKL_NOTFOUND: there is no such
+ * queue. TKL_EINTR: tkl_interrupt(). One thread at a time. */
+TKL_API int tkl_queue_watch_next(tkl_queue_watcher *watcher, int64_t wait_ms,
+                                 tkl_queue_events **events) TKL_NONNULL(1, 3) TKL_CHECK;
+TKL_API void tkl_queue_events_free(tkl_queue_events *events);     /* NULL is fine */
+TKL_API void tkl_queue_watcher_close(tkl_queue_watcher *watcher); /* NULL is fine */
+
+/* ---- Settings ------------------------------------------------------------ */
+
 /* Settings of a queue. The server keeps them, and they apply to all programs. When you set them, 0
  * leaves a setting unchanged and TKL_NONE removes it (dead letters: resets to the default). When
  * you read them, TKL_NONE means no limit. */

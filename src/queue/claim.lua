@@ -47,6 +47,7 @@ local gate = line.open_gate(meta)
 local ids, records, histories, more = claims.take_ready(math.min(max, gate.room), gate, meta)
 if ids[1] then
   claims.lease_jobs(ids, token, lease)
+  events.tell(meta, 'claimed', ids)
   line.take_room(gate, #ids)
   if in_line then
     line.leave(waiting, place)

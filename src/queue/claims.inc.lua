@@ -84,7 +84,10 @@ function claims.take_back(id, record, unconfirmed, meta, results, budget)
     times.count_lost(job.kind_name)
     history.started, history.problem = true, WORKER_LOST
   end
-  if history.failures > job.retries then
+  local is_dead = history.failures > job.retries
+  events.tell(meta, is_dead and 'dead' or failed == 0 and 'released' or 'failed', {id},
+              history.problem)
+  if is_dead then
     return failed, ends.move_to_dead(id, record, history, meta, results, budget)
   end
   jobs.write_history(id, history)

@@ -1,5 +1,6 @@
 -- The ends of jobs, and what follows for their groups, their unique keys and their parents.
 -- include: unique
+-- include: events
 
 local ends = {}
 

@@ -79,5 +79,6 @@ elseif outcome == 'failed' then
 else
   come_back(wait)
 end
+events.tell(meta, outcome, {id}, outcome ~= 'done' and note or nil)
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

@@ -32,6 +32,7 @@ if is_wanted then
   redis.call('ZADD', READY, jobs.place(job.priority, PUSHED), job_id)
   unique.hold(job, job_id)
   pushing.close_stock(stock, meta)
+  events.tell(meta, 'pushed', {job_id})
 end
 redis.call('HSET', SCHEDULES, id,
            schedules.text(next_time, pushes ~= '' and decimal.whole(now) or last, rest .. record))

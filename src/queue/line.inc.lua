@@ -2,6 +2,7 @@
 -- include: shared/clock
 -- include: line/waiters
 -- include: jobs
+-- include: events
 
 local line = {}
 
@@ -46,7 +47,7 @@ end
 -- Opens the gate: `room` says how many jobs may be claimed now, `taken` how many this script has
 -- claimed.
 function line.open_gate(meta)
-  local gate = {room = CLAIMS, taken = 0, large = meta.large}
+  local gate = {room = CLAIMS, taken = 0, large = meta.large, watched = meta.watched}
   if meta.paused then
     gate.room = 0
   elseif meta.concurrency then
@@ -151,6 +152,9 @@ function line.hand_over_first(waiting, gate)
   if job then
     heard = line.hand_to(waiter, id, score, lease_ms, job)
     line.take_room(gate, heard and 1 or 0)
+    if heard then
+      events.tell(gate, 'claimed', {id})
+    end
   else
     heard = waiters.recall(waiter)
     gate.recalled = gate.recalled or heard and heard > 0

@@ -174,5 +174,12 @@ if has_unique then
   unique.let_expire()
 end
 unique.prune()
+if events.are_watched(meta) then
+  local new = {}
+  for i = 1, #records, 2 do
+    new[#new + 1] = records[i]
+  end
+  events.tell(meta, 'pushed', new)
+end
 line.wake(waiting, line.open_gate(meta))
 return answer

@@ -85,6 +85,7 @@ function reports.finish_done(claims, rich, bytes, meta, budget)
   if ids[1] then
     reports.remove_records(ids)
     totals.add(meta, {done = #ids, bytes = -bytes})
+    events.tell(meta, 'done', ids)
   end
   return stale
 end

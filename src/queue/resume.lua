@@ -10,5 +10,6 @@ now = clock.ms()
 local waiting, meta = line.read_waiting(), totals.read()
 redis.call('HDEL', META, 'paused')
 meta.paused = nil
+events.tell(meta, 'resumed', {}, '')
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

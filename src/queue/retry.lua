@@ -29,5 +29,6 @@ for _, id in ipairs(ids) do
   end
 end
 unique.let_expire()
+events.tell(meta, 'retried', ids)
 line.wake(waiting, line.open_gate(meta))
 return {#ids, before}

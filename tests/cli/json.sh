@@ -58,6 +58,12 @@ t top --once
 t top --once --url redis://127.0.0.1:1 --timeout 100ms
 t top
 t top nonsense
+t queue push watched x
+(sleep 0.5; command tackle queue push watched y) & t queue watch watched --max 1; wait
+t queue watch watched --wait 10ms
+t queue watch nothing
+t queue watch watched --max 0
+t queue drop watched --yes
 t metrics
 t metrics nonsense
 t doctor

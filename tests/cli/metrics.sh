@@ -39,7 +39,7 @@ has "$out" 'tackle_queue_jobs{queue="mails",state="ready"} 3'
 has "$out" 'tackle_queue_jobs{queue="mails",state="delayed"} 1'
 has "$out" 'tackle_queue_pushed_total{queue="mails"} 4'
 has "$out" 'tackle_queue_paused{queue="mails"} 1'
-has "$out" 'tackle_queue_oldest_ready_seconds{queue="mails"} 0.'
+has "$out" 'tackle_queue_oldest_ready_seconds{queue="mails"} '
 has "$out" 'queue="odd \"\\\\\\n\\xff name"'
 has "$out" 'tackle_lock_held{lock="deploy"} 1'
 has "$out" 'tackle_lock_waiters{lock="deploy"} 0'
@@ -48,8 +48,22 @@ has "$out" 'tackle_counted_last_minute{counter="hits"} '
 has "$out" 'tackle_client_request_seconds_bucket{le="+Inf"}'
 has "$out" 'tackle_server_memory_bytes '
 has "$out" "tackle_build_info{version=\"$(cat "$TACKLE_SOURCE/VERSION")\"} 1"
-is "all parts" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 6
+has "$out" 'tackle_workers 0'
+is "all parts" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 8
 lacks "$out" "$(hostname)"
+
+# How long jobs waited and ran, and who works.
+ends 0 tackle queue push work a b --kind resize
+ends 0 tackle queue work work --drain -- true
+ends 0 tackle queue push work c
+ends 0 tackle queue claim work --lease 1h
+ends 0 tackle metrics
+check_text "$out"
+has "$out" 'tackle_job_run_seconds_bucket{queue="work",kind="resize",le="+Inf"} 2'
+has "$out" 'tackle_job_run_seconds_count{queue="work",kind="resize"} 2'
+has "$out" 'tackle_job_wait_seconds_bucket{queue="work",kind="resize",le="0.001"} '
+has "$out" 'tackle_queue_workers{queue="work"} 1'
+ends 0 tackle queue drop work --yes
 
 # Names beyond the bound are added up; sums stay.
 for i in $(seq 30); do tackle queue push "q$i" x y >/dev/null || fail "push"; done
@@ -121,7 +135,7 @@ ends 0 tackle lock acquire deploy --lease 1h
 ends 0 tackle counter add hits 7
 become operator operators.md
 ends 0 tackle metrics
-is "all parts for an operator" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 6
+is "all parts for an operator" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 8
 known=$(grep '^# TYPE' <<<"$out" | awk '{ print $3 }')
 jq . "$TACKLE_SOURCE/examples/metrics/grafana.json" >/dev/null || fail "the board is no JSON"
 for file in grafana.json alerts.yml; do

@@ -12,9 +12,12 @@ ends 0 tackle queue push slow x --delay 1h
 ends 0 tackle lock acquire deploy --lease 1h --label nightly
 ends 0 tackle sem acquire crawlers --limit 5 --lease 1h
 ends 0 tackle counter add hits 7
+ends 0 tackle queue push busy x
+ends 0 tackle queue claim busy --lease 1h
 ends 0 tackle top --once --json
 is "queues" "$(jq -c '[.queues[] | [.name, .ready, .delayed, .done_per_second]]' <<<"$out")" \
-    '[["mails",3,0,null],["slow",0,1,null]]'
+    '[["busy",0,0,null],["mails",3,0,null],["slow",0,1,null]]'
+is "workers" "$(jq -c '[.workers[] | [.running, .queue]]' <<<"$out")" '[[1,"busy"]]'
 is "locks" "$(jq -c '[.locks[] | [.name, .held, .limit, .waiters]]' <<<"$out")" '[["deploy",1,null,0]]'
 has "$(jq -r '.locks[0].holder' <<<"$out")" "nightly ("
 is "permits" "$(jq -c '[.semaphores[] | [.name, .held, .limit]]' <<<"$out")" '[["crawlers",1,5]]'
@@ -53,7 +56,7 @@ else
     }
     mux new-session -d -x 110 -y 16 "env LC_ALL=C.UTF-8 '$TACKLE' top; echo ended \$?; cat"
     sees "> mails"
-    sees "1 Queues 2"
+    sees "1 Queues 3"
     sees "h keys"
     mux send-keys 2
     sees "> deploy"
@@ -64,6 +67,8 @@ else
     sees "FIRST HOLDER"
     mux send-keys 5
     sees "> hits"
+    mux send-keys 6
+    sees "> $(hostname):"
     mux send-keys 1
     sees "> mails"
 
