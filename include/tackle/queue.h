@@ -439,7 +439,7 @@ typedef struct tkl_job_info {
     int priority;
     int attempt; /* attempts begun and failed so far */
     int retries;
-    int64_t pushed_ms;
+    int64_t pushed_ms; /* Unix time of the server's clock */
     int64_t due_ms; /* Unix time in ms. Delayed: when it becomes ready; active: when its lease ends;
                        dead: when it died */
     tkl_bytes kind; /* empty: none */

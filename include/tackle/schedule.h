@@ -61,7 +61,7 @@ typedef struct tkl_schedule_info {
     tkl_missed missed;
     int priority;
     int64_t next_ms; /* Unix time */
-    int64_t last_ms; /* when it fired last; 0: never */
+    int64_t last_ms; /* Unix time at which it fired last; 0: never */
     tkl_bytes kind;  /* kind of its jobs; empty: none */
     TKL_RESERVED(2);
 } tkl_schedule_info;

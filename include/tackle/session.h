@@ -78,9 +78,9 @@ typedef struct tkl_session_field {
 typedef struct tkl_session_info {
     tkl_bytes user;
     char id[TKL_SESSION_ID_SIZE];
-    int64_t created_ms;              /* Unix times of the server's clock */
-    int64_t seen_ms;                 /* the last use */
-    int64_t ends_ms;                 /* when it expires unless it is used before */
+    int64_t created_ms;              /* Unix time of the server's clock; so are the next two */
+    int64_t seen_ms;                 /* Unix time of the last use */
+    int64_t ends_ms;                 /* Unix time at which it expires unless it is used before */
     const tkl_session_field *fields; /* its data, in no order; not read by tkl_session_of_user() */
     size_t field_count;
     TKL_RESERVED(2);

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: MIT
+"""Calls of the library by name: call("tkl_board_top", board, 1, 10) gives a list of records.
+
+A plan is made for each function from its declaration: which parameter takes which kind of value,
+which are outputs and are left out by the caller. An array and its count are one argument, outputs
+become the result (a tuple if there are several), objects of the library are freed.
+"""
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+import time
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+from . import _convert as convert
+from ._headers import CALLBACKS, CODES, ENUMS, FUNCTIONS, OPAQUE, STRUCTS
+from ._native import ctype, function
+from .errors import error, last_text
+
+OK, BUSY, EMPTY, LIMITED, EINTR = (
+    CODES[name][0] for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_EINTR"))
+# What a call says that would wait, if it may not.
+NOT_YET = (BUSY, EMPTY, LIMITED)
+
+# Outputs that are arrays with an element for each item of the array before.
+ARRAYS_OUT = {
+    ("tkl_bloom_add", "added"), ("tkl_bloom_exists", "present"), ("tkl_geo_positions", "positions"),
+    ("tkl_geo_hashes", "hashes"), ("tkl_bits_fields", "values"), ("tkl_counter_add_each", "codes"),
+    ("tkl_session_touch", "codes"), ("tkl_limit_check_each", "answers"),
+    ("tkl_limit_check_all", "answers"), ("tkl_queue_push", "pushed"),
+}
+
+Output = Tuple[Any, Callable[[Any], Any]]
+
+
+class Arguments:
+    """The arguments of one call, as C wants them."""
+
+    __slots__ = ("values", "cells", "outputs", "wait_at", "count")
+
+    def __init__(self) -> None:
+        self.values: List[Any] = []
+        self.cells: List[Any] = []
+        self.outputs: List[Output] = []
+        self.wait_at = -1
+        self.count = 0      # of the last array
+
+    def results(self) -> Any:
+        found = [read(output) for output, read in self.outputs]
+        return found[0] if len(found) == 1 else tuple(found) if found else None
+
+
+Step = Callable[[Arguments, Any], None]
+_plans: Dict[str, Tuple[Any, List[Tuple[Step, bool]]]] = {}
+
+
+def plan(name: str) -> Tuple[Any, List[Tuple[Step, bool]]]:
+    """The function, and for each argument how it is passed and whether the caller gives it."""
+    found = _plans.get(name)
+    if found is None:
+        found = _plans[name] = (function(name), list(_steps(name)))
+    return found
+
+
+def prepare(name: str, given: Sequence[Any]) -> Tuple[Any, Arguments]:
+    target, steps = plan(name)
+    arguments = Arguments()
+    left = iter(given)
+    for step, is_given in steps:
+        step(arguments, next(left) if is_given else None)
+    return target, arguments
+
+
+# ---- Plans ------------------------------------------------------------------------------------
+
+def _steps(name: str) -> Any:
+    _, parameters, never_null = FUNCTIONS[name]
+    skip = False
+    for index, (kind, parameter) in enumerate(parameters):
+        if skip:
+            skip = False
+            continue
+        following = parameters[index + 1][0] if index + 1 < len(parameters) else ""
+        required = index in never_null
+        listed = re.fullmatch(r"(?:const )?(tkl_\w+) (?:const |\*const )?\*", kind)
+        if parameter == "wait_ms":
+            yield _pass_wait, False
+        elif (name, parameter) in ARRAYS_OUT:
+            yield _array_output(kind[:-2]), False
+        elif following == "size_t" and listed and (kind.startswith("const") or "*const" in kind):
+            skip = True
+            yield _list_input(listed[1]), True
+        else:
+            yield _single(kind, parameter, required)
+
+
+def _single(kind: str, what: str, required: bool) -> Tuple[Step, bool]:
+    target = re.sub(r"^const | ?\*+$", "", kind)
+    if kind.endswith(" **"):
+        return (_pointer_output(target), False)
+    if kind.endswith("]"):
+        return (_output(kind, ctype(kind)), False)
+    is_input = kind.startswith("const") or target in OPAQUE or target in CALLBACKS or target == "void"
+    if kind.endswith(" *") and not is_input:
+        return (_output(target, ctype(target)), False)
+    if target in OPAQUE and kind.endswith("*"):
+        return (_pass_handle, True)
+    if kind.startswith("const tkl_") and kind.endswith(" *"):
+        return (_struct_input(target, what, required), True)
+    return (_value_input(_converter(kind, what, required)), True)
+
+
+def _converter(kind: str, what: str, required: bool) -> Callable[[Any], Any]:
+    if kind == "tkl_bytes":
+        return lambda value: convert.to_bytes(value, what)
+    if kind == "const char *":
+        return lambda value: convert.to_text(value, what) if required or value is not None else None
+    if kind in ENUMS:
+        return lambda value: convert.to_enum(value, kind, what)
+    if kind in convert.RANGES and what.endswith("_ms"):
+        return lambda value: 0 if value is None else convert.to_ms(value, what)
+    if kind in convert.RANGES:
+        return lambda value: convert.to_int(value, kind, what)
+    return {"bool": bool, "double": float}.get(kind, lambda value: value)
+
+
+def _value_input(converter: Callable[[Any], Any]) -> Step:
+    return lambda arguments, value: arguments.values.append(converter(value))
+
+
+def _pass_wait(arguments: Arguments, _: Any) -> None:
+    arguments.wait_at = len(arguments.values)
+    arguments.values.append(0)
+
+
+def _pass_handle(arguments: Arguments, handle: Any) -> None:
+    """A handle, or a pointer that the caller looks after."""
+    if handle is None or isinstance(handle, int):
+        arguments.values.append(handle)
+    else:
+        arguments.cells.append(handle._cell)
+        arguments.values.append(handle._cell.pointer)
+
+
+def _struct_input(struct: str, what: str, required: bool) -> Step:
+    def step(arguments: Arguments, value: Any) -> None:
+        if value is None and required:
+            raise TypeError(f"{what}: None")
+        if value is not None and not isinstance(value, (ctypes.Structure, ctypes._Pointer)):
+            value = convert.build(struct, value)
+        arguments.values.append(value)
+    return step
+
+
+def _list_input(item: str) -> Step:
+    def handles(arguments: Arguments, value: Any) -> None:
+        found = list(value)
+        arguments.cells.extend(handle._cell for handle in found)
+        arguments.values += [(ctypes.c_void_p * len(found))(*(h._cell.pointer for h in found)),
+                             len(found)]
+
+    def structs(arguments: Arguments, value: Any) -> None:
+        array, arguments.count = convert.build_array(item, value)
+        arguments.values += [array, arguments.count]
+
+    return handles if item in OPAQUE else structs
+
+
+def _output(kind: str, made_type: Any) -> Step:
+    read = _output_reader(kind)
+
+    def step(arguments: Arguments, _: Any) -> None:
+        made = made_type()
+        arguments.values.append(made if isinstance(made, ctypes.Array) else ctypes.byref(made))
+        arguments.outputs.append((made, read))
+    return step
+
+
+def _output_reader(kind: str) -> Callable[[Any], Any]:
+    if kind == "tkl_bytes":
+        return convert.from_bytes
+    if kind.startswith("tkl_geo_text["):
+        return lambda made: [convert.from_text(item.value) for item in made]
+    if kind.startswith("char[") or kind == "tkl_geo_text":
+        return lambda made: convert.from_text(made.value)
+    if kind == "tkl_result":
+        return lambda made: made
+    if kind in STRUCTS:
+        return convert.reader(kind)
+    if kind in ENUMS:
+        return lambda made: convert.from_enum(made.value, kind)
+    return lambda made: made.value
+
+
+def _array_output(item: str) -> Step:
+    made_type = ctype(item)
+    read = ((lambda view: convert.from_text(view.value)) if item == "tkl_geo_text" else
+            convert.reader(item) if item in STRUCTS else (lambda value: value))
+
+    def step(arguments: Arguments, _: Any) -> None:
+        made = (made_type * arguments.count)()
+        arguments.values.append(made)
+        arguments.outputs.append((made, lambda array: [read(value) for value in array]))
+    return step
+
+
+def _pointer_output(target: str) -> Step:
+    """An object of the library, which becomes a record and is freed; or a handle, as a number."""
+    pointer_type = ctypes.c_void_p if target in OPAQUE else ctypes.POINTER(ctype(target))
+
+    def read_handle(pointer: Any) -> Any:
+        return pointer.value
+
+    def read_object(pointer: Any) -> Any:
+        if not pointer:
+            return None
+        try:
+            return convert.reader(target)(pointer[0])
+        finally:
+            function(target + "_free")(pointer)
+
+    read = read_handle if target in OPAQUE else read_object
+
+    def step(arguments: Arguments, _: Any) -> None:
+        made = pointer_type()
+        arguments.values.append(ctypes.byref(made))
+        arguments.outputs.append((made, read))
+    return step
+
+
+# ---- Calls ------------------------------------------------------------------------------------
+
+def attempt(name: str, *given: Any) -> Tuple[int, Any]:
+    """Calls a function that returns a code: the code, and the result where there is one."""
+    target, arguments = prepare(name, given)
+    code = _run(target, arguments)
+    return code, arguments.results()
+
+
+def call(name: str, *given: Any) -> Any:
+    """Calls a function that returns a code; every code but TKL_OK is an exception."""
+    target, arguments = prepare(name, given)
+    code = _run(target, arguments)
+    if code:
+        why = error(code, last_text())
+        arguments.results()     # frees them
+        raise why
+    return arguments.results()
+
+
+def value(name: str, *given: Any) -> Any:
+    """Calls a function that returns a value and cannot fail. A function without a result gives its
+    outputs."""
+    target, arguments = prepare(name, given)
+    found = _run(target, arguments)
+    return arguments.results() if arguments.outputs else found
+
+
+def _run(target: Any, arguments: Arguments) -> Any:
+    cells = arguments.cells
+    entered = 0
+    try:
+        for cell in cells:
+            cell.enter()
+            entered += 1
+        return target(*arguments.values)
+    finally:
+        for cell in cells[:entered]:
+            cell.leave()
+
+
+# ---- Waiting ----------------------------------------------------------------------------------
+
+def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, at_once: bool = False) -> Tuple[int, Any]:
+    """As attempt(), for a function that waits: `wait` is for its parameter wait_ms.
+
+    Ctrl-C arrives in the main thread, and only between two steps of the interpreter. So the main
+    thread lets another one wait, and waits for that one, which a signal may interrupt. `at_once`:
+    the call is long even without waiting."""
+    target, arguments = prepare(name, given)
+    ms = convert.wait_ms(wait)
+    code, text = waiting(clients, lambda left: _run_for(target, arguments, left), ms, at_once)
+    results = arguments.results()
+    if code < 0:
+        raise error(code, text)
+    return code, results
+
+
+def _run_for(target: Any, arguments: Arguments, ms: int) -> int:
+    if arguments.wait_at >= 0:
+        arguments.values[arguments.wait_at] = ms
+    return int(_run(target, arguments))
+
+
+def waiting(clients: Sequence[Any], step: Callable[[int], int], ms: int,
+            at_once: bool = False) -> Tuple[int, str]:
+    """Runs step(ms) until it says something else than that another thread's Ctrl-C ended it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not at_once and (ms == 0 or is_main):
+        code = step(0)
+        if ms == 0 or code not in NOT_YET:
+            return code, last_text() if code else ""
+    end = time.monotonic() + ms / 1000
+    while True:
+        left = ms if ms < 0 else max(0, round((end - time.monotonic()) * 1000))
+        code, text = _in_thread(clients, step, left) if is_main else _here(step, left)
+        if code != EINTR or any(client._interrupted for client in clients):
+            return code, text
+        time.sleep(0.005)       # another thread was interrupted, and ends that soon
+
+
+def _here(step: Callable[[int], int], ms: int) -> Tuple[int, str]:
+    code = step(ms)
+    return code, last_text() if code else ""
+
+
+def _in_thread(clients: Sequence[Any], step: Callable[[int], int], ms: int) -> Tuple[int, str]:
+    found: List[Any] = []
+    done = threading.Lock()
+    done.acquire()
+
+    def run() -> None:
+        try:
+            found.append(_here(step, ms))
+        except BaseException as why:
+            found.append(why)
+        finally:
+            done.release()
+
+    thread = threading.Thread(target=run, name="tackle-wait", daemon=True)
+    try:
+        thread.start()
+        done.acquire()
+    except BaseException:       # Ctrl-C, or whatever the program's handler of a signal raises
+        _stop_waiting(clients, thread)
+        raise
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    code, text = found[0]
+    return code, text
+
+
+def _stop_waiting(clients: Sequence[Any], thread: threading.Thread) -> None:
+    """Ends the waits of the clients; those of other threads begin again."""
+    try:
+        for client in clients:
+            function("tkl_interrupt")(client._cell.pointer)
+        if thread.ident is not None and clients:
+            thread.join()
+    finally:
+        for client in clients:
+            if not client._interrupted:
+                function("tkl_resume")(client._cell.pointer)
+
+
+def raise_for(code: int) -> None:
+    """Raises the exception of a code that has just been returned in this thread."""
+    if code:
+        raise error(code, last_text())

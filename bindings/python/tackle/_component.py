@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""What the classes of all components share."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
+
+from . import _call
+from ._handle import Cell, Handle, hooks
+from ._native import ctype, function
+from .errors import Error, error, last_text
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+def closing(name: str, *arguments: Any) -> Callable[[Any], Optional[Error]]:
+    """The function that closes a handle; some of them return a code."""
+    target = function(name)
+
+    def close(pointer: Any) -> Optional[Error]:
+        code = target(pointer, *arguments)
+        return error(code, last_text()) if code else None
+
+    return close
+
+
+class Component(Handle):
+    """A handle of a client: it is closed before the client."""
+
+    client: "Client"
+
+    def _open(self, client: "Client", opens: str, closes: str, *given: Any,
+              parents: Optional[Tuple[Cell, ...]] = None, keep: Any = None) -> None:
+        pointer = _call.call(opens, *given)
+        self.client = client
+        self._cell = Cell(pointer, closing(closes), parents or (client._cell,), keep)
+
+    def _call(self, name: str, *given: Any) -> Any:
+        return _call.call(name, self, *given)
+
+    def _wait(self, name: str, *given: Any, wait: Any, at_once: bool = False) -> Tuple[int, Any]:
+        """Calls a function that waits: TKL_OK or a "no", and its result."""
+        return _call.wait((self.client,), name, self, *given, wait=wait, at_once=at_once)
+
+
+def callback(struct: str, field: str, run: Callable[..., Any]) -> Any:
+    """A function for a field of a struct. The library calls it in any thread; what it raises is
+    reported by sys.unraisablehook."""
+    from ._headers import STRUCTS
+    kind = next(text for text, name, _ in STRUCTS[struct] if name == field)
+    return ctype(kind)(run)
+
+
+def hook(struct: str, field: str, run: Optional[Callable[..., Any]]) -> Any:
+    """The same for a function that must not block or close anything. None stays None."""
+    if run is None:
+        return None
+
+    def guarded(*arguments: Any) -> Any:
+        hooks.active = True
+        try:
+            return run(*arguments)
+        finally:
+            hooks.active = False
+
+    return callback(struct, field, guarded)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Handles of the library, and their lives.
+
+The library wants every handle closed once, children before parents, and no thread inside a call.
+A program in Python closes things in any order, from any thread, or leaves it to the collector. A
+Cell stands in between: it counts the users of a handle (calls under way, and children), and the last
+of them closes it. Counting needs no lock, which a fork could leave locked for ever: append() and
+pop() of a list are atomic.
+"""
+from __future__ import annotations
+
+import atexit
+import threading
+import warnings
+from typing import Any, Callable, List, Optional, Set, Tuple
+
+from .errors import Closed, Error
+
+# Set in a thread while it runs a hook, from which the library allows no close.
+hooks = threading.local()
+
+
+class Cell:
+    """The life of one handle."""
+
+    __slots__ = ("pointer", "parents", "children", "keep", "error", "closing",
+                 "_native_close", "_users", "_once", "__weakref__")
+
+    def __init__(self, pointer: Any, native_close: Callable[[Any], Optional[Error]],
+                 parents: Tuple["Cell", ...] = (), keep: Any = None) -> None:
+        self.pointer = pointer
+        self.parents = parents
+        self.children: Set[Cell] = set()
+        self.keep = keep        # what the handle points to: callbacks, arrays
+        self.error: Optional[Error] = None      # of closing
+        self.closing = False
+        self._native_close = native_close
+        self._users: List[None] = []
+        self._once = [None]
+        for index, parent in enumerate(parents):
+            try:
+                parent.enter()
+            except Closed:
+                for entered in parents[:index]:
+                    entered.leave()
+                native_close(pointer)
+                raise
+            parent.children.add(self)
+
+    def enter(self) -> None:
+        """A call begins. A handle that is being closed is left alone."""
+        self._users.append(None)
+        if self.closing:
+            self.leave()
+            raise Closed("it is closed")
+
+    def leave(self) -> None:
+        self._users.pop()
+        if self.closing and not self._users:
+            self._finish()
+
+    def close(self) -> None:
+        """No call begins any more. The last user, perhaps this caller, closes the handle."""
+        if getattr(hooks, "active", False):
+            raise RuntimeError("a hook of the library must not close a handle")
+        self.closing = True
+        for child in list(self.children):
+            child.close()
+        if not self._users:
+            self._finish()
+
+    def _finish(self) -> None:
+        try:
+            self._once.pop()
+        except IndexError:
+            return      # another thread does it
+        self.error = self._native_close(self.pointer)
+        self.pointer = self.keep = None
+        for parent in self.parents:
+            parent.children.discard(self)
+            parent.leave()
+
+
+# Cells of open clients. Threads of the library must not call into an interpreter that has ended.
+clients: Set[Cell] = set()
+
+
+@atexit.register
+def _close_clients() -> None:
+    for cell in list(clients):
+        cell.close()
+
+
+class Handle:
+    """Something of the library that is closed at the end: by close(), by `with`, or when nothing
+    refers to it any more."""
+
+    _cell: Cell
+
+    def close(self) -> None:
+        """Closes it; again is fine. Calls of other threads that are under way end first."""
+        self._cell.close()
+        error, self._cell.error = self._cell.error, None
+        if error:
+            raise error
+
+    @property
+    def closed(self) -> bool:
+        return self._cell.closing
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        cell = getattr(self, "_cell", None)
+        if cell is not None and not cell.closing:
+            try:
+                cell.close()
+            except Exception as why:
+                warnings.warn(f"{type(self).__name__}: {why}", ResourceWarning, stacklevel=2)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} cannot be pickled: open it in each process")
+
+    __copy__ = __deepcopy__ = __reduce__

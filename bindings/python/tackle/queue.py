@@ -1,0 +1,524 @@
+# SPDX-License-Identifier: MIT
+"""Queues of jobs, and consumers that claim them. docs/queue.md has the contract."""
+from __future__ import annotations
+
+import ctypes
+import traceback
+from datetime import datetime, timedelta
+from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, NamedTuple, Optional,
+                    Sequence, Tuple, Union)
+
+from . import _call
+from ._component import Component, hook
+from ._convert import (Duration, Name, Time, build, encode_data, from_bytes, from_text, from_time,
+                       raw_bytes)
+from ._headers import CODES
+from ._native import ctype, function
+from ._record import Data
+from .errors import Error, error, last_text
+from .records import JobInfo, QueueLevel, QueueLimits, QueueStats, ScheduleInfo
+
+if TYPE_CHECKING:
+    from .client import Client
+
+EXISTS, NOTOWNER = (CODES[name][0] for name in ("TKL_EXISTS", "TKL_NOTOWNER"))
+
+
+class Pushed(NamedTuple):
+    """A job in the queue. `is_new` is false for a unique job that was there before. `error` says why
+    a job of a batch was not pushed; it has no id then."""
+
+    id: str
+    is_new: bool
+    error: Optional[Error] = None
+
+
+class Push:
+    """A job of a batch, with the options of Queue.push()."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, payload: Any, *, kind: Optional[str] = None, meta: Any = None,
+                 priority: Optional[int] = None, delay: Optional[Duration] = None,
+                 at: Optional[Time] = None, unique: Optional[Name] = None,
+                 unique_mode: Optional[str] = None, unique_for: Optional[Duration] = None,
+                 retries: Optional[int] = None, backoff: Optional[Duration] = None,
+                 backoff_max: Optional[Duration] = None, time_limit: Optional[Duration] = None,
+                 group: Optional[Name] = None, result_for: Optional[Duration] = None,
+                 after: Sequence[int] = ()) -> None:
+        self.fields = {
+            "payload": encode_data(payload), "kind": kind,
+            "meta": None if meta is None else encode_data(meta), "priority": priority,
+            "delay": delay, "at": at, "unique": unique, "unique_mode": unique_mode,
+            "unique_for": unique_for, "retries": retries, "backoff": backoff,
+            "backoff_max": backoff_max, "time_limit": time_limit, "group": group,
+            "result": result_for, "after": after or None}
+
+
+class JobView:
+    """What a job says of itself."""
+
+    __slots__ = ()
+
+    def _view(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def id(self) -> str:
+        return from_text(self._view().id)
+
+    @property
+    def payload(self) -> Data:
+        """The bytes that were pushed; .text and .json() read them."""
+        return Data(raw_bytes(self._view().payload))
+
+    @property
+    def meta(self) -> Data:
+        return Data(raw_bytes(self._view().meta))
+
+    @property
+    def kind(self) -> str:
+        """What has to be done; "" if the job has no kind."""
+        return from_bytes(self._view().kind)
+
+    @property
+    def group(self) -> str:
+        return from_bytes(self._view().group)
+
+    @property
+    def error(self) -> str:
+        """Why the attempt before this one failed."""
+        return from_bytes(self._view().error)
+
+    @property
+    def priority(self) -> int:
+        return int(self._view().priority)
+
+    @property
+    def attempt(self) -> int:
+        """Number of this attempt, from 1."""
+        return int(self._view().attempt)
+
+    @property
+    def retries(self) -> int:
+        """Attempts that may follow the first."""
+        return int(self._view().retries)
+
+    @property
+    def time_limit(self) -> timedelta:
+        return timedelta(milliseconds=self._view().time_limit_ms)
+
+    @property
+    def pushed(self) -> Optional[datetime]:
+        return from_time(self._view().pushed_ms)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+
+class _Batch:
+    """Claimed jobs, freed with the last of them."""
+
+    __slots__ = ("pointer",)
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer = pointer
+
+    def __del__(self) -> None:
+        function("tkl_jobs_free")(self.pointer)
+
+
+class Job(JobView):
+    """A claimed job. Report its end: ack(), fail(), dead() or release(). As `with job:` it is
+    acknowledged, or failed by the exception that ends the block."""
+
+    __slots__ = ("consumer", "reported", "_batch", "_native")
+
+    def __init__(self, consumer: "Consumer", batch: _Batch, native: Any) -> None:
+        self.consumer = consumer
+        self.reported = False
+        self._batch = batch
+        self._native = native
+
+    def _view(self) -> Any:
+        return self._native
+
+    @property
+    def token(self) -> str:
+        """The secret of this claim, for Queue.finish() in another process."""
+        return from_text(self._native.token)
+
+    @property
+    def left(self) -> timedelta:
+        """Time until the lease ends; it is renewed as long as the consumer is open."""
+        ms = _call.value("tkl_consumer_left_ms", self.consumer, self._native)
+        return timedelta(milliseconds=ms)
+
+    def ack(self, result: Any = None) -> None:
+        """The job is done; `result` is kept if it was pushed with result_for. NotOwner: the lease
+        has ended, and the job runs again elsewhere."""
+        self.consumer._report([_report(self, "done", result)])
+
+    def fail(self, why: str = "", delay: Optional[Duration] = None) -> None:
+        """It is retried after the backoff, or after `delay`, while retries are left."""
+        self.consumer._report([_report(self, "failed", why, delay)])
+
+    def dead(self, why: str = "") -> None:
+        """It goes to the dead letters."""
+        self.consumer._report([_report(self, "dead", why)])
+
+    def release(self, delay: Optional[Duration] = None) -> None:
+        """It returns to the queue, and this attempt does not count."""
+        self.consumer._report([_report(self, "released", None, delay)])
+
+    def renew(self, lease: Duration, progress: Any = None) -> None:
+        """Makes the lease last so long from now, and stores the progress for Queue.show()."""
+        _call.call("tkl_queue_renew", self._native.queue, self.id, self.token, lease,
+                   b"" if progress is None else encode_data(progress))
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, kind: Any, why: Any, _: Any) -> None:
+        if self.reported:
+            return
+        if kind is None:
+            self.ack()
+        elif issubclass(kind, Exception):
+            self.fail("".join(traceback.format_exception_only(kind, why)).strip())
+        else:
+            self.release()      # Ctrl-C: the job is not to blame
+
+
+def _report(job: Job, outcome: str, text: Any, delay: Optional[Duration] = None) -> Tuple[Job, Any]:
+    report = build("tkl_report", {"outcome": outcome, "delay": delay,
+                                  "text": None if text is None else encode_data(text)})
+    report.job = ctypes.pointer(job._native)
+    return job, report
+
+
+class Consumer(Component):
+    """Claims jobs from one or more queues; those of an earlier queue come first. One thread at a
+    time claims. Leases are renewed until the end of a job is reported, unless `renew` is false.
+
+    >>> mails = client.queue("mails")
+    >>> pushed = mails.push("to ann")
+    >>> with client.consumer([mails], lease=30) as consumer:
+    ...     for job in consumer.claim(10, wait=1):
+    ...         with job:
+    ...             print(job.payload.text, job.attempt)
+    to ann 1
+
+    `on_lost(id, token)`: a claim is lost. `on_error(error)`: the server cannot be reached; the claim
+    goes on. `on_damaged(queue, id)`: a job cannot be read, and went to the dead letters.
+    """
+
+    def __init__(self, client: "Client", queues: Sequence["Queue"], *, lease: Optional[Duration] = None,
+                 renew: bool = True, on_lost: Optional[Callable[[str, str], None]] = None,
+                 on_error: Optional[Callable[[Error], None]] = None,
+                 on_damaged: Optional[Callable[[str, str], None]] = None,
+                 timeout: Optional[Duration] = None) -> None:
+        self.queues = tuple(queues)
+        struct = "tkl_consumer_options"
+        hooks = [hook(struct, "on_lost", on_lost and (
+                     lambda id, token, _: on_lost(from_text(id), from_text(token)))),
+                 hook(struct, "on_error", error_hook(on_error)),
+                 hook(struct, "on_damaged", damaged_hook(self.queues, on_damaged))]
+        self._open(client, "tkl_consumer_open", "tkl_consumer_close", self.queues, {
+            "timeout": timeout, "lease": lease, "no_renewal": not renew, "on_lost": hooks[0],
+            "on_error": hooks[1], "on_damaged": hooks[2]},
+            parents=(client._cell, *(queue._cell for queue in self.queues)), keep=hooks)
+
+    def claim(self, max: int = 1, wait: Optional[Duration] = None) -> List[Job]:
+        """Claims up to `max` jobs, waiting for the first. []: none in time."""
+        return self._claim("tkl_consumer_claim", max, wait=wait)
+
+    def ack_and_claim(self, done: Iterable[Job], max: int = 1,
+                      wait: Optional[Duration] = None) -> Tuple[List[Job], List[Job]]:
+        """Acknowledges jobs and claims the next ones, in one round trip: the new jobs, and those of
+        `done` that were too late."""
+        jobs, reports = self._reports([_report(job, "done", None) for job in done])
+        claimed = self._claim("tkl_consumer_next", reports, len(jobs), max, wait=wait)
+        return claimed, [job for job, report in zip(jobs, reports) if report.code]
+
+    def _claim(self, name: str, *given: Any, wait: Any) -> List[Job]:
+        target = function(name)
+        pointer = ctypes.POINTER(ctype("tkl_jobs"))()
+
+        def step(ms: int) -> int:
+            self._cell.enter()
+            try:
+                return int(target(self._cell.pointer, *given, ms, ctypes.byref(pointer)))
+            finally:
+                self._cell.leave()
+
+        code, text = _call.waiting((self.client,), step, _call.convert.wait_ms(wait))
+        if code == _call.EMPTY:
+            return []
+        if code:
+            raise error(code, text)
+        batch = _Batch(pointer)
+        jobs = pointer[0]
+        return [Job(self, batch, jobs.items[i]) for i in range(jobs.count)]
+
+    def ack(self, jobs: Iterable[Job]) -> None:
+        """Acknowledges many jobs in one round trip. NotOwner: some came too late."""
+        self._report([_report(job, "done", None) for job in jobs])
+
+    def _reports(self, reports: Sequence[Tuple[Job, Any]]) -> Tuple[List[Job], Any]:
+        jobs = [job for job, _ in reports]
+        for job in jobs:
+            if job.consumer is not self:
+                raise ValueError("a job of another consumer")
+            job.reported = True
+        return jobs, (ctype("tkl_report") * len(jobs))(*(report for _, report in reports))
+
+    def _report(self, reports: Sequence[Tuple[Job, Any]]) -> None:
+        jobs, array = self._reports(reports)
+        self._cell.enter()
+        try:
+            code = function("tkl_consumer_finish")(self._cell.pointer, array, len(jobs))
+            if code:
+                why = error(code, last_text())
+                for job, report in zip(jobs, array):
+                    job.reported = report.code in (_call.OK, NOTOWNER)
+                raise why
+        finally:
+            self._cell.leave()
+
+    def cancel(self) -> None:
+        """From another thread: ends a claim that waits. Later ones do not wait."""
+        _call.value("tkl_consumer_cancel", self)
+
+    def wake(self) -> None:
+        """From another thread: ends the claim that waits, or the next one."""
+        _call.value("tkl_consumer_wake", self)
+
+    def jobs(self, wait: Optional[Duration] = None, batch: int = 1) -> Iterator[Job]:
+        """The jobs, one after the other, until none comes for `wait` seconds (None: for ever).
+
+        `batch` jobs are claimed at once. Those that the loop has not reached when it ends return to
+        the queue at once; the last one returns when its lease ends, unless it was reported."""
+        waiting: List[Job] = []
+        try:
+            while True:
+                waiting = self.claim(batch, wait)
+                if not waiting:
+                    return
+                waiting.reverse()
+                while waiting:
+                    yield waiting.pop()
+        finally:
+            if waiting and not self.closed:
+                self._report([_report(job, "released", None) for job in waiting])
+
+    def __iter__(self) -> Iterator[Job]:
+        return self.jobs()
+
+
+def error_hook(run: Optional[Callable[[Error], None]]) -> Any:
+    return run and (lambda code, message, _: run(error(code, from_text(message))))
+
+
+def damaged_hook(queues: Sequence["Queue"], run: Optional[Callable[[str, str], None]]) -> Any:
+    names = {queue._cell.pointer: queue.name for queue in queues}
+    return run and (lambda queue, id, _: run(str(names.get(queue, "")), from_text(id)))
+
+
+class Queue(Component):
+    """A queue of jobs that programs on many machines share. Delivery is at least once.
+
+    >>> mails = client.queue("mails")
+    >>> mails.push({"to": "ann"}).is_new
+    True
+    >>> mails.push({"to": "bob"}, delay=60, unique="bob").is_new
+    True
+    >>> for job in mails.consume(wait=0):
+    ...     print(job.payload.json()["to"])
+    ...     job.ack()
+    ann
+    >>> mails.stats().delayed
+    1
+
+    All programs that use a queue must give the same number of `partitions`.
+    """
+
+    def __init__(self, client: "Client", name: Name, *, partitions: Optional[int] = None,
+                 timeout: Optional[Duration] = None) -> None:
+        self.name = name
+        self._open(client, "tkl_queue_open", "tkl_queue_close", client, name, {
+            "timeout": timeout, "partitions": partitions})
+
+    # ---- Pushing ----------------------------------------------------------------------------
+
+    def push(self, payload: Any, *, kind: Optional[str] = None, meta: Any = None,
+             priority: Optional[int] = None, delay: Optional[Duration] = None,
+             at: Optional[Time] = None, unique: Optional[Name] = None,
+             unique_mode: Optional[str] = None, unique_for: Optional[Duration] = None,
+             retries: Optional[int] = None, backoff: Optional[Duration] = None,
+             backoff_max: Optional[Duration] = None, time_limit: Optional[Duration] = None,
+             group: Optional[Name] = None, result_for: Optional[Duration] = None,
+             request: Optional[Name] = None, timeout: Optional[Duration] = None) -> Pushed:
+        """Pushes a job: bytes and str as they are, everything else as JSON.
+
+        `priority`: -1000 (first) to 1000. `delay` or `at`: when it can be claimed. `unique`: a key
+        that one job at a time may have; `unique_mode` "until_finished", "until_started" or
+        "for_a_time" (with `unique_for`). `retries`: attempts after the first, 10 unless given.
+        `backoff`: delay before the first retry. `result_for`: how long the result is kept for
+        result(). `request`: a push that is repeated with it within ten minutes pushes nothing twice.
+        Full: a limit of the queue."""
+        job = Push(payload, kind=kind, meta=meta, priority=priority, delay=delay, at=at,
+                   unique=unique, unique_mode=unique_mode, unique_for=unique_for, retries=retries,
+                   backoff=backoff, backoff_max=backoff_max, time_limit=time_limit, group=group,
+                   result_for=result_for)
+        return self.push_all([job], request=request, timeout=timeout)[0]
+
+    def push_all(self, jobs: Iterable[Any], *, request: Optional[Name] = None,
+                 timeout: Optional[Duration] = None) -> List[Pushed]:
+        """Pushes many jobs in one round trip: payloads, or Push() with options. In a flow, `after`
+        of a Push has the indexes of the jobs before it that must end first.
+
+        When some cannot be pushed, the exception has `pushed`: the outcome of each."""
+        fields = [(job if isinstance(job, Push) else Push(job)).fields for job in jobs]
+        code, found = _call.attempt("tkl_queue_push", self, fields,
+                                    {"request": request, "timeout": timeout})
+        why = error(code, last_text()) if code else None
+        pushed = [Pushed(one.id, one.code == _call.OK,
+                         None if one.code in (_call.OK, EXISTS) else error(one.code, ""))
+                  for one in found]
+        if why:
+            why.pushed = pushed  # type: ignore[attr-defined]
+            raise why
+        return pushed
+
+    def schedule(self, id: Name, payload: Any = b"", *, cron: Optional[str] = None,
+                 every: Optional[Duration] = None, zone: Optional[str] = None,
+                 missed: Optional[str] = None, **job: Any) -> None:
+        """Pushes a job again and again: by a cron expression in a time zone, or every so often.
+        Setting the same schedule again changes nothing. `missed`: "fire_once" or "skip". Further
+        options are those of push().
+
+        >>> client.queue("reports").schedule("nightly", "report", cron="30 2 * * mon-fri",
+        ...                                  zone="Europe/Berlin")
+        >>> [schedule.cron for schedule in client.queue("reports").schedules()]
+        ['30 2 * * mon-fri']
+        """
+        _call.call("tkl_schedule_set", self, id, {
+            "cron": cron, "every": every, "zone": zone, "missed": missed,
+            "job": Push(payload, **job).fields})
+
+    def unschedule(self, id: Name) -> None:
+        """Removes a schedule; jobs that it pushed stay. NotFound."""
+        self._call("tkl_schedule_remove", id)
+
+    def schedules(self) -> List[ScheduleInfo]:
+        found: List[ScheduleInfo] = self._call("tkl_schedule_list")
+        return found
+
+    # ---- Consuming --------------------------------------------------------------------------
+
+    def consume(self, *, wait: Optional[Duration] = None, batch: int = 1,
+                lease: Optional[Duration] = None) -> Iterator[Job]:
+        """The jobs of this queue, one after the other, until none comes for `wait` seconds (None:
+        for ever). See Consumer.jobs(); client.worker() does it with threads."""
+        with Consumer(self.client, [self], lease=lease) as consumer:
+            yield from consumer.jobs(wait, batch)
+
+    def finish(self, id: str, token: str, outcome: str = "done", text: Any = b"",
+               delay: Optional[Duration] = None) -> None:
+        """Reports the end of a job that was claimed elsewhere: "done", "failed", "dead" or
+        "released". NotOwner: the claim is not valid any more."""
+        self._call("tkl_queue_finish", id, token, outcome, encode_data(text), delay)
+
+    def renew(self, id: str, token: str, lease: Duration, progress: Any = b"") -> None:
+        """Renews the claim of a job that was claimed elsewhere."""
+        self._call("tkl_queue_renew", id, token, lease, encode_data(progress))
+
+    def result(self, id: str, wait: Optional[Duration] = None) -> Data:
+        """The result of a job that was pushed with `result_for`, waiting for its end. Dead: it is in
+        the dead letters, and the text says why. Empty: it did not end in time. NotFound."""
+        code, found = self._wait("tkl_queue_result", id, wait=wait)
+        if code:
+            raise error(code, found.text.decode("utf-8", "replace") if found else "")
+        data: Data = found.text
+        return data
+
+    # ---- For operators ----------------------------------------------------------------------
+
+    def stats(self) -> QueueStats:
+        found: QueueStats = self._call("tkl_queue_stats_get")
+        return found
+
+    def levels(self) -> List[QueueLevel]:
+        """Ready jobs of each priority."""
+        found: List[QueueLevel] = self._call("tkl_queue_levels")
+        return found
+
+    def peek(self, state: str = "ready", skip: int = 0, max: int = 100) -> List[JobInfo]:
+        """Looks at jobs that are "ready", "delayed", "held", "active" or "dead"."""
+        found: List[JobInfo] = self._call("tkl_queue_peek", state, skip, max)
+        return found
+
+    def show(self, id: str) -> JobInfo:
+        """One job, in whichever state. NotFound."""
+        found: List[JobInfo] = self._call("tkl_queue_show", id)
+        return found[0]
+
+    def cancel(self, id: str) -> None:
+        """Removes a job, in any state. NotFound."""
+        self._call("tkl_queue_cancel", id)
+
+    def promote(self, id: str) -> None:
+        """Makes a delayed job ready now. NotFound."""
+        self._call("tkl_queue_promote", id)
+
+    def retry(self, id: Optional[str] = None) -> int:
+        """Puts a dead letter, or all of them, back into the queue. NotFound: there is none."""
+        return int(self._call("tkl_queue_retry", id))
+
+    def drop_dead(self, id: Optional[str] = None) -> int:
+        """Deletes a dead letter, or all of them."""
+        return int(self._call("tkl_queue_drop_dead", id))
+
+    def pause(self) -> None:
+        """No job is handed out until resume()."""
+        self._call("tkl_queue_pause")
+
+    def resume(self) -> None:
+        self._call("tkl_queue_resume")
+
+    def drain(self) -> int:
+        """Removes all jobs that are ready, held or delayed."""
+        return int(self._call("tkl_queue_drain"))
+
+    def drop(self) -> None:
+        """Removes the queue with everything in it. NotFound."""
+        self._call("tkl_queue_drop")
+
+    def partitions(self) -> int:
+        """The number of partitions that are in use. NotFound: there is no such queue."""
+        return int(_call.call("tkl_queue_partitions", self.client, self.name))
+
+    def limits(self) -> QueueLimits:
+        """The settings of the queue; None: no limit."""
+        found: QueueLimits = self._call("tkl_queue_limits_get")
+        return found
+
+    def set_limits(self, *, max_jobs: Union[int, float, None] = None,
+                   max_bytes: Union[int, float, None] = None,
+                   concurrency: Union[int, float, None] = None, rate: Union[int, float, None] = None,
+                   rate_period: Optional[Duration] = None,
+                   group_concurrency: Union[int, float, None] = None,
+                   group_rate: Union[int, float, None] = None,
+                   group_rate_period: Optional[Duration] = None,
+                   dead_max: Union[int, float, None] = None,
+                   dead_for: Union[Duration, None] = None) -> None:
+        """Sets some of the limits for all programs; math.inf removes one."""
+        self._call("tkl_queue_limits_set", {
+            "max_jobs": max_jobs, "max_bytes": max_bytes, "concurrency": concurrency, "rate": rate,
+            "rate_period": rate_period, "group_concurrency": group_concurrency,
+            "group_rate": group_rate, "group_rate_period": group_rate_period, "dead_max": dead_max,
+            "dead": dead_for})
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r}>"
