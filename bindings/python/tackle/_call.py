@@ -14,12 +14,13 @@ import time
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from . import _convert as convert
-from ._headers import CALLBACKS, CODES, ENUMS, FUNCTIONS, OPAQUE, STRUCTS
+from ._headers import ARRAYS, CALLBACKS, CODES, ENUMS, FUNCTIONS, OPAQUE, STRUCTS
 from ._native import ctype, function
 from .errors import error, last_text
 
-OK, BUSY, EMPTY, LIMITED, EINTR = (
-    CODES[name][0] for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_EINTR"))
+OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR = (
+    CODES[name][0] for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
+                                "TKL_EINTR"))
 # What a call says that would wait, if it may not.
 NOT_YET = (BUSY, EMPTY, LIMITED)
 
@@ -99,7 +100,7 @@ def _single(kind: str, what: str, required: bool) -> Tuple[Step, bool]:
     target = re.sub(r"^const | ?\*+$", "", kind)
     if kind.endswith(" **"):
         return (_pointer_output(target), False)
-    if kind.endswith("]"):
+    if kind.endswith("]") or kind in ARRAYS:
         return (_output(kind, ctype(kind)), False)
     is_input = kind.startswith("const") or target in OPAQUE or target in CALLBACKS or target == "void"
     if kind.endswith(" *") and not is_input:

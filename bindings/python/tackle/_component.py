@@ -30,10 +30,13 @@ class Component(Handle):
     client: "Client"
 
     def _open(self, client: "Client", opens: str, closes: str, *given: Any,
-              parents: Optional[Tuple[Cell, ...]] = None, keep: Any = None) -> None:
+              parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
+        """Opens the handle. What it needs stays open, and referred to, as long as it is: the client,
+        or the `parents`."""
         pointer = _call.call(opens, *given)
         self.client = client
-        self._cell = Cell(pointer, closing(closes), parents or (client._cell,), keep)
+        self._parents = parents or (client,)
+        self._cell = Cell(pointer, closing(closes), tuple(p._cell for p in self._parents), keep)
 
     def _call(self, name: str, *given: Any) -> Any:
         return _call.call(name, self, *given)

@@ -23,8 +23,8 @@ hooks = threading.local()
 class Cell:
     """The life of one handle."""
 
-    __slots__ = ("pointer", "parents", "children", "keep", "error", "closing",
-                 "_native_close", "_users", "_once", "__weakref__")
+    __slots__ = ("pointer", "parents", "children", "keep", "error", "closing", "interrupt",
+                 "_native_close", "_users", "_once")
 
     def __init__(self, pointer: Any, native_close: Callable[[Any], Optional[Error]],
                  parents: Tuple["Cell", ...] = (), keep: Any = None) -> None:
@@ -34,6 +34,7 @@ class Cell:
         self.keep = keep        # what the handle points to: callbacks, arrays
         self.error: Optional[Error] = None      # of closing
         self.closing = False
+        self.interrupt: Optional[Callable[[Any], None]] = None      # ends waits before it is closed
         self._native_close = native_close
         self._users: List[None] = []
         self._once = [None]
@@ -63,11 +64,22 @@ class Cell:
         """No call begins any more. The last user, perhaps this caller, closes the handle."""
         if getattr(hooks, "active", False):
             raise RuntimeError("a hook of the library must not close a handle")
+        if self.interrupt and not self.closing:
+            self._interrupt_waits()
         self.closing = True
         for child in list(self.children):
             child.close()
         if not self._users:
             self._finish()
+
+    def _interrupt_waits(self) -> None:
+        try:
+            self.enter()
+        except Closed:
+            return      # another thread closes it
+        if self.interrupt:
+            self.interrupt(self.pointer)
+        self.leave()
 
     def _finish(self) -> None:
         try:

@@ -38,6 +38,7 @@ class Record:
     __match_args__: Tuple[str, ...] = ()        # the names of the attributes
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.__match_args__ += tuple(cls.__slots__)
 
     def asdict(self) -> Dict[str, Any]:

@@ -133,7 +133,8 @@ class Client(Handle):
             return close(closed)
 
         self_cell = self._cell = Cell(pointer, forget, keep=keep)
-        clients.add(self._cell)
+        self_cell.interrupt = function("tkl_interrupt")
+        clients.add(self_cell)
         self._interrupted = False
 
     def __getattr__(self, name: str) -> Any:

@@ -105,7 +105,7 @@ class Slice(Component):
 
     def __init__(self, limit: Limit, key: Name, *, timeout: Optional[Duration] = None) -> None:
         self._open(limit.client, "tkl_limit_slice_open", "tkl_limit_slice_close", limit, key,
-                   {"timeout": timeout}, parents=(limit._cell,))
+                   {"timeout": timeout}, parents=(limit,))
 
     def check(self, quantity: int = 1) -> Answer:
         return allowed(*_call.attempt("tkl_limit_slice_check", self, quantity))

@@ -227,7 +227,7 @@ class Consumer(Component):
         self._open(client, "tkl_consumer_open", "tkl_consumer_close", self.queues, {
             "timeout": timeout, "lease": lease, "no_renewal": not renew, "on_lost": hooks[0],
             "on_error": hooks[1], "on_damaged": hooks[2]},
-            parents=(client._cell, *(queue._cell for queue in self.queues)), keep=hooks)
+            parents=(client, *self.queues), keep=hooks)
 
     def claim(self, max: int = 1, wait: Optional[Duration] = None) -> List[Job]:
         """Claims up to `max` jobs, waiting for the first. []: none in time."""

@@ -31,7 +31,7 @@ class Redlock(Lease):
             raise ValueError("clients: none")
         self._open(nodes[0], "tkl_redlock_open", "tkl_redlock_close", nodes, name, {
             "timeout": timeout, "lease": lease, "retry_delay": retry_delay},
-            parents=tuple(node._cell for node in nodes))
+            parents=nodes)
         self._start(nodes, name, wait)
 
     def acquire(self, wait: Optional[Duration] = None) -> bool:

@@ -154,7 +154,7 @@ class Worker(Handle):
             "on_damaged": hook(struct, "on_damaged", damaged_hook(self.queues, self._on_damaged))}
         kinds = [{"kind": kind, "handler": _native_handler(run)}
                  for kind, run in self._handlers.items()]
-        default = _native_handler(self._default) if self._default else None
+        default = _native_handler(self._default) if self._default else ctype("tkl_handler *")()
         pointer = _call.call("tkl_worker_start", self.queues, default, None,
                              {**self._options, **hooks, "kinds": kinds or None})
         self._cell = Cell(pointer, closing("tkl_worker_close"),

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""A private server for the tests, which every test finds empty."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+os.environ.pop("LD_PRELOAD", None)      # a sanitizer's library is for this process only
+if "TACKLE_TEST_SERVER" in os.environ:
+    os.environ["TACKLE_SERVER"] = os.environ["TACKLE_TEST_SERVER"]
+
+import tackle  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def url():
+    folder = tempfile.mkdtemp(prefix="tackle-test.", dir="/tmp")
+    url = f"embedded:{folder}?durability=none"
+    tackle.server_start(url)
+    yield url
+    tackle.server_stop(url)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def client(url):
+    with tackle.Client(url) as client:
+        client.call("FLUSHALL")
+        yield client
+
+
+@pytest.fixture
+def eventually():
+    """Waits until a condition holds; no test depends on how soon that is."""
+    def wait(condition, seconds=30):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not come true"
+            time.sleep(0.01)
+    return wait
+
+
+@pytest.fixture
+def python(url):
+    """Runs a program in an interpreter of its own."""
+    def run(source, **options):
+        program = f"import tackle\nurl = {url!r}\n" + source
+        return subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", program], text=True,
+                              capture_output=True, timeout=120, **options)
+    return run
