@@ -19,7 +19,7 @@ run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(A
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
-.PHONY: all help demo test bench bench-peers check format install uninstall deb asan tsan fuzz clean
+.PHONY: all help demo test bench bench-peers check format install uninstall deb wheel asan tsan fuzz clean
 
 all: ## build the library and the command
 	@tools/setup build
@@ -93,12 +93,18 @@ install: ## install below $(DESTDIR)$(PREFIX)
 uninstall: ## remove what install put there
 	@DESTDIR=$(DESTDIR) tools/uninstall $(BUILD)
 
-deb: ## Debian packages: tackle, libtackle, libtackle-dev, in $(BUILD)-deb
+deb: ## Debian packages: tackle, libtackle, libtackle-dev, python3-tackle, in $(BUILD)-deb
 	@tools/setup build deb
 	@$(call configure,$(BUILD)-deb,-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=Release)
 	@$(call compile,$(BUILD)-deb)
 	@cd $(BUILD)-deb && cpack -G DEB >cpack.log || { cat cpack.log; false; }
 	@ls $(BUILD)-deb/*.deb
+
+wheel: ## the Python package as a wheel, in $(BUILD)
+	@tools/setup build
+	@$(call configure,$(BUILD))
+	@$(call compile,$(BUILD),--target tackle tackle_text python)
+	@ls $(BUILD)/*.whl
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-deb

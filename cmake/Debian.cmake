@@ -32,7 +32,7 @@ License: Expat
  ${licence}
 ")
 
-foreach(component command library development)
+foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} upper)
   set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component}/usr)
   set(docs ${root}/share/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})

@@ -53,6 +53,12 @@ install(FILES docs/man/libtackle.3 docs/man/tackle.3
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
+# Python finds packages of Debian here. Elsewhere the wheel is installed, by pip.
+if(TARGET python AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  install(DIRECTORY ${python_dir}/tackle DESTINATION lib/python3/dist-packages COMPONENT python
+    FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
+endif()
+
 if(TARGET tackle_cli)
   install(TARGETS tackle_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 
@@ -97,6 +103,9 @@ set(CPACK_PACKAGE_CONTACT "${TACKLE_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "application components on Redis and Valkey")
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL command library development)
+if(TARGET python)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
@@ -121,6 +130,33 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtackle${so_version} (= ${package_version}),\
  libhiredis-dev, libssl-dev, libxxhash-dev, libjansson-dev, zlib1g-dev, libcsv-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library and pages of libtackle.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-tackle)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+  "python3 (>= 3.9), libtackle${so_version} (= ${package_version})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+  "${PROJECT_BINARY_DIR}/python-scripts/postinst" "${PROJECT_BINARY_DIR}/python-scripts/prerm")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "The package tackle for Python 3.")
+# Byte code is made where the package is installed, for the interpreters that are there.
+file(WRITE ${PROJECT_BINARY_DIR}/python-scripts/postinst "\
+#!/bin/sh
+set -e
+if [ \"$1\" = configure ] && command -v py3compile >/dev/null 2>&1; then
+    py3compile -p python3-tackle
+fi
+")
+file(WRITE ${PROJECT_BINARY_DIR}/python-scripts/prerm "\
+#!/bin/sh
+set -e
+if command -v py3clean >/dev/null 2>&1; then
+    py3clean -p python3-tackle
+fi
+")
+file(CHMOD ${PROJECT_BINARY_DIR}/python-scripts/postinst ${PROJECT_BINARY_DIR}/python-scripts/prerm
+  PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 
 # What programs that link with the library depend on.

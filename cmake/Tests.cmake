@@ -116,6 +116,12 @@ foreach(source ${cli_tests})
   tackle_shell_test(cli_${test} ${source})
 endforeach()
 
+# ---- Python: one run of pytest, which a test of bindings/python/tests begins -------------------
+
+if(TARGET python)
+  tackle_shell_test(python ${PROJECT_SOURCE_DIR}/bindings/python/tests/run.sh)
+endif()
+
 # ---- Examples ---------------------------------------------------------------------------------
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c examples/naive/*.c)

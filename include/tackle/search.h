@@ -125,8 +125,8 @@ TKL_API int tkl_search_names(tkl_client *client, tkl_names **names) TKL_NONNULL(
 
 typedef struct tkl_search_value {
     tkl_bytes field;
-    tkl_bytes text; /* value of a text field: up to TKL_SEARCH_VALUE_MAX bytes */
-    double number;  /* value of a numeric field: finite */
+    tkl_bytes text; /* value of a text field: up to TKL_SEARCH_VALUE_MAX bytes; else empty */
+    double number;  /* value of a numeric field: finite; else 0 */
     TKL_RESERVED(2);
 } tkl_search_value;
 

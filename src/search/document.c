@@ -29,6 +29,10 @@ static int check_value(const tkl__search_schema *schema, const tkl_search_value 
         return tkl__fail(TKL_EINVAL, "document %zu: field '" TKL_FMT "' is there twice", index,
                          TKL_ARG(value->field));
     *seen |= UINT32_C(1) << field;
+    if (schema->fields[field].numeric ? value->text.len > 0 : value->number != 0)
+        return tkl__fail(
+            TKL_EINVAL, "document %zu: field \"" TKL_FMT "\" is %s", index, TKL_ARG(value->field),
+            schema->fields[field].numeric ? "numeric, and got a text" : "a text, and got a number");
     if (schema->fields[field].numeric && !isfinite(value->number))
         return tkl__fail(TKL_EINVAL, "document %zu: field '" TKL_FMT "' is not a finite number",
                          index, TKL_ARG(value->field));

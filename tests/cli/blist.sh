@@ -9,6 +9,7 @@ is "push" "$(tackle blist push mail ann bob)" 2
 is "lines" "$(printf 'eve\n\nzoe' | tackle blist push mail --lines --json | jq -c .)" '{"name":"mail","length":5}'
 is "standard input" "$(printf 'two\nlines\n' | tackle blist push mail)" 6
 is "a dash" "$(printf 'dash' | tackle blist push mail -)" 7
+is "list" "$(tackle blist list --json | jq -c .)" "$(tackle blist list --scan --json | jq -c .)"
 is "length" "$(tackle blist length mail --json | jq -c .)" '{"name":"mail","length":7}'
 is "pop" "$(tackle blist pop mail)" ann
 is "pop as JSON" "$(tackle blist pop mail --json | jq -c .)" '{"name":"mail","items":["bob"]}'

@@ -19,7 +19,7 @@ from ._native import ctype, function
 from .errors import error, last_text
 
 OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR = (
-    CODES[name][0] for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
+    int(CODES[name][0]) for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
                                 "TKL_EINTR"))
 # What a call says that would wait, if it may not.
 NOT_YET = (BUSY, EMPTY, LIMITED)
@@ -196,8 +196,11 @@ def _output_reader(kind: str) -> Callable[[Any], Any]:
 
 def _array_output(item: str) -> Step:
     made_type = ctype(item)
-    read = ((lambda view: convert.from_text(view.value)) if item == "tkl_geo_text" else
-            convert.reader(item) if item in STRUCTS else (lambda value: value))
+    read: Callable[[Any], Any] = lambda value: value
+    if item in STRUCTS:
+        read = convert.reader(item)
+    elif item in ARRAYS:
+        read = lambda view: convert.from_text(view.value)
 
     def step(arguments: Arguments, _: Any) -> None:
         made = (made_type * arguments.count)()
@@ -221,7 +224,9 @@ def _pointer_output(target: str) -> Step:
         finally:
             function(target + "_free")(pointer)
 
-    read = read_handle if target in OPAQUE else read_object
+    read: Callable[[Any], Any] = read_object
+    if target in OPAQUE:
+        read = read_handle
 
     def step(arguments: Arguments, _: Any) -> None:
         made = pointer_type()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
 
 from . import _call
+from ._convert import reader
 from ._handle import Cell, Handle, hooks
+from ._headers import STRUCTS
 from ._native import ctype, function
 from .errors import Error, error, last_text
 
@@ -49,20 +51,29 @@ class Component(Handle):
 def callback(struct: str, field: str, run: Callable[..., Any]) -> Any:
     """A function for a field of a struct. The library calls it in any thread; what it raises is
     reported by sys.unraisablehook."""
-    from ._headers import STRUCTS
     kind = next(text for text, name, _ in STRUCTS[struct] if name == field)
     return ctype(kind)(run)
+
+
+def record_callback(struct: str, field: str, kind: str,
+                    run: Optional[Callable[[Any], None]]) -> Any:
+    """A callback that gets a record of this kind. None stays None."""
+    if run is None:
+        return None
+    read, call = reader(kind), run
+    return callback(struct, field, lambda pointer, _: call(read(pointer[0])))
 
 
 def hook(struct: str, field: str, run: Optional[Callable[..., Any]]) -> Any:
     """The same for a function that must not block or close anything. None stays None."""
     if run is None:
         return None
+    call = run
 
     def guarded(*arguments: Any) -> Any:
         hooks.active = True
         try:
-            return run(*arguments)
+            return call(*arguments)
         finally:
             hooks.active = False
 

@@ -68,10 +68,14 @@ def from_bytes(view: Any) -> str:
     return raw_bytes(view).decode("utf-8", "surrogateescape")
 
 
+def from_data(view: Any) -> Data:
+    return Data(raw_bytes(view))
+
+
 def from_text(value: Any) -> str:
     """A string of C: an array of char, or a pointer to one."""
     raw = value.value if isinstance(value, CharPointer) else value
-    return raw.decode("utf-8", "surrogateescape") if raw else ""
+    return str(raw.decode("utf-8", "surrogateescape")) if raw else ""
 
 
 # ---- Numbers and times ------------------------------------------------------------------------
@@ -300,7 +304,7 @@ def _make_getter(how: str, field: str, facts: Tuple[Any, ...]) -> Reader:
     if how == "str":
         return lambda view: from_bytes(get(view))
     if how == "data":
-        return lambda view: Data(raw_bytes(get(view)))
+        return lambda view: from_data(get(view))
     if how == "text":
         return lambda view: from_text(get(view))
     if how == "time":
@@ -325,7 +329,7 @@ def _make_getter(how: str, field: str, facts: Tuple[Any, ...]) -> Reader:
 
 def _list_getter(get: Reader, count: str, kind: str, item: str) -> Reader:
     if kind == "tkl_bytes":
-        read: Reader = from_bytes if item == "str" else lambda view: Data(raw_bytes(view))
+        read: Reader = from_bytes if item == "str" else from_data
     else:
         read = (lambda view: view) if kind == "bool" else reader(kind)
 

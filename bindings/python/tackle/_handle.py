@@ -12,7 +12,7 @@ from __future__ import annotations
 import atexit
 import threading
 import warnings
-from typing import Any, Callable, List, Optional, Set, Tuple
+from typing import Any, Callable, List, Optional, Set, Tuple, TypeVar
 
 from .errors import Closed, Error
 
@@ -103,6 +103,9 @@ def _close_clients() -> None:
         cell.close()
 
 
+H = TypeVar("H", bound="Handle")
+
+
 class Handle:
     """Something of the library that is closed at the end: by close(), by `with`, or when nothing
     refers to it any more."""
@@ -120,10 +123,10 @@ class Handle:
     def closed(self) -> bool:
         return self._cell.closing
 
-    def __enter__(self) -> Any:
+    def __enter__(self: H) -> H:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -57,7 +57,7 @@ def _make_type(text: str) -> Any:
 
 
 def _make_struct(name: str) -> Any:
-    kind = type(name, (ctypes.Structure,), {"__slots__": ()})
+    kind: Any = type(name, (ctypes.Structure,), {})
     _types[name] = kind
     kind._fields_ = [(field, ctype(text)) for text, field, _ in STRUCTS[name]]
     return kind
@@ -92,5 +92,6 @@ def function(name: str) -> Any:
 
 def passed(text: str) -> Any:
     """The type of a parameter: arrays are passed as pointers."""
-    kind = ctype(text)
-    return ctypes.POINTER(kind._type_) if isinstance(kind, type(ctypes.c_char * 1)) else kind
+    kind: Any = ctype(text)
+    array: Any = type(ctypes.c_char * 1)
+    return ctypes.POINTER(kind._type_) if isinstance(kind, array) else kind

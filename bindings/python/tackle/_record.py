@@ -39,7 +39,7 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.__match_args__ += tuple(cls.__slots__)
+        cls.__match_args__ += tuple(cls.__slots__)  # type: ignore[misc]
 
     def asdict(self) -> Dict[str, Any]:
         """The attributes as a dict, records inside it, too."""

@@ -9,6 +9,7 @@ from ._component import Component
 from ._convert import Duration, Name, encode_data, from_text, to_ms
 from ._headers import CONSTANTS
 from ._native import ctype, function
+from .errors import error
 from .records import ChannelId, ChannelInfo, ChannelMessage, ChannelMessages
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Follower(Component):
         were read. Empty: none in time."""
         code, found = self._wait("tkl_channel_next", max, wait=wait)
         if code:
-            raise _call.error(code, "no message in time")
+            raise error(code, "no message in time")
         messages: ChannelMessages = found
         return messages
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Union
 
 from . import _call
 from ._component import Component
-from ._convert import Duration, Name, from_bytes, reader
+from ._convert import Duration, Name, from_bytes, reader, wait_ms
 from ._native import ctype, function
 from .errors import error
 from .message import letters, limits
@@ -108,7 +108,7 @@ class Inbox(Component):
             finally:
                 self._cell.leave()
 
-        code, text = _call.waiting((self.client,), step, _call.convert.wait_ms(wait))
+        code, text = _call.waiting((self.client,), step, wait_ms(wait))
         if code == _call.EMPTY:
             return []
         if code:

@@ -8,8 +8,8 @@ import importlib
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 from . import _call
-from ._component import callback, closing
-from ._convert import Duration, Name, build, encode, from_enum, reader, to_bytes, to_text
+from ._component import closing, record_callback
+from ._convert import Duration, Name, build, encode, from_enum, to_bytes, to_text
 from ._handle import Cell, Handle, clients
 from ._headers import FUNCTIONS
 from ._native import ctype, function
@@ -113,9 +113,7 @@ class Client(Handle):
                  tls_cert_file: Optional[str] = None, tls_key_file: Optional[str] = None,
                  tls_server_name: Optional[str] = None, tls_no_verify: bool = False,
                  on_event: Optional[Callable[[ClientEvent], None]] = None) -> None:
-        read = reader("tkl_client_event")
-        event = callback("tkl_options", "on_event", lambda pointer, _: on_event(  # type: ignore[misc]
-            read(pointer[0]))) if on_event else None
+        event = record_callback("tkl_options", "on_event", "tkl_client_event", on_event)
         pointer = _call.call("tkl_open", url, {
             "timeout": timeout, "ns": namespace, "name": name, "username": username,
             "password": password, "password_file": password_file, "pool_size": pool_size,

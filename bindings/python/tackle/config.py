@@ -12,7 +12,7 @@ from ._convert import Duration, Name, to_bytes, to_ms
 from ._handle import Cell
 from ._headers import CODES
 from ._native import ctype, function
-from .errors import error
+from .errors import error, last_text
 from .records import ConfigClientInfo, ConfigValue, MaintenanceState
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Config(Component):
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         code, version = _call.attempt("tkl_config_set", self, text, {"if_version": if_version})
         if code:
-            why = error(code, _call.last_text())
+            why = error(code, last_text())
             why.version = version  # type: ignore[attr-defined]
             raise why
         return int(version)
@@ -113,7 +113,7 @@ class ConfigClient(Component):
     """Clients for the server that the configuration of kind "server" names for a component. When it
     changes, later borrowers get a client for the new server.
 
-    >>> client.config("server", "sessions").set("embedded:")
+    >>> client.config("server", "sessions").set(url)
     1
     >>> with client.config_client("sessions") as source:
     ...     with source.borrow() as sessions:

@@ -107,7 +107,7 @@ def add_each(items: Iterable[Item]) -> List[Optional[Error]]:
     >>> add_each([(client.counter("a"), 1), (client.counter("b"), 2)])
     [None, None]
     """
-    listed = [tuple(item) for item in items]
+    listed: List[Any] = list(items)
     target, arguments = _call.prepare("tkl_counter_add_each", ([
         {"counter": item[0]._cell.pointer, "amount": item[1],
          "at": item[2] if len(item) > 2 else None} for item in listed],))

@@ -190,7 +190,7 @@ class Closed(InvalidArgument):
 
 def last_text() -> str:
     """Why the last call of this thread did not succeed."""
-    return function("tkl_errmsg")().value.decode("utf-8", "replace")
+    return str(function("tkl_errmsg")().value.decode("utf-8", "replace"))
 
 
 def error(code: int, text: str) -> Error:

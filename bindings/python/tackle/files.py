@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 from typing import (IO, TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional,
-                    Union)
+                    Sequence, Union)
 
 from . import _call
-from ._component import Component, callback
-from ._convert import Duration, Name, from_bytes, raw_bytes, reader
+from ._component import Component, callback, closing, record_callback
+from ._convert import Duration, Name, build, from_bytes, from_data, raw_bytes, reader, wait_ms
 from ._handle import Cell, Handle
 from ._native import ctype, function
 from ._record import Data
-from .errors import Interrupted, error
+from .errors import error
 from .records import FilesInfo, FilesOutcome, FilesProgress, FilesTotals, FilesWaiting
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ class Files(Component):
         struct = "tkl_files_send_options"
         options = {
             "drop_after": drop_after, "more": more, "timeout": timeout,
-            "on_progress": _reports(struct, "on_progress", "tkl_files_progress", on_progress),
-            "on_file": _reports(struct, "on_file", "tkl_files_outcome", on_file),
-            "on_waiting": _reports(struct, "on_waiting", "tkl_files_waiting", on_waiting)}
-        native = _call.convert.build(struct, options)
-        native.wait_ms = _call.convert.wait_ms(wait)
+            "on_progress": record_callback(struct, "on_progress", "tkl_files_progress", on_progress),
+            "on_file": record_callback(struct, "on_file", "tkl_files_outcome", on_file),
+            "on_waiting": record_callback(struct, "on_waiting", "tkl_files_waiting", on_waiting)}
+        native = build(struct, options)
+        native.wait_ms = wait_ms(wait)
         return self._transfer("tkl_files_send", to, [_source(one, keep) for one in sources], native,
                               wait=0)
 
@@ -103,24 +103,24 @@ class Files(Component):
             "exit_when_done": exit_when_done, "timeout": timeout,
             "on_line": callback(struct, "on_line", line) if on_line else None,
             "on_flush": callback(struct, "on_flush", flush) if on_flush else None,
-            "on_file": _reports(struct, "on_file", "tkl_files_outcome", on_file),
-            "on_progress": _reports(struct, "on_progress", "tkl_files_progress", on_progress)}
-        try:
-            return self._transfer("tkl_files_receive", receiver, options, wait=wait)
-        except Interrupted:
-            if raised:
-                raise raised[0] from None
-            raise
+            "on_file": record_callback(struct, "on_file", "tkl_files_outcome", on_file),
+            "on_progress": record_callback(struct, "on_progress", "tkl_files_progress", on_progress)}
+        return self._transfer("tkl_files_receive", receiver, options, wait=wait, raised=raised)
 
-    def _transfer(self, name: str, *given: Any, wait: Any) -> FilesTotals:
+    def _transfer(self, name: str, *given: Any, wait: Any,
+                  raised: Sequence[BaseException] = ()) -> FilesTotals:
+        """Runs a transfer, which an exception of a callback ends."""
         target, arguments = _call.prepare(name, (self, *given))
 
         def step(ms: int) -> int:
             if arguments.wait_at >= 0:
                 arguments.values[arguments.wait_at] = ms
-            return int(_call._run(target, arguments))
+            code = int(_call._run(target, arguments))
+            if raised:
+                raise raised[0]
+            return code
 
-        code, text = _call.waiting((self.client,), step, _call.convert.wait_ms(wait), at_once=True)
+        code, text = _call.waiting((self.client,), step, wait_ms(wait), at_once=True)
         totals: FilesTotals = arguments.results()
         if code:
             why = error(code, text)
@@ -139,12 +139,6 @@ class Files(Component):
     def add_receiver(self, receiver: Name) -> int:
         """Adds a receiver to all files that are still complete: how many."""
         return int(self._call("tkl_files_add_receiver", receiver))
-
-
-def _reports(struct: str, field: str, kind: str, run: Optional[Callable[[Any], None]]) -> Any:
-    """A callback that gets a record."""
-    read = reader(kind)
-    return callback(struct, field, lambda pointer, _: run(read(pointer[0]))) if run else None
 
 
 def _ends(raised: List[BaseException], run: Callable[[], Any]) -> int:
@@ -181,8 +175,7 @@ class Reader(Handle):
 
     def __init__(self, directory: Path, name: Name, *, unpack: bool = False) -> None:
         pointer = _call.call("tkl_files_reader_open", os.fspath(directory), name, {"unpack": unpack})
-        close = function("tkl_files_reader_close")
-        self._cell = Cell(pointer, lambda pointer: close(pointer))
+        self._cell = Cell(pointer, closing("tkl_files_reader_close"))
 
     def read(self, size: int = 65536) -> bytes:
         """Up to `size` bytes; b"": the end."""
@@ -207,7 +200,7 @@ class Reader(Handle):
                 if code == _call.EMPTY:
                     return
                 _call.raise_for(code)
-                text = Data(raw_bytes(line))
+                text = from_data(line)
             finally:
                 self._cell.leave()
             yield text

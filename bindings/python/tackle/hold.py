@@ -4,7 +4,7 @@ lease."""
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, Tuple, TypeVar
 
 from . import _call
 from ._component import Component, hook
@@ -14,6 +14,9 @@ from .records import Holders
 
 if TYPE_CHECKING:
     from .client import Client
+
+
+L = TypeVar("L", bound="Lease")
 
 
 class Lease(Component):
@@ -43,12 +46,12 @@ class Lease(Component):
     def _release(self) -> None:
         self._get(self._releases)
 
-    def __enter__(self) -> Any:
+    def __enter__(self: L) -> L:
         if not self._acquire(self._wait_for):
             raise Busy(f"{self._kind} {self.name!r}: held by others all the time")
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         """Releases it. A loss is an exception, unless the block has ended by one of its own."""
         try:
             self._release()
@@ -102,4 +105,7 @@ class Hold(Lease):
 
 def lost_hook(struct: str, on_lost: Optional[Callable[[], None]]) -> Any:
     """The callback of a lease that is lost."""
-    return hook(struct, "on_lost", on_lost and (lambda *_: on_lost()))
+    def call(*_: Any) -> None:
+        if on_lost:
+            on_lost()
+    return hook(struct, "on_lost", call if on_lost else None)

@@ -8,8 +8,8 @@ from typing import (TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, Named
                     Union)
 
 from . import _call
-from ._component import Component, callback
-from ._convert import Duration, Name, from_text, reader
+from ._component import Component, record_callback
+from ._convert import Duration, Name, from_text
 from ._native import ctype, function
 from .records import IpAnswer, IpImportStats, IpProgress, IpStats
 
@@ -81,9 +81,7 @@ class IpImport(Component):
                  place_columns: Optional[str] = None,
                  on_progress: Optional[Callable[[IpProgress], None]] = None,
                  timeout: Optional[Duration] = None) -> None:
-        read = reader("tkl_ip_progress")
-        progress = callback("tkl_ip_import_options", "progress", lambda pointer, _: on_progress(
-            read(pointer[0]))) if on_progress else None  # type: ignore[misc]
+        progress = record_callback("tkl_ip_import_options", "progress", "tkl_ip_progress", on_progress)
         self._open(table.client, "tkl_ip_import_open", "tkl_ip_import_close", table, {
             "max_bad": max_bad, "max_reports": max_reports, "columns": columns,
             "place_columns": place_columns, "progress": progress, "timeout": timeout},
@@ -128,7 +126,7 @@ class IpImport(Component):
         finally:
             self._cell.leave()
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         try:
             if kind is None:
                 self.commit()

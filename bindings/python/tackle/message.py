@@ -16,7 +16,8 @@ class Letter:
 
     def __init__(self, body: Any, headers: Headers = ()) -> None:
         self.body = body
-        self.headers = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+        pairs: Any = headers.items() if isinstance(headers, Mapping) else headers
+        self.headers: List[Tuple[Name, Name]] = list(pairs)
 
 
 def letters(bodies: Iterable[Any]) -> List[Dict[str, Any]]:

@@ -14,7 +14,7 @@ from .cache import Cache
 from .channel import Channel
 from .client import Argument, command_arguments, read_reply
 from .counter import Counter
-from .errors import Error, NotSent, error
+from .errors import Error, NotSent, error, last_text
 from .limit import Limit, allowed
 from .log import Log
 from .online import Online
@@ -77,7 +77,7 @@ class Pipeline(Component):
     def call(self, *command: Argument) -> Result:
         """Adds a command."""
         result = Result()
-        self._run(lambda pointer: function("tkl_pipeline_add")(pointer, *command_arguments(command)))
+        self._add_native("tkl_pipeline_add", *command_arguments(command))
         self._results.append(lambda reply: _settle_command(result, reply))
         return result
 
@@ -86,8 +86,7 @@ class Pipeline(Component):
         result = Result()
         given = script_arguments(keys, args)
         self._use(script)
-        self._run(lambda pointer: function("tkl_pipeline_add_script")(
-            pointer, script._cell.pointer, *given))
+        self._add_native("tkl_pipeline_add_script", script._cell.pointer, *given)
         self._results.append(lambda reply: _settle_command(result, reply))
         return result
 
@@ -98,7 +97,7 @@ class Pipeline(Component):
         self._cell.enter()
         try:
             code = function("tkl_pipeline_run")(self._cell.pointer, None, ctypes.byref(replies))
-            text = _call.last_text() if code else ""
+            text = last_text() if code else ""
             at = function("tkl_reply_at")
             for index, settle in enumerate(self._results):
                 settle(at(replies, index))
@@ -109,7 +108,7 @@ class Pipeline(Component):
         if code:
             raise error(code, text)
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         try:
             if kind is None:
                 self.run()
@@ -212,10 +211,10 @@ class Pipeline(Component):
         handle._cell.enter()
         self._cells.append(handle._cell)
 
-    def _run(self, add: Callable[[Any], int]) -> None:
+    def _add_native(self, name: str, *given: Any) -> None:
         self._cell.enter()
         try:
-            _call.raise_for(add(self._cell.pointer))
+            _call.raise_for(function(name)(self._cell.pointer, *given))
         finally:
             self._cell.leave()
 

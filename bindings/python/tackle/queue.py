@@ -10,8 +10,8 @@ from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, Name
 
 from . import _call
 from ._component import Component, hook
-from ._convert import (Duration, Name, Time, build, encode_data, from_bytes, from_text, from_time,
-                       raw_bytes)
+from ._convert import (Duration, Name, Time, build, encode_data, from_bytes, from_data, from_text,
+                       from_time, wait_ms)
 from ._headers import CODES
 from ._native import ctype, function
 from ._record import Data
@@ -70,11 +70,11 @@ class JobView:
     @property
     def payload(self) -> Data:
         """The bytes that were pushed; .text and .json() read them."""
-        return Data(raw_bytes(self._view().payload))
+        return from_data(self._view().payload)
 
     @property
     def meta(self) -> Data:
-        return Data(raw_bytes(self._view().meta))
+        return from_data(self._view().meta)
 
     @property
     def kind(self) -> str:
@@ -179,7 +179,7 @@ class Job(JobView):
     def __enter__(self) -> "Job":
         return self
 
-    def __exit__(self, kind: Any, why: Any, _: Any) -> None:
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         if self.reported:
             return
         if kind is None:
@@ -220,8 +220,7 @@ class Consumer(Component):
                  timeout: Optional[Duration] = None) -> None:
         self.queues = tuple(queues)
         struct = "tkl_consumer_options"
-        hooks = [hook(struct, "on_lost", on_lost and (
-                     lambda id, token, _: on_lost(from_text(id), from_text(token)))),
+        hooks = [hook(struct, "on_lost", lost_hook(on_lost)),
                  hook(struct, "on_error", error_hook(on_error)),
                  hook(struct, "on_damaged", damaged_hook(self.queues, on_damaged))]
         self._open(client, "tkl_consumer_open", "tkl_consumer_close", self.queues, {
@@ -252,7 +251,7 @@ class Consumer(Component):
             finally:
                 self._cell.leave()
 
-        code, text = _call.waiting((self.client,), step, _call.convert.wait_ms(wait))
+        code, text = _call.waiting((self.client,), step, wait_ms(wait))
         if code == _call.EMPTY:
             return []
         if code:
@@ -316,13 +315,28 @@ class Consumer(Component):
         return self.jobs()
 
 
-def error_hook(run: Optional[Callable[[Error], None]]) -> Any:
-    return run and (lambda code, message, _: run(error(code, from_text(message))))
+def lost_hook(run: Optional[Callable[[str, str], None]]) -> Optional[Callable[..., None]]:
+    def call(id: Any, token: Any, _: Any) -> None:
+        if run:
+            run(from_text(id), from_text(token))
+    return call if run else None
 
 
-def damaged_hook(queues: Sequence["Queue"], run: Optional[Callable[[str, str], None]]) -> Any:
+def error_hook(run: Optional[Callable[[Error], None]]) -> Optional[Callable[..., None]]:
+    def call(code: int, message: Any, _: Any) -> None:
+        if run:
+            run(error(code, from_text(message)))
+    return call if run else None
+
+
+def damaged_hook(queues: Sequence["Queue"],
+                 run: Optional[Callable[[str, str], None]]) -> Optional[Callable[..., None]]:
     names = {queue._cell.pointer: queue.name for queue in queues}
-    return run and (lambda queue, id, _: run(str(names.get(queue, "")), from_text(id)))
+
+    def call(queue: Any, id: Any, _: Any) -> None:
+        if run:
+            run(str(names.get(queue, "")), from_text(id))
+    return call if run else None
 
 
 class Queue(Component):
@@ -420,9 +434,9 @@ class Queue(Component):
     def consume(self, *, wait: Optional[Duration] = None, batch: int = 1,
                 lease: Optional[Duration] = None) -> Iterator[Job]:
         """The jobs of this queue, one after the other, until none comes for `wait` seconds (None:
-        for ever). See Consumer.jobs(); client.worker() does it with threads."""
-        with Consumer(self.client, [self], lease=lease) as consumer:
-            yield from consumer.jobs(wait, batch)
+        for ever). See Consumer.jobs(); client.worker() does it with threads. The consumer is closed
+        with the loop, or with the last job that it gave."""
+        return Consumer(self.client, [self], lease=lease).jobs(wait, batch)
 
     def finish(self, id: str, token: str, outcome: str = "done", text: Any = b"",
                delay: Optional[Duration] = None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Iterator, Optional
 from . import _call
 from ._component import Component
 from ._convert import Duration, Name
-from .errors import error
+from .errors import error, last_text
 from .records import ScanElement
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Scan(Component):
         if code == _call.EMPTY:
             raise StopIteration
         if code:
-            raise error(code, _call.last_text())
+            raise error(code, last_text())
         element: ScanElement = found
         return element
 

@@ -9,7 +9,7 @@ from . import _call
 from ._component import Component
 from ._convert import Duration, Name, Time, reader, to_bytes
 from ._native import ctype, function
-from .errors import error
+from .errors import error, last_text
 from .records import StatsRanking, StatsSummary, TimerResult
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Timer:
         self._native = _call.value("tkl_timer_start", self.stats, self.context)
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         self._native.context = to_bytes(self.context)
         result = ctype("tkl_timer_result")()
         cell = self.stats._cell
@@ -126,7 +126,7 @@ class Timer:
         try:
             code = function("tkl_timer_stop")(ctypes.byref(self._native), ctypes.byref(result))
             if code and kind is None:
-                raise error(code, _call.last_text())
+                raise error(code, last_text())
         finally:
             cell.leave()
         self.result = reader("tkl_timer_result")(result)

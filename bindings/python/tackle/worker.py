@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 from . import _call
 from ._component import closing, hook
-from ._convert import Duration, Name, encode_data, from_enum, to_ms
+from ._convert import Duration, Name, encode_data, from_enum, to_ms, wait_ms
 from ._handle import Cell, Handle
 from ._native import ctype
-from .errors import Closed, Dead, Error, InvalidArgument
+from .errors import Closed, Dead, Error, InvalidArgument, error
 from .queue import JobView, Queue, damaged_hook, error_hook
 from .records import WorkerStats
 
@@ -145,11 +145,8 @@ class Worker(Handle):
         if hasattr(self, "_cell"):
             raise InvalidArgument("the worker has started")
         struct = "tkl_worker_options"
-        on_end = self._on_end
         hooks = {
-            "on_end": hook(struct, "on_end", on_end and (
-                lambda job, outcome, us, _: on_end(
-                    _Ended(job[0]), from_enum(outcome, "tkl_outcome"), us / 1e6))),
+            "on_end": hook(struct, "on_end", self._end if self._on_end else None),
             "on_error": hook(struct, "on_error", error_hook(self._on_error)),
             "on_damaged": hook(struct, "on_damaged", damaged_hook(self.queues, self._on_damaged))}
         kinds = [{"kind": kind, "handler": _native_handler(run)}
@@ -161,6 +158,10 @@ class Worker(Handle):
                           (self.client._cell, *(queue._cell for queue in self.queues)),
                           keep=(hooks, kinds, default))
         return self
+
+    def _end(self, job: Any, outcome: int, us: int, _: Any) -> None:
+        if self._on_end:
+            self._on_end(_Ended(job[0]), from_enum(outcome, "tkl_outcome"), us / 1e6)
 
     def run(self, grace: Optional[Duration] = 30) -> None:
         """Starts, and works until drain, max_jobs, quit(), Ctrl-C or SIGTERM ends it; then running
@@ -201,9 +202,9 @@ class Worker(Handle):
             arguments.values[-1] = ms
             return int(_call._run(target, arguments))
 
-        code, text = _call.waiting((), step, _call.convert.wait_ms(wait), at_once=True)
+        code, text = _call.waiting((), step, wait_ms(wait), at_once=True)
         if code < 0:
-            raise _call.error(code, text)
+            raise error(code, text)
         return code == _call.OK
 
     def stats(self) -> WorkerStats:

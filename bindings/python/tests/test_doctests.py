@@ -12,14 +12,14 @@ MODULES = ["tackle"] + ["tackle." + module.name for module in pkgutil.iter_modul
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
 
 
-def tests_of(module):
+def examples_of(module):
     found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module), module)
     return [test for test in found if test.examples]
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(module, client, url, capsys):
-    for test in tests_of(module):
+    for test in examples_of(module):
         client.call("FLUSHALL")
         test.globs.update(client=client, url=url)
         assert doctest.DocTestRunner().run(test).failed == 0, capsys.readouterr().out
@@ -30,7 +30,7 @@ def test_public_classes_have_examples(module):
     """Every class that a client opens shows how it is used."""
     from tackle.client import COMPONENTS
     opened = {kind for name, kind in COMPONENTS.values() if "tackle." + name == module}
-    shown = {test.name.rpartition(".")[2] for test in tests_of(module)}
+    shown = {test.name.rpartition(".")[2] for test in examples_of(module)}
     assert opened <= shown | {"Inbox"}      # the example of Chat has an inbox
 
 

@@ -165,11 +165,12 @@ def declarations(code):
 
 def tables(headers):
     yield "# Made from the headers by tools/headers.py.\n"
+    yield "from typing import Any, Dict\n\n"
     for name, value in (("CODES", headers.codes), ("CONSTANTS", headers.constants),
                         ("ENUMS", headers.enums), ("STRUCTS", headers.structs),
                         ("FUNCTIONS", headers.functions), ("CALLBACKS", headers.callbacks),
                         ("ARRAYS", headers.arrays)):
-        yield f"{name} = {{\n"
+        yield f"{name}: Dict[str, Any] = {{\n"
         for key, entry in value.items():
             yield f"    {key!r}: {tuple(entry) if isinstance(entry, list) else entry!r},\n"
         yield "}\n"
