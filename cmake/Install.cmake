@@ -53,10 +53,10 @@ install(FILES docs/man/libtackle.3 docs/man/tackle.3
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
-# Python finds packages of Debian here. Elsewhere the wheel is installed, by pip.
-if(TARGET python AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+# Python finds packages of Debian here. Without a package, pip installs the wheel.
+if(TARGET python)
   install(DIRECTORY ${python_dir}/tackle DESTINATION lib/python3/dist-packages COMPONENT python
-    FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
+    EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 endif()
 
 if(TARGET tackle_cli)

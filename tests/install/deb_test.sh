@@ -25,7 +25,7 @@ for package in "$dir"/packages/*.deb; do
     dpkg-deb -x "$package" "$dir/root"
 done
 names=$(for package in "$dir"/packages/*.deb; do dpkg-deb -f "$package" Package; done | tr '\n' ' ')
-[ "$names" = "libtackle-dev libtackle0.1 tackle " ] || fail "the packages are $names"
+[ "$names" = "libtackle-dev libtackle0.1 python3-tackle tackle " ] || fail "the packages are $names"
 [[ $(dpkg-deb -f "$dir"/packages/libtackle0.1_*.deb Depends) == *libhiredis* ]] ||
     fail "the library does not say what it needs"
 [[ $(dpkg-deb -f "$dir"/packages/tackle_*.deb Depends) == *"libtackle0.1 (= "* ]] ||
@@ -39,10 +39,13 @@ export PKG_CONFIG_PATH
 eval "flags=($(pkg-config --cflags --libs tackle))" # it escapes blanks for a shell
 cc "$TACKLE_SOURCE/tests/install/use.c" -o "$dir/use" "${flags[@]}"
 LD_LIBRARY_PATH=$libdir "$dir/use" | grep -q hello || fail "a program does not run"
+(cd / && LD_LIBRARY_PATH=$libdir PYTHONPATH=$dir/root/usr/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1 \
+    /usr/bin/python3 -c 'import tackle; print(tackle.Client("embedded:").call("PING"))') |
+    grep -q PONG || fail "the Python package does not run"
 share=$dir/root/usr/share
 for file in man/man1/tackle-queue.1.gz man/man3/libtackle.3.gz man/man3/tackle.3.gz \
     zsh/vendor-completions/_tackle bash-completion/completions/tackle doc/tackle/docs/lock.md \
-    doc/{tackle,libtackle0.1,libtackle-dev}/{copyright,changelog.Debian.gz}; do
+    doc/{tackle,libtackle0.1,libtackle-dev,python3-tackle}/{copyright,changelog.Debian.gz}; do
     [ -e "$share/$file" ] || fail "no $file"
 done
 for section in SYNOPSIS EXAMPLES; do

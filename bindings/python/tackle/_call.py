@@ -106,7 +106,7 @@ def _single(kind: str, what: str, required: bool) -> Tuple[Step, bool]:
     if kind.endswith(" *") and not is_input:
         return (_output(target, ctype(target)), False)
     if target in OPAQUE and kind.endswith("*"):
-        return (_pass_handle, True)
+        return (_handle_input(target), True)
     if kind.startswith("const tkl_") and kind.endswith(" *"):
         return (_struct_input(target, what, required), True)
     return (_value_input(_converter(kind, what, required)), True)
@@ -135,13 +135,23 @@ def _pass_wait(arguments: Arguments, _: Any) -> None:
     arguments.values.append(0)
 
 
-def _pass_handle(arguments: Arguments, handle: Any) -> None:
-    """A handle, or a pointer that the caller looks after."""
-    if handle is None or isinstance(handle, int):
-        arguments.values.append(handle)
-    else:
-        arguments.cells.append(handle._cell)
-        arguments.values.append(handle._cell.pointer)
+def cell_of(handle: Any, kind: str) -> Any:
+    """The cell of a handle of this type in C; anything else would be read as if it were one."""
+    cell = getattr(handle, "_cell", None)
+    if cell is None or cell.kind != kind:
+        raise TypeError(f"a handle of type {kind} expected, not {type(handle).__name__}")
+    return cell
+
+
+def _handle_input(kind: str) -> Step:
+    def step(arguments: Arguments, handle: Any) -> None:
+        if isinstance(handle, ctypes.c_void_p):     # a pointer that the caller looks after
+            arguments.values.append(handle)
+        else:
+            cell = cell_of(handle, kind)
+            arguments.cells.append(cell)
+            arguments.values.append(cell.pointer)
+    return step
 
 
 def _struct_input(struct: str, what: str, required: bool) -> Step:
@@ -156,10 +166,10 @@ def _struct_input(struct: str, what: str, required: bool) -> Step:
 
 def _list_input(item: str) -> Step:
     def handles(arguments: Arguments, value: Any) -> None:
-        found = list(value)
-        arguments.cells.extend(handle._cell for handle in found)
-        arguments.values += [(ctypes.c_void_p * len(found))(*(h._cell.pointer for h in found)),
-                             len(found)]
+        cells = [cell_of(handle, item) for handle in value]
+        arguments.cells.extend(cells)
+        arguments.values += [(ctypes.c_void_p * len(cells))(*(cell.pointer for cell in cells)),
+                             len(cells)]
 
     def structs(arguments: Arguments, value: Any) -> None:
         array, arguments.count = convert.build_array(item, value)
@@ -211,7 +221,7 @@ def _array_output(item: str) -> Step:
 
 def _pointer_output(target: str) -> Step:
     """An object of the library, which becomes a record and is freed; or a handle, as a number."""
-    pointer_type = ctypes.c_void_p if target in OPAQUE else ctypes.POINTER(ctype(target))
+    pointer_type: Any = ctypes.c_void_p if target in OPAQUE else ctypes.POINTER(ctype(target))
 
     def read_handle(pointer: Any) -> Any:
         return pointer.value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
 from . import _call
 from ._convert import reader
 from ._handle import Cell, Handle, hooks
-from ._headers import STRUCTS
+from ._headers import FUNCTIONS, STRUCTS
 from ._native import ctype, function
 from .errors import Error, error, last_text
 
@@ -38,7 +38,8 @@ class Component(Handle):
         pointer = _call.call(opens, *given)
         self.client = client
         self._parents = parents or (client,)
-        self._cell = Cell(pointer, closing(closes), tuple(p._cell for p in self._parents), keep)
+        kind = FUNCTIONS[opens][1][-1][0].rstrip(" *")      # the last parameter is the output
+        self._cell = Cell(kind, pointer, closing(closes), tuple(p._cell for p in self._parents), keep)
 
     def _call(self, name: str, *given: Any) -> Any:
         return _call.call(name, self, *given)

@@ -23,11 +23,12 @@ hooks = threading.local()
 class Cell:
     """The life of one handle."""
 
-    __slots__ = ("pointer", "parents", "children", "keep", "error", "closing", "interrupt",
+    __slots__ = ("kind", "pointer", "parents", "children", "keep", "error", "closing", "interrupt",
                  "_native_close", "_users", "_once")
 
-    def __init__(self, pointer: Any, native_close: Callable[[Any], Optional[Error]],
+    def __init__(self, kind: str, pointer: Any, native_close: Callable[[Any], Optional[Error]],
                  parents: Tuple["Cell", ...] = (), keep: Any = None) -> None:
+        self.kind = kind        # its type in C: "tkl_lock"
         self.pointer = pointer
         self.parents = parents
         self.children: Set[Cell] = set()

@@ -71,12 +71,13 @@ class Ads(Component):
     def _page(self, function: str, locations: Sequence[Name], text: Name,
               traits: Optional[Mapping[str, Name]], table: Optional[Ip], address: Name,
               *name: Name) -> AdsChoice:
+        cell = _call.cell_of(table, "tkl_ip") if table else None
         target, arguments = _call.prepare(function, (self, {
             "locations": locations, "text": text, "address": address,
             "traits": [{"kind": kind, "value": value} for kind, value in (traits or {}).items()],
-            "table": table and table._cell.pointer}, *name))
-        if table:
-            arguments.cells.append(table._cell)
+            "table": cell and cell.pointer}, *name))
+        if cell:
+            arguments.cells.append(cell)
         _call.raise_for(_call._run(target, arguments))
         found: AdsChoice = arguments.results()
         return found

@@ -2,6 +2,7 @@
 """Cached values, computed by one caller at a time. docs/cache.md has the contract."""
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
 from . import _call
@@ -63,7 +64,7 @@ class Cache(Component):
                 made = compute(from_bytes(native_key))
                 if made is None:
                     return int(NOTFOUND)
-                _call.call("tkl_cache_give", result, encode_data(made))
+                _call.call("tkl_cache_give", ctypes.c_void_p(result), encode_data(made))
                 return 0
             except NotFound:
                 return int(NOTFOUND)

@@ -130,7 +130,7 @@ class Client(Handle):
             clients.discard(self_cell)
             return close(closed)
 
-        self_cell = self._cell = Cell(pointer, forget, keep=keep)
+        self_cell = self._cell = Cell("tkl_client", pointer, forget, keep=keep)
         self_cell.interrupt = function("tkl_interrupt")
         clients.add(self_cell)
         self._interrupted = False

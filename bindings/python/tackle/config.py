@@ -132,7 +132,7 @@ class ConfigClient(Component):
         pointer = self._call("tkl_config_client_borrow")
         client = Client.__new__(Client)
         client._interrupted = False
-        client._cell = Cell(pointer, self._give_back, (self._cell,))
+        client._cell = Cell("tkl_client", pointer, self._give_back, (self._cell,))
         try:
             yield client
         finally:

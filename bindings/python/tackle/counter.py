@@ -108,10 +108,11 @@ def add_each(items: Iterable[Item]) -> List[Optional[Error]]:
     [None, None]
     """
     listed: List[Any] = list(items)
+    cells = [_call.cell_of(item[0], "tkl_counter") for item in listed]
     target, arguments = _call.prepare("tkl_counter_add_each", ([
-        {"counter": item[0]._cell.pointer, "amount": item[1],
-         "at": item[2] if len(item) > 2 else None} for item in listed],))
-    arguments.cells = [item[0]._cell for item in listed]
+        {"counter": cell.pointer, "amount": item[1], "at": item[2] if len(item) > 2 else None}
+        for cell, item in zip(cells, listed)],))
+    arguments.cells = cells
     _call._run(target, arguments)
     return [error(code, "") if code else None for code in arguments.results()]
 

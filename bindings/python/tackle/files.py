@@ -175,7 +175,7 @@ class Reader(Handle):
 
     def __init__(self, directory: Path, name: Name, *, unpack: bool = False) -> None:
         pointer = _call.call("tkl_files_reader_open", os.fspath(directory), name, {"unpack": unpack})
-        self._cell = Cell(pointer, closing("tkl_files_reader_close"))
+        self._cell = Cell("tkl_files_reader", pointer, closing("tkl_files_reader_close"))
 
     def read(self, size: int = 65536) -> bytes:
         """Up to `size` bytes; b"": the end."""

@@ -115,9 +115,9 @@ Item = Tuple[Limit, Name, int]
 
 
 def _items(items: Iterable[Item]) -> Tuple[List[Any], List[Any]]:
-    found = list(items)
-    return ([{"limit": limit._cell.pointer, "key": key, "quantity": quantity}
-             for limit, key, quantity in found], [limit._cell for limit, _, _ in found])
+    found = [(_call.cell_of(limit, "tkl_limit"), key, quantity) for limit, key, quantity in items]
+    return ([{"limit": cell.pointer, "key": key, "quantity": quantity}
+             for cell, key, quantity in found], [cell for cell, _, _ in found])
 
 
 def _check(name: str, items: Iterable[Item]) -> Tuple[int, List[Any]]:

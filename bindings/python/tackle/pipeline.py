@@ -85,8 +85,9 @@ class Pipeline(Component):
         """Adds a call of a script; not in a transaction."""
         result = Result()
         given = script_arguments(keys, args)
-        self._use(script)
-        self._add_native("tkl_pipeline_add_script", script._cell.pointer, *given)
+        cell = _call.cell_of(script, "tkl_script")
+        self._use(cell)
+        self._add_native("tkl_pipeline_add_script", cell.pointer, *given)
         self._results.append(lambda reply: _settle_command(result, reply))
         return result
 
@@ -202,14 +203,14 @@ class Pipeline(Component):
         if _call._run(target, arguments):
             settle(None)        # it could not be added, and has no reply
         else:
-            self._use(handle)
+            self._use(handle._cell)
             self._results.append(settle)
         return result
 
-    def _use(self, handle: Any) -> None:
+    def _use(self, cell: Any) -> None:
         """A handle stays open until the pipeline has run."""
-        handle._cell.enter()
-        self._cells.append(handle._cell)
+        cell.enter()
+        self._cells.append(cell)
 
     def _add_native(self, name: str, *given: Any) -> None:
         self._cell.enter()

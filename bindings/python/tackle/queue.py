@@ -173,7 +173,7 @@ class Job(JobView):
 
     def renew(self, lease: Duration, progress: Any = None) -> None:
         """Makes the lease last so long from now, and stores the progress for Queue.show()."""
-        _call.call("tkl_queue_renew", self._native.queue, self.id, self.token, lease,
+        _call.call("tkl_queue_renew", ctypes.c_void_p(self._native.queue), self.id, self.token, lease,
                    b"" if progress is None else encode_data(progress))
 
     def __enter__(self) -> "Job":

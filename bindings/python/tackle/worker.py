@@ -2,6 +2,7 @@
 """Workers: threads that run a function for each job. docs/worker.md has the contract."""
 from __future__ import annotations
 
+import ctypes
 import signal
 import threading
 import traceback
@@ -38,8 +39,8 @@ class Task(JobView):
     __slots__ = ("_pointer", "_native")
 
     def __init__(self, pointer: Any) -> None:
-        self._pointer = pointer
-        self._native = _call.value("tkl_task_job", pointer)[0]
+        self._pointer: Any = ctypes.c_void_p(pointer)
+        self._native = _call.value("tkl_task_job", self._pointer)[0]
 
     def _view(self) -> Any:
         self._task()
@@ -154,7 +155,7 @@ class Worker(Handle):
         default = _native_handler(self._default) if self._default else ctype("tkl_handler *")()
         pointer = _call.call("tkl_worker_start", self.queues, default, None,
                              {**self._options, **hooks, "kinds": kinds or None})
-        self._cell = Cell(pointer, closing("tkl_worker_close"),
+        self._cell = Cell("tkl_worker", pointer, closing("tkl_worker_close"),
                           (self.client._cell, *(queue._cell for queue in self.queues)),
                           keep=(hooks, kinds, default))
         return self

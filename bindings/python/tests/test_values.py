@@ -7,6 +7,9 @@ import pickle
 import pytest
 import tackle
 from tackle import _convert
+from tackle.blist import pop
+from tackle.counter import add_each
+from tackle.limit import check_all
 
 UTC = datetime.timezone.utc
 
@@ -144,6 +147,23 @@ def test_unknown_keys_and_wrong_lists(client):
         with pytest.raises(TypeError):
             client.bloom("b").add_all(wrong)
     assert client.bloom("b").add_all([]) == []
+
+
+def test_handles_of_another_type_are_refused(client):
+    """A wrong handle must never reach C, which would read it as its own."""
+    lock, other = client.lock("x"), client.counter("c")
+    for wrong in (lambda: client.bloom("b").merge(lock), lambda: client.unique("u").merge([other]),
+                  lambda: client.unique("u").merge([7]), lambda: client.bloom("b").merge(7),
+                  lambda: client.bloom("b").merge(None), lambda: client.consumer(["q"]),
+                  lambda: client.consumer([lock]), lambda: client.bits("b").combine("or", [other]),
+                  lambda: client.pipeline().limit_check(other, "k"),
+                  lambda: client.pipeline().limit_check("api", "k"),
+                  lambda: client.pipeline().script(lock), lambda: check_all([(other, "k", 1)]),
+                  lambda: add_each([(lock, 1)]), lambda: tackle.Redlock([lock], "x"),
+                  lambda: tackle.Redlock(["url"], "x"), lambda: pop([other]),
+                  lambda: client.ads("a").target(table=lock), lambda: type(lock)(other, "x")):
+        with pytest.raises((TypeError, AttributeError)):
+            wrong()
 
 
 def test_strings_of_c_have_no_nul(client):
