@@ -11,6 +11,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import tackle
@@ -20,14 +21,24 @@ PAYLOAD = "x" * 100
 work = len      # the job of all workers: RQ wants a function that it can import
 
 
+def measured(run):
+    """How often a second what run() counts was done, and the processor time of each in this process,
+    in microseconds."""
+    begun, used = time.perf_counter(), time.process_time()
+    count = run()
+    used = time.process_time() - used
+    return count / (time.perf_counter() - begun), used / count * 1e6
+
+
 def rate(step):
-    """How often a step can be done in a second."""
-    count, begun = 0, time.perf_counter()
-    while (passed := time.perf_counter() - begun) < SECONDS:
-        for _ in range(20):
-            step()
-        count += 20
-    return count / passed
+    def run():
+        count, end = 0, time.perf_counter() + SECONDS
+        while time.perf_counter() < end:
+            for _ in range(20):
+                step()
+            count += 20
+        return count
+    return measured(run)
 
 
 def candidates(client, socket):
@@ -70,24 +81,23 @@ def drain(client, threads):
     queue.push_all([PAYLOAD] * JOBS * 10)
     worker = client.worker(queue, threads=threads, prefetch=10, drain=True)
     worker.on()(lambda task: work(task.payload))
-    begun = time.perf_counter()
-    worker.run()
-    return JOBS * 10 / (time.perf_counter() - begun)
+    return measured(lambda: worker.run() or JOBS * 10)
 
 
 def rq_drain(peer, queue, kind):
     count = JOBS if kind.__name__ == "SimpleWorker" else JOBS // 10
     for _ in range(count):
         queue.enqueue(work, PAYLOAD, result_ttl=0)
-    begun = time.perf_counter()
-    kind([queue], connection=peer).work(burst=True, logging_level="ERROR")
-    return count / (time.perf_counter() - begun)
+    worker = kind([queue], connection=peer)
+    return measured(lambda: worker.work(burst=True, logging_level="ERROR") and count)
 
 
-def import_ms():
-    """How long `import tackle` takes in a new interpreter that has started."""
-    program = "import time; t = time.perf_counter(); import tackle; print(time.perf_counter() - t)"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+def import_ms(cache):
+    """Processor time of `import tackle` in a new interpreter, from byte code as when installed."""
+    program = "import time; t = time.process_time(); import tackle; print(time.process_time() - t)"
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                         env=environment)
     return float(ran.stdout) * 1000
 
 
@@ -100,12 +110,16 @@ def main():
                 for name, measure in kinds.items():
                     client.call("FLUSHALL")
                     found[name].append(measure())
-            ours = statistics.median(found["tackle" if "tackle" in found else "tackle, 1 thread"])
-            print(f"{title:24} {'median':>9} {'least':>9} {'most':>9}  tackle is")
+            ours = found[next(iter(found))]
+            print(f"{title:26} {'median':>8} {'least':>8} {'most':>8} {'client us':>10}  tackle is")
             for name, rounds in found.items():
-                median = statistics.median(rounds)
-                print(f"  {name:22} {median:9.0f} {min(rounds):9.0f} {max(rounds):9.0f}  {ours / median:.2f} times")
-    times = [import_ms() for _ in range(3 * ROUNDS)]
+                rates = [one[0] for one in rounds]
+                ratio = statistics.median(mine[0] / other for mine, other in zip(ours, rates))
+                print(f"  {name:24} {statistics.median(rates):8.0f} {min(rates):8.0f} {max(rates):8.0f}"
+                      f" {statistics.median(one[1] for one in rounds):10.0f}  {ratio:.2f} times")
+    with tempfile.TemporaryDirectory() as cache:
+        import_ms(cache)
+        times = [import_ms(cache) for _ in range(3 * ROUNDS)]
     print(f"import tackle: {statistics.median(times):.0f} ms, {min(times):.0f} to {max(times):.0f}")
 
 

@@ -2,7 +2,8 @@
 """What the classes of all components share."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
+import ctypes
+from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
 from . import _call
 from ._convert import reader
@@ -15,13 +16,30 @@ if TYPE_CHECKING:
     from .client import Client
 
 
-def closing(name: str, *arguments: Any) -> Callable[[Any], Optional[Error]]:
+Close = Callable[[Any], Optional[Error]]
+
+
+def closing(name: str) -> Close:
     """The function that closes a handle; some of them return a code."""
     target = function(name)
 
     def close(pointer: Any) -> Optional[Error]:
-        code = target(pointer, *arguments)
+        code = target(pointer)
         return error(code, last_text()) if code else None
+
+    return close
+
+
+def closing_with_stats(name: str, struct: str) -> Close:
+    """The function that closes a buffer; its error has the last `stats`: what is pending is lost."""
+    def close(pointer: Any) -> Optional[Error]:
+        stats = ctype(struct)()
+        code = function(name)(pointer, ctypes.byref(stats))
+        if not code:
+            return None
+        why = error(code, last_text())
+        why.stats = reader(struct)(stats)  # type: ignore[attr-defined]
+        return why
 
     return close
 
@@ -31,15 +49,16 @@ class Component(Handle):
 
     client: "Client"
 
-    def _open(self, client: "Client", opens: str, closes: str, *given: Any,
+    def _open(self, client: "Client", opens: str, closes: Union[str, Close], *given: Any,
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
-        """Opens the handle. What it needs stays open, and referred to, as long as it is: the client,
-        or the `parents`."""
+        """Opens the handle; `closes` names the function that closes it, or is one. What the handle
+        needs stays open, and referred to, as long as it is: the client, or the `parents`."""
         pointer = _call.call(opens, *given)
         self.client = client
         self._parents = parents or (client,)
         kind = FUNCTIONS[opens][1][-1][0].rstrip(" *")      # the last parameter is the output
-        self._cell = Cell(kind, pointer, closing(closes), tuple(p._cell for p in self._parents), keep)
+        self._cell = Cell(kind, pointer, closing(closes) if isinstance(closes, str) else closes,
+                          tuple(parent._cell for parent in self._parents), keep)
 
     def _call(self, name: str, *given: Any) -> Any:
         return _call.call(name, self, *given)

@@ -2,14 +2,12 @@
 """Counters over time. docs/counter.md has the contract."""
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _call
-from ._component import Component
-from ._convert import Duration, Name, Time, reader
-from ._native import ctype, function
-from .errors import Error, error, last_text
+from ._component import Component, closing_with_stats
+from ._convert import Duration, Name, Time
+from .errors import Error, error
 from .records import CounterBufferStats, CounterSeries
 
 if TYPE_CHECKING:
@@ -66,10 +64,9 @@ class CounterBuffer(Component):
 
     def __init__(self, counter: Counter, *, interval: Optional[Duration] = None,
                  timeout: Optional[Duration] = None) -> None:
-        self._open(counter.client, "tkl_counter_buffer_open", "tkl_counter_buffer_close", counter, {
+        close = closing_with_stats("tkl_counter_buffer_close", "tkl_counter_buffer_stats")
+        self._open(counter.client, "tkl_counter_buffer_open", close, counter, {
             "interval": interval, "timeout": timeout}, parents=(counter,))
-        self._cell._native_close = closing_with_stats(
-            "tkl_counter_buffer_close", "tkl_counter_buffer_stats")
 
     def add(self, amount: int = 1) -> None:
         self._call("tkl_counter_buffer_add", amount)
@@ -81,19 +78,6 @@ class CounterBuffer(Component):
     def stats(self) -> CounterBufferStats:
         found: CounterBufferStats = _call.value("tkl_counter_buffer_stats_get", self)
         return found
-
-
-def closing_with_stats(name: str, struct: str) -> Any:
-    """The function that closes a buffer; its error has the last `stats`: what is pending is lost."""
-    def close(pointer: Any) -> Optional[Error]:
-        stats = ctype(struct)()
-        code = function(name)(pointer, ctypes.byref(stats))
-        if not code:
-            return None
-        why = error(code, last_text())
-        why.stats = reader(struct)(stats)  # type: ignore[attr-defined]
-        return why
-    return close
 
 
 Item = Union[Tuple[Counter, int], Tuple[Counter, int, Time]]

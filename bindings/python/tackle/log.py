@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, Optional, Tuple, Union
 
 from . import _call
-from ._component import Component
+from ._component import Component, closing_with_stats
 from ._convert import Duration, Name, Time
-from .counter import closing_with_stats
 from .errors import error
 from .records import LogCounts, LogEntries, LogEntry, LogWriterStats
 
@@ -108,10 +107,10 @@ class LogWriter(Component):
 
     def __init__(self, log: Log, *, interval: Optional[Duration] = None, batch: Optional[int] = None,
                  most: Optional[int] = None, timeout: Optional[Duration] = None) -> None:
-        self._open(log.client, "tkl_log_writer_open", "tkl_log_writer_close", log, {
+        close = closing_with_stats("tkl_log_writer_close", "tkl_log_writer_stats")
+        self._open(log.client, "tkl_log_writer_open", close, log, {
             "interval": interval, "batch": batch, "most": most, "timeout": timeout},
             parents=(log,))
-        self._cell._native_close = closing_with_stats("tkl_log_writer_close", "tkl_log_writer_stats")
 
     def write(self, message: Name, severity: str = "info") -> None:
         """Full: too many messages are pending."""

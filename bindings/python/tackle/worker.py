@@ -7,7 +7,7 @@ import signal
 import threading
 import traceback
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, TypeVar, Union
 
 from . import _call
 from ._component import closing, hook
@@ -244,6 +244,3 @@ def _raise_stop(*_: Any) -> None:
 
 def _native_handler(handler: Handler) -> Any:
     return ctype("tkl_handler *")(lambda task, _: Task(task)._run(handler))
-
-
-__all__: List[str] = ["Release", "Task", "Worker"]
