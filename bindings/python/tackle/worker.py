@@ -167,19 +167,14 @@ class Worker(Handle):
     def run(self, grace: Optional[Duration] = 30) -> None:
         """Starts, and works until drain, max_jobs, quit(), Ctrl-C or SIGTERM ends it; then running
         jobs have `grace` seconds before `cancelled` is true for them."""
-        self.start()
-        before = None
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main:
-            before = signal.signal(signal.SIGTERM, _raise_stop)
-        try:
-            self.wait()
-        except (KeyboardInterrupt, _Stop):
-            self.stop(grace)
-        finally:
-            if is_main:
-                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-            self.close()
+        with _StopSignals() as signals:
+            self.start()
+            try:
+                signals.wait(self.wait)
+            except _Stop:
+                self.stop(grace)
+            finally:
+                self.close()
 
     def stop(self, grace: Optional[Duration] = None) -> bool:
         """Stops fetching, hands back jobs that were not started, and waits for running ones (None:
@@ -235,11 +230,46 @@ class _Ended(JobView):
 
 
 class _Stop(BaseException):
-    """SIGTERM arrived."""
+    """Ctrl-C or SIGTERM arrived."""
 
 
-def _raise_stop(*_: Any) -> None:
-    raise _Stop
+class _StopSignals:
+    """Ctrl-C and SIGTERM end the wait of a worker, and nothing else: not its start. A second one does
+    what it did before. Only the main thread gets signals; elsewhere nothing changes."""
+
+    def __init__(self) -> None:
+        self._before: Dict[signal.Signals, Any] = {}
+        self._asked = self._waits = False
+
+    def __enter__(self) -> "_StopSignals":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def _handle(self, *_: Any) -> None:
+        self._asked = True
+        self._restore()
+        if self._waits:
+            raise _Stop
+
+    def wait(self, wait: Callable[[], Any]) -> None:
+        """Waits; _Stop: a signal has arrived, now or before."""
+        self._waits = True
+        try:
+            if self._asked:
+                raise _Stop
+            wait()
+        finally:
+            self._waits = False
+
+    def _restore(self) -> None:
+        while self._before:
+            number, handler = self._before.popitem()
+            signal.signal(number, handler or signal.SIG_DFL)
+
+    def __exit__(self, *_: Any) -> None:
+        self._restore()
 
 
 def _native_handler(handler: Handler) -> Any:
