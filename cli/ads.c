@@ -300,6 +300,7 @@ static const cli_verb verbs[] = {
             EXAMPLE_AD "tackle ads add site phone --type cpa --price 3 --location Germany \\\n"
                        "    --require age=18-24,25-34 --budget 20/day 'a phone for gamers'\n"
                        "tackle ads show site phone",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -311,6 +312,7 @@ static const cli_verb verbs[] = {
         .example =
             EXAMPLE_AD "tackle ads target site --location Berlin,Germany --viewer age=18-24 \\\n"
                        "    'Ten routes for running along the river' --json",
+        .effect = CLI_WRITES,
         .run = cli_ads_target,
     },
     {
@@ -323,6 +325,7 @@ static const cli_verb verbs[] = {
                        "tackle ads click site $target\n"
                        "tackle ads click site $target --action\n"
                        "tackle ads report site",
+        .effect = CLI_WRITES,
         .run = click,
     },
     {
@@ -332,6 +335,7 @@ static const cli_verb verbs[] = {
         .options = explain_options,
         .details = "Records nothing.",
         .example = EXAMPLE_AD "tackle ads explain site shoes --location Hamburg",
+        .effect = CLI_READS,
         .run = cli_ads_explain,
     },
     {
@@ -339,6 +343,7 @@ static const cli_verb verbs[] = {
         .args = "SET AD",
         .summary = "an ad, with all that was counted",
         .example = EXAMPLE_AD "tackle ads show site shoes",
+        .effect = CLI_READS,
         .run = cli_ads_show,
     },
     {
@@ -348,6 +353,7 @@ static const cli_verb verbs[] = {
         .options = report_options,
         .example = EXAMPLE_AD "tackle ads report site\n"
                               "tackle ads report site shoes --best 3 --worst 3",
+        .effect = CLI_READS,
         .run = cli_ads_report,
     },
     {
@@ -355,6 +361,7 @@ static const cli_verb verbs[] = {
         .summary = "what 1000 views earn at a price and a rate; needs no server",
         .options = ecpm_options,
         .example = "tackle ads ecpm --type cpc --price 0.25 --views 1000 --events 2",
+        .effect = CLI_READS,
         .run = print_ecpm,
     },
     {
@@ -362,6 +369,7 @@ static const cli_verb verbs[] = {
         .args = "SET",
         .summary = "how many ads there are, and the average of each type",
         .example = EXAMPLE_AD "tackle ads stats site --json",
+        .effect = CLI_READS,
         .run = cli_ads_stats,
     },
     {
@@ -370,6 +378,7 @@ static const cli_verb verbs[] = {
         .summary = "remove ads with all that was counted; prints how many were there",
         .options = remove_options,
         .example = EXAMPLE_AD "tackle ads remove site shoes",
+        .effect = CLI_WRITES,
         .run = remove_ads,
     },
     {
@@ -377,6 +386,7 @@ static const cli_verb verbs[] = {
         .summary = "all sets of ads",
         .options = cli_list_options,
         .example = EXAMPLE_AD "tackle ads list",
+        .effect = CLI_READS,
         .run = list_sets,
     },
     {
@@ -386,6 +396,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle ads add tackle-example a --type cpm --price 1 --location Berlin\n"
                    "tackle ads drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

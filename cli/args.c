@@ -164,6 +164,7 @@ static const char *check_value(const cli_option *option, cli_given *given)
     case CLI_CHOICE:
         return cli_parse_choice(given->text, option->value);
     case CLI_FLAG:
+    case CLI_LOCAL_FLAG:
     case CLI_TEXT:
     case CLI_TOKEN:
     case CLI_URLS:
@@ -207,7 +208,7 @@ static int keep_token(cli_session *cli, char *word)
     return failed;
 }
 
-static int keep_option(cli_session *cli, const cli_option *option, char *value)
+int cli_keep_option(cli_session *cli, const cli_option *option, char *value)
 {
     cli_given given = {.option = option, .text = value};
     const char *wrong = value != NULL ? check_value(option, &given) : NULL;
@@ -240,14 +241,14 @@ static int read_option(cli_session *cli, char *word, char ***next)
     }
     if (value != NULL)
         value++;
-    if (option->kind == CLI_FLAG)
-        return value == NULL ? keep_option(cli, option, NULL)
+    if (option->value == NULL)
+        return value == NULL ? cli_keep_option(cli, option, NULL)
                              : cli_usage(cli, "--%s takes no value", option->name);
     if (value == NULL)
         value = *(*next) != NULL ? *(*next)++ : NULL;
     if (value == NULL)
         return cli_usage(cli, "--%s needs a value: %s", option->name, option->value);
-    return keep_option(cli, option, value);
+    return cli_keep_option(cli, option, value);
 }
 
 /* ---- Words --------------------------------------------------------------- */
@@ -332,9 +333,7 @@ static bool takes_any_number(const cli_session *cli)
     return cli->verb != NULL && cli->verb->args != NULL && strstr(cli->verb->args, "...") != NULL;
 }
 
-/* Reads the word of the specification at `*at` and moves on; false at the end. "--" and "[--" are
- * not words. */
-static bool next_word(const char **at, const char **word, size_t *len)
+bool cli_next_word(const char **at, const char **word, size_t *len)
 {
     do {
         *word = *at + strspn(*at, " ");
@@ -343,12 +342,6 @@ static bool next_word(const char **at, const char **word, size_t *len)
     } while ((*len == 2 && memcmp(*word, "--", 2) == 0) ||
              (*len == 3 && memcmp(*word, "[--", 3) == 0));
     return *len > 0;
-}
-
-/* Whether an argument may be left out: "[PAYLOAD...]", or the last word of "[-- COMMAND...]". */
-static bool is_optional_word(const char *word, size_t len)
-{
-    return word[0] == '[' || word[len - 1] == ']';
 }
 
 /* Whether "--" is where the specification has it: the words after it belong to another command. */
@@ -362,7 +355,7 @@ static bool has_dashes(const cli_session *cli)
         dashes = strstr(spec, " [-- ");
     if (dashes == NULL)
         return true;
-    while (next_word(&spec, &word, &len) && word < dashes) {
+    while (cli_next_word(&spec, &word, &len) && word < dashes) {
         more = memmem(word, len, "...", 3) != NULL;
         before += word[0] != '[';
     }
@@ -375,7 +368,7 @@ static int place_of_token(const char *spec)
 {
     const char *word;
     size_t len;
-    for (int place = 0; next_word(&spec, &word, &len); place++)
+    for (int place = 0; cli_next_word(&spec, &word, &len); place++)
         if ((len == 5 && memcmp(word, "TOKEN", 5) == 0) ||
             (len == 7 && memcmp(word, "[TOKEN]", 7) == 0))
             return place;
@@ -405,6 +398,16 @@ static int read_token(cli_session *cli)
     return failed;
 }
 
+int cli_missing(const cli_session *cli, int index)
+{
+    const char *spec = cli->verb->args != NULL ? cli->verb->args : "", *word = spec;
+    size_t len;
+    for (int at = 0; at <= index && cli_next_word(&spec, &word, &len); at++)
+        ;
+    word += *word == '[';
+    return cli_usage(cli, "missing %.*s", (int)strcspn(word, "]. "), word);
+}
+
 int cli_args_check(cli_session *cli)
 {
     int failed = read_token(cli);
@@ -413,9 +416,14 @@ int cli_args_check(cli_session *cli)
     const char *spec = cli->verb->args != NULL ? cli->verb->args : "", *word;
     size_t len;
     int seen = 0;
-    while (next_word(&spec, &word, &len))
-        if (++seen > cli->argc && !is_optional_word(word, len))
+    bool inside = false; /* brackets: "[MEMBER SCORE...]" */
+    while (cli_next_word(&spec, &word, &len)) {
+        bool closes = word[len - 1] == ']'; /* also the last word of "[-- COMMAND...]" */
+        inside = inside || word[0] == '[';
+        if (++seen > cli->argc && !inside && !closes)
             return cli_usage(cli, "missing %.*s", (int)len, word);
+        inside = inside && !closes;
+    }
     if (cli->argc > seen && !takes_any_number(cli))
         return cli_usage(cli, "unexpected argument '%s'", cli->argv[seen]);
     if (!has_dashes(cli))

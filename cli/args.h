@@ -23,6 +23,16 @@ const cli_verb *cli_find_verb(const cli_component *component, const char *name);
 /* An option of the verb, or a global one. */
 const cli_option *cli_find_option(const cli_session *cli, const char *name, size_t len);
 
+/* Keeps an option with its value, which may be wiped; NULL for a flag. Room for it is there. */
+int cli_keep_option(cli_session *cli, const cli_option *option, char *value);
+
+/* Reads the word of a specification of arguments ("NAME [PAYLOAD...]") at `*at` and moves on; false
+ * at the end. "--" and "[--" are not words. */
+bool cli_next_word(const char **at, const char **word, size_t *len);
+
+/* The usage error for an argument that is not there: "missing PAYLOAD". */
+int cli_missing(const cli_session *cli, int index);
+
 /* Usage errors with the nearest name that exists. */
 int cli_unknown_component(const cli_session *cli, const char *name);
 int cli_unknown_verb(const cli_session *cli, const char *name);

@@ -299,6 +299,7 @@ static const cli_verb verbs[] = {
         .args = "NAME BIT",
         .summary = "a bit: 0 or 1",
         .example = "tackle bits get days 319",
+        .effect = CLI_READS,
         .run = get,
     },
     {
@@ -307,6 +308,7 @@ static const cli_verb verbs[] = {
         .summary = "set a bit, to 1 or VALUE; prints what it was",
         .options = write_options,
         .example = "tackle bits set days 319",
+        .effect = CLI_WRITES,
         .run = set,
     },
     {
@@ -316,6 +318,7 @@ static const cli_verb verbs[] = {
         .options = range_options,
         .example = "tackle bits set days 319\n"
                    "tackle bits count days --from 300 --to 330",
+        .effect = CLI_READS,
         .run = count,
     },
     {
@@ -326,6 +329,7 @@ static const cli_verb verbs[] = {
         .details = "Bits behind the last byte in use are 0. Exit code 1 when there is none.",
         .example = "tackle bits set days 319\n"
                    "tackle bits find days 1",
+        .effect = CLI_READS,
         .run = find,
     },
     {
@@ -337,6 +341,7 @@ static const cli_verb verbs[] = {
                    "tackle bits set tuesday 7\n"
                    "tackle bits combine both and monday tuesday\n"
                    "tackle bits count both",
+        .effect = CLI_WRITES,
         .run = combine,
     },
     {
@@ -351,6 +356,7 @@ static const cli_verb verbs[] = {
             "fit, with --overflow fail.",
         .example = "tackle bits fields scores set u12 '#5' 4000 add u12 '#5' 90\n"
                    "tackle bits fields scores add u12 '#5' 90 --overflow saturate",
+        .effect = CLI_WRITES,
         .run = change_fields,
     },
     {
@@ -359,6 +365,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle bits set days 319\n"
                    "tackle bits list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -368,6 +375,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle bits set tackle-example 1 >/dev/null\n"
                    "tackle bits drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

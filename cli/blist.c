@@ -178,6 +178,8 @@ static const cli_verb verbs[] = {
         .example = "tackle blist push events opened closed\n"
                    "tackle blist push events urgent --first\n"
                    "printf 'first\\nsecond\\n' | tackle blist push events --lines",
+        .effect = CLI_WRITES,
+        .binary = "ITEM",
         .run = push,
     },
     {
@@ -193,6 +195,7 @@ static const cli_verb verbs[] = {
                    "tackle blist pop urgent normal --wait 5s --json\n"
                    "tackle blist push stack one two\n"
                    "tackle blist pop stack --last --wait forever",
+        .effect = CLI_WRITES,
         .run = pop,
     },
     {
@@ -200,6 +203,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "how many items there are",
         .example = "tackle blist length events",
+        .effect = CLI_READS,
         .run = length,
     },
     {
@@ -208,6 +212,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle blist push events opened\n"
                    "tackle blist list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -217,6 +222,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle blist push tackle-example opened\n"
                    "tackle blist drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

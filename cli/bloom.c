@@ -243,6 +243,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bloom reserve tackle-example --error 0.01 --capacity 1000000\n"
                    "tackle bloom show tackle-example\n"
                    "tackle bloom drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = reserve,
     },
     {
@@ -258,6 +259,8 @@ static const cli_verb verbs[] = {
         .example = "tackle bloom add tackle-example apple pear --capacity 1000\n"
                    "printf 'plum\\nfig\\n' | tackle bloom add tackle-example --lines --json\n"
                    "tackle bloom drop tackle-example --yes",
+        .effect = CLI_WRITES,
+        .binary = "ITEM",
         .run = add,
     },
     {
@@ -271,6 +274,8 @@ static const cli_verb verbs[] = {
             "tackle bloom add tackle-example apple\n"
             "tackle bloom exists tackle-example apple pear --json || echo 'not all of them'\n"
             "tackle bloom drop tackle-example --yes",
+        .effect = CLI_READS,
+        .binary = "ITEM",
         .run = exists,
     },
     {
@@ -280,6 +285,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bloom reserve tackle-example --capacity 1000\n"
                    "tackle bloom show tackle-example\n"
                    "tackle bloom drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -295,6 +301,7 @@ static const cli_verb verbs[] = {
             "tackle bloom merge tackle-example tackle-example-2\n"
             "tackle bloom exists tackle-example apple\n"
             "tackle bloom drop tackle-example --yes; tackle bloom drop tackle-example-2 --yes",
+        .effect = CLI_WRITES,
         .run = merge,
     },
     {
@@ -303,6 +310,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle bloom add seen apple\n"
                    "tackle bloom list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -312,6 +320,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle bloom reserve tackle-example --capacity 1000\n"
                    "tackle bloom drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

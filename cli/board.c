@@ -296,6 +296,7 @@ static const cli_verb verbs[] = {
         .options = write_options,
         .details = WRITE_DETAILS,
         .example = "tackle board add chess alice 15 bob 12\ntackle board top chess",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -305,6 +306,7 @@ static const cli_verb verbs[] = {
         .options = write_options,
         .details = WRITE_DETAILS,
         .example = "tackle board set chess alice 1500",
+        .effect = CLI_WRITES,
         .run = set,
     },
     {
@@ -314,6 +316,7 @@ static const cli_verb verbs[] = {
         .options = write_options,
         .details = WRITE_DETAILS,
         .example = "tackle board best race alice 61.5 --order lower --per week",
+        .effect = CLI_WRITES,
         .run = best,
     },
     {
@@ -322,6 +325,7 @@ static const cli_verb verbs[] = {
         .summary = "the best members, or a page further down",
         .options = top_options,
         .example = "tackle board add chess alice 15 bob 12\ntackle board top chess --max 1",
+        .effect = CLI_READS,
         .run = top,
     },
     {
@@ -331,6 +335,7 @@ static const cli_verb verbs[] = {
         .options = around_options,
         .details = "Exit code 1 when the member is not on the board.",
         .example = "tackle board add chess alice 15 bob 12\ntackle board around chess bob",
+        .effect = CLI_READS,
         .run = around,
     },
     {
@@ -340,6 +345,7 @@ static const cli_verb verbs[] = {
         .options = season_options,
         .details = "Exit code 1 when none of them is on the board.",
         .example = "tackle board add chess alice 15 bob 12\ntackle board rank chess bob alice",
+        .effect = CLI_READS,
         .run = rank,
     },
     {
@@ -348,6 +354,7 @@ static const cli_verb verbs[] = {
         .summary = "the number of members",
         .options = season_options,
         .example = "tackle board count chess",
+        .effect = CLI_READS,
         .run = count_members,
     },
     {
@@ -356,6 +363,7 @@ static const cli_verb verbs[] = {
         .summary = "take members off the board",
         .options = season_options,
         .example = "tackle board add chess mallory 99\ntackle board remove chess mallory",
+        .effect = CLI_WRITES,
         .run = remove_members,
     },
     {
@@ -363,6 +371,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "the seasons that are kept, by their first days",
         .example = "tackle board add quiz alice 9 --per week\ntackle board seasons quiz",
+        .effect = CLI_READS,
         .run = seasons,
     },
     {
@@ -370,6 +379,7 @@ static const cli_verb verbs[] = {
         .summary = "all boards",
         .options = cli_list_options,
         .example = "tackle board add chess alice 15\ntackle board list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -379,6 +389,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle board add tackle-example alice 15\ntackle board drop tackle-example "
                    "--yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -447,6 +447,7 @@ static const cli_verb verbs[] = {
                    "program that asks for other settings is refused.",
         .example = "tackle book add staff 张三丰 'Ann Lee' Müller --pinyin --accents --contains\n"
                    "printf '7\\tBob\\n8\\tEve\\n' | tackle book add staff --lines --ids",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -456,6 +457,7 @@ static const cli_verb verbs[] = {
         .options = remove_options,
         .example = "tackle book add staff Bob Eve\n"
                    "tackle book remove staff Bob",
+        .effect = CLI_WRITES,
         .run = remove_entries,
     },
     {
@@ -465,6 +467,7 @@ static const cli_verb verbs[] = {
         .options = rename_options,
         .example = "tackle book add staff 'Ann Lee' --id 7\n"
                    "tackle book rename staff 'Ann Miller' --id 7 --json",
+        .effect = CLI_WRITES,
         .run = rename_entry,
     },
     {
@@ -478,6 +481,7 @@ static const cli_verb verbs[] = {
                    "tackle book complete staff ann --json\n"
                    "next=$(tackle book complete staff a --count 1 --json --more | jq -r .next)\n"
                    "tackle book complete staff a --count 1 --after \"$next\"",
+        .effect = CLI_READS,
         .run = complete,
     },
     {
@@ -491,6 +495,7 @@ static const cli_verb verbs[] = {
             "--more the result says both: `parts`, `more`.",
         .example = "tackle book add people Anna Hanna Joanna Annabel --contains\n"
                    "tackle book find people anna --json",
+        .effect = CLI_READS,
         .run = find,
     },
     {
@@ -499,6 +504,7 @@ static const cli_verb verbs[] = {
         .summary = "how many entries a book has, and its settings",
         .example = "tackle book add staff Anna\n"
                    "tackle book show staff",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -507,6 +513,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle book add staff Anna\n"
                    "tackle book list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -516,6 +523,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle book add tackle-example Anna\n"
                    "tackle book drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

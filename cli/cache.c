@@ -337,6 +337,7 @@ static const cli_verb verbs[] = {
             "75: another caller did not finish within --wait.",
         .example = "tackle cache run users --ttl 10m -- sh -c 'sleep 0.1; echo 42'\n"
                    "tackle cache run users --ttl 10m -- sh -c 'sleep 0.1; echo 42'",
+        .local = "it runs a command",
         .run = run,
     },
     {
@@ -345,6 +346,7 @@ static const cli_verb verbs[] = {
         .summary = "print a value that is there",
         .example = "tackle cache set users 42\n"
                    "tackle cache get users --json",
+        .effect = CLI_READS,
         .run = get,
     },
     {
@@ -354,6 +356,8 @@ static const cli_verb verbs[] = {
         .options = set_options,
         .example = "tackle cache set users 42 --ttl 1h --tags site,people\n"
                    "tackle cache get users",
+        .effect = CLI_WRITES,
+        .binary = "VALUE",
         .run = set,
     },
     {
@@ -364,6 +368,7 @@ static const cli_verb verbs[] = {
         .details = "What is being computed at the time is not kept either.",
         .example = "tackle cache set tackle-example 42 --tags tackle-examples\n"
                    "tackle cache drop --tag tackle-examples --yes",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {
@@ -372,6 +377,7 @@ static const cli_verb verbs[] = {
         .summary = "how long a value stays, and whether it is being computed",
         .example = "tackle cache set users 42\n"
                    "tackle cache show users",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -380,6 +386,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle cache set users 42\n"
                    "tackle cache list",
+        .effect = CLI_READS,
         .run = list,
     },
     {0},

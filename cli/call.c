@@ -69,6 +69,7 @@ static const cli_verb verbs[] = {
                    "tackle call GET greeting\n"
                    "echo -n 'from a file' | tackle call SET greeting --stdin",
         .dashes = true,
+        .local = "its caller could send any command to the server",
         .run = call,
     },
     {0},

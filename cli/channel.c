@@ -231,7 +231,8 @@ static int drop(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option publish_options[] = {
-    {"lines", CLI_FLAG, NULL, "each line of standard input is a message, a thousand at a time"},
+    {"lines", CLI_LOCAL_FLAG, NULL,
+     "each line of standard input is a message, a thousand at a time"},
     {"history", CLI_INTEGER, "N", "messages to keep, 1 to 1000000 (default 1000)"},
     {"ttl", CLI_PERIOD, "DURATION", "how long messages are kept (default 1d)"},
     {0},
@@ -257,6 +258,8 @@ static const cli_verb verbs[] = {
         .example = "tackle channel publish prices 'apples 42' --json\n"
                    "seq 3 | tackle channel publish prices --lines\n"
                    "tackle channel follow prices --all --wait 0",
+        .effect = CLI_WRITES,
+        .binary = "MESSAGE",
         .run = publish,
     },
     {
@@ -272,6 +275,8 @@ static const cli_verb verbs[] = {
                    "were printed, else with 1.",
         .example = "tackle channel publish prices 'apples 42'\n"
                    "tackle channel follow prices --recent 10 --max 1 --json",
+        .effect = CLI_READS,
+        .follows = true,
         .run = follow,
     },
     {
@@ -280,6 +285,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle channel publish prices 'apples 42'\n"
                    "tackle channel list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -288,6 +294,7 @@ static const cli_verb verbs[] = {
         .summary = "what a channel keeps, and how many clients follow it",
         .example = "tackle channel publish prices 'apples 42'\n"
                    "tackle channel show prices",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -297,6 +304,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle channel publish tackle-example 'apples 42'\n"
                    "tackle channel drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

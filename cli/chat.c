@@ -467,6 +467,7 @@ static const cli_verb verbs[] = {
             "unless --history or --history-for keeps it; with both, it must be among the last N\n"
             "and that young. Exit code 1 when the chat exists, or the sender is not a member.",
         .example = "tackle chat create - ann bob",
+        .effect = CLI_WRITES,
         .run = create,
     },
     {
@@ -481,6 +482,8 @@ static const cli_verb verbs[] = {
             "Exit code 1 when the sender is not a member.",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'",
+        .effect = CLI_WRITES,
+        .binary = "BODY",
         .run = send,
     },
     {
@@ -498,6 +501,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
                    "tackle chat fetch bob --wait 5s --ack --json",
+        .effect = CLI_WRITES,
         .run = fetch,
     },
     {
@@ -509,6 +513,7 @@ static const cli_verb verbs[] = {
             "this id yet.",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat ack \"$chat\" bob \"$(tackle chat send \"$chat\" ann hello)\"",
+        .effect = CLI_WRITES,
         .run = ack,
     },
     {
@@ -536,6 +541,7 @@ static const cli_verb verbs[] = {
             "when there is no such chat.",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat join \"$chat\" eve --json",
+        .effect = CLI_WRITES,
         .run = join,
     },
     {
@@ -544,6 +550,7 @@ static const cli_verb verbs[] = {
         .summary = "remove a member from a chat; the last one removes the chat",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat leave \"$chat\" bob --json",
+        .effect = CLI_WRITES,
         .run = leave,
     },
     {
@@ -551,6 +558,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "members and how far they have acknowledged, limits",
         .example = "tackle chat show \"$(tackle chat create - ann bob)\"",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -559,6 +567,7 @@ static const cli_verb verbs[] = {
         .summary = "all chats, or those of a member with the number of unread messages",
         .options = cli_list_options,
         .example = "tackle chat list ann",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -569,6 +578,7 @@ static const cli_verb verbs[] = {
         .details = "Options that are not given change nothing; 0 removes a limit.",
         .example =
             "tackle chat limit \"$(tackle chat create - ann bob)\" --max-messages 500 --json",
+        .effect = CLI_WRITES,
         .run = limit,
     },
     {
@@ -578,6 +588,7 @@ static const cli_verb verbs[] = {
         .options = yes_options,
         .example = "tackle chat create tackle-example ann\n"
                    "tackle chat drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {
@@ -592,6 +603,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
                    "echo 'make it one' | tackle chat talk \"$chat\" bob",
+        .local = "it is a conversation on a terminal",
         .run = cli_chat_talk,
     },
     {0},

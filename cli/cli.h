@@ -20,6 +20,7 @@
 #ifndef TKL_CLI_H
 #define TKL_CLI_H
 
+#include <jansson.h>
 #include <tackle/tackle.h>
 
 typedef enum cli_exit {
@@ -39,6 +40,7 @@ typedef struct cli_session cli_session;
 
 typedef enum cli_kind {
     CLI_FLAG,
+    CLI_LOCAL_FLAG, /* means standard input, the terminal or another form of output: not over HTTP */
     CLI_TEXT,
     CLI_CHOICE,
     CLI_INTEGER,
@@ -62,14 +64,26 @@ typedef struct cli_option {
     const char *summary; /* one line; NULL: the option works, but help does not show it */
 } cli_option;
 
+/* What a verb does to the data. */
+typedef enum cli_effect {
+    CLI_UNSAID, /* an error, unless the verb is local */
+    CLI_READS,
+    CLI_WRITES,
+} cli_effect;
+
 typedef struct cli_verb {
-    const char *name;             /* NULL: the component is the command itself, like ping */
-    const char *args;             /* "NAME [PAYLOAD]", "NAME -- COMMAND [ARG...]"; NULL: none */
-    const char *summary;          /* one line, no full stop */
-    const cli_option *options;    /* NULL: none */
-    const char *details;          /* more for --help, lines of up to 80; NULL: nothing to add */
-    const char *example;          /* lines that work when pasted, with no server set up */
-    bool dashes;                  /* its arguments may begin with a dash: -inf */
+    const char *name;          /* NULL: the component is the command itself, like ping */
+    const char *args;          /* "NAME [PAYLOAD]", "NAME -- COMMAND [ARG...]"; NULL: none */
+    const char *summary;       /* one line, no full stop */
+    const cli_option *options; /* NULL: none */
+    const char *details;       /* more for --help, lines of up to 80; NULL: nothing to add */
+    const char *example;       /* lines that work when pasted, with no server set up */
+    bool dashes;               /* its arguments may begin with a dash: -inf */
+    cli_effect effect;         /* for tackle serve, as the next two */
+    bool follows;              /* goes on printing results, until --max or --wait ends it */
+    const char *local;         /* why it is not offered over HTTP; NULL: it is */
+    const char *binary;        /* word of args that may hold zero bytes over HTTP: cli_payload() or
+                                     cli_items() reads it; NULL: none */
     int (*run)(cli_session *cli); /* returns the exit code */
 } cli_verb;
 
@@ -111,6 +125,19 @@ typedef struct cli_given {
                          ms */
 } cli_given;
 
+/* Takes the results of a verb in the place of stdout and stderr. A session with a sink belongs to a
+ * request of tackle serve, and not to a user: its verb must not use standard input, files, the
+ * terminal, signals, or anything else of the process. It always prints JSON. */
+typedef struct cli_sink {
+    /* A result: JSON, which the sink frees. CLI_FAILURE: nobody gets it any more, so what the result
+     * gives away must be taken back. */
+    int (*result)(void *arg, char *json);
+    /* Why the verb ends, as cli_end_with() says it; TKL_OK: only a warning. `field` may be NULL. */
+    void (*failure)(void *arg, int code, const char *message, const char *field,
+                    const json_t *value);
+    void *arg;
+} cli_sink;
+
 struct cli_session {
     const cli_component *component; /* NULL until named */
     const cli_verb *verb;           /* NULL until named */
@@ -128,11 +155,14 @@ struct cli_session {
     void (*on_event)(const tkl_client_event *event, void *arg); /* on_event of the client; NULL:
                                                                    none */
     void *event_arg;
-    char *input;       /* standard input, once read */
-    char *token;       /* the argument TOKEN; NULL: the verb has none */
-    int signal;        /* signal that ends us after all is done, so that our parent sees it; 0:
+    char *input;          /* standard input, once read */
+    char *token;          /* the argument TOKEN; NULL: the verb has none */
+    int signal;           /* signal that ends us after all is done, so that our parent sees it; 0:
                           none */
-    bool signal_heard; /* the signal was sent to us, and not only to the command of a run verb */
+    bool signal_heard;    /* the signal was sent to us, and not only to the command of a run verb */
+    const cli_sink *sink; /* NULL: stdout and stderr */
+    const size_t *lengths; /* of the arguments, in which there may be zero bytes; NULL: they end at
+                              the first one */
 };
 
 /* The client, opened when first asked for. */
@@ -161,7 +191,10 @@ bool cli_is_global(const cli_option *option);
  * and means something else; NULL: not given. */
 const int64_t *cli_global_number(const cli_session *cli, const char *name);
 
-/* The argument at the index; standard input to its end when it is missing or "-". */
+/* The argument at the index, with the zero bytes that are in it. */
+tkl_bytes cli_argument(const cli_session *cli, int index);
+
+/* The same; standard input to its end when it is missing or "-". */
 int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
 
 /* ---- Ending -------------------------------------------------------------- */

@@ -38,69 +38,83 @@ static json_t *version_json(const cli_session *cli, const tkl_config_value *valu
                      "author", cli_json_present(value->author));
 }
 
-/* JSON text as it was written, on one line and safe for terminals. Strings have no raw line breaks.
- */
-static int print_text(const cli_session *cli, tkl_bytes text)
+/* Writes JSON text as it was written, on one line and safe for terminals. Strings have no raw line
+ * breaks. */
+static bool write_text(FILE *to, tkl_bytes text)
 {
     char *safe = cli_json_safe(text);
-    if (!safe)
-        return cli_end(cli, TKL_ENOMEM);
-    for (const char *at = safe; *at; at++)
-        putchar(*at == '\n' || *at == '\r' ? ' ' : *at);
+    for (const char *at = safe; at && *at; at++)
+        putc(*at == '\n' || *at == '\r' ? ' ' : *at, to);
     free(safe);
-    return CLI_OK;
+    return safe != NULL;
 }
 
 /* The value is not parsed: its numbers may have more digits than a double. */
-static int print_object(const cli_session *cli, const tkl_config_value *value)
+static bool write_object(FILE *to, const cli_session *cli, const tkl_config_value *value)
 {
     json_t *version = version_json(cli, value);
     char *text = version ? cli_json_text(version) : NULL;
     json_decref(version);
     if (!text)
-        return cli_print_json(cli, NULL);
-    printf("%.*s, \"value\": ", (int)strlen(text) - 1, text);
-    int failed = print_text(cli, value ? value->json : tkl_str("null"));
-    putchar('}');
+        return false;
+    fprintf(to, "%.*s, \"value\": ", (int)strlen(text) - 1, text);
+    bool good = write_text(to, value ? value->json : tkl_str("null"));
+    putc('}', to);
     free(text);
-    return failed;
+    return good;
+}
+
+/* The caller frees the text. NULL: out of memory. */
+static char *close_text(FILE *to, char **text, bool good)
+{
+    if ((!to || fclose(to) == 0) && good)
+        return *text;
+    free(*text);
+    return NULL;
+}
+
+static int print_object(const cli_session *cli, const tkl_config_value *value)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    bool good = to && write_object(to, cli, value);
+    return cli_print_json_text(cli, close_text(to, &text, good));
 }
 
 static int print_version(const cli_session *cli, const tkl_config_value *value)
 {
-    int failed = CLI_OK;
     if (cli->json)
-        failed = print_object(cli, value);
-    else
-        cli_print_bytes(value->json);
+        return print_object(cli, value);
+    cli_print_bytes(value->json);
     putchar('\n');
-    return failed;
+    return CLI_OK;
 }
 
 /* Prints the value on one line, without its line breaks. */
 static int print_change(const cli_session *cli, const tkl_config_value *value)
 {
-    int failed = CLI_OK;
     if (cli->json)
-        failed = print_object(cli, value);
-    else if (value)
-        failed = print_text(cli, value->json);
-    else
-        fputs("(dropped)", stdout);
-    putchar('\n');
-    return failed;
+        return print_object(cli, value);
+    if (value && !write_text(stdout, value->json))
+        return cli_end(cli, TKL_ENOMEM);
+    puts(value ? "" : "(dropped)");
+    return CLI_OK;
 }
 
 static int print_array(const cli_session *cli, const tkl_config_values *values)
 {
-    int failed = CLI_OK;
-    putchar('[');
-    for (size_t i = 0; !failed && i < values->count; i++) {
-        fputs(i ? ", " : "", stdout);
-        failed = print_object(cli, &values->items[i]);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    bool good = to && putc('[', to) != EOF;
+    for (size_t i = 0; good && i < values->count; i++) {
+        fputs(i ? ", " : "", to);
+        good = write_object(to, cli, &values->items[i]);
     }
-    puts("]");
-    return failed;
+    if (good)
+        putc(']', to);
+    return cli_print_json_text(cli, close_text(to, &text, good));
 }
 
 static int print_table(const cli_session *cli, const tkl_config_values *values)
@@ -318,6 +332,7 @@ static const cli_verb verbs[] = {
                    "programs that read or watch the value learn of it at once.",
         .example = "tackle config set limits search '{\"results\": 50}' --json\n"
                    "tackle config get limits search",
+        .effect = CLI_WRITES,
         .run = set,
     },
     {
@@ -326,6 +341,7 @@ static const cli_verb verbs[] = {
         .summary = "print a value; with --json its version and author, too",
         .example = "echo '{\"results\": 50}' | tackle config set limits search\n"
                    "tackle config get limits search --json",
+        .effect = CLI_READS,
         .run = get,
     },
     {
@@ -335,6 +351,8 @@ static const cli_verb verbs[] = {
         .options = watch_options,
         .example = "tackle config set limits search 50\n"
                    "tackle config watch limits search --max 1",
+        .effect = CLI_READS,
+        .follows = true,
         .run = watch,
     },
     {
@@ -345,6 +363,7 @@ static const cli_verb verbs[] = {
         .example = "tackle config set limits search 50\n"
                    "tackle config set limits search 80\n"
                    "tackle config history limits search",
+        .effect = CLI_READS,
         .run = history,
     },
     {
@@ -353,6 +372,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle config set limits search 50\n"
                    "tackle config list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -362,6 +382,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle config set limits tackle-example 50\n"
                    "tackle config drop limits tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -381,7 +381,7 @@ static const cli_option add_options[] = {
      "precisions of a new counter (default 1s,5s,1m,5m,1h,5h,1d)"},
     {"samples", CLI_INTEGER, "N", "slices kept of each precision (default 120)"},
     {"at", CLI_PAST, "TIME", "when it happened (default now)"},
-    {"lines", CLI_FLAG, NULL, "each line of standard input is a time, or TIME AMOUNT"},
+    {"lines", CLI_LOCAL_FLAG, NULL, "each line of standard input is a time, or TIME AMOUNT"},
     {0},
 };
 
@@ -389,8 +389,8 @@ static const cli_option series_options[] = {
     {"every", CLI_PERIOD, "DURATION", "precision to show (default 60s)"},
     {"from", CLI_PAST, "TIME", "begin at this time (default: the oldest slice)"},
     {"to", CLI_PAST, "TIME", "end at this time (default now)"},
-    {"plot", CLI_FLAG, NULL, "draw a plot as wide as the terminal"},
-    {"csv", CLI_FLAG, NULL, "print CSV: the time, and a column for each counter"},
+    {"plot", CLI_LOCAL_FLAG, NULL, "draw a plot as wide as the terminal"},
+    {"csv", CLI_LOCAL_FLAG, NULL, "print CSV: the time, and a column for each counter"},
     CLI_GRAPHITE,
     {0},
 };
@@ -414,6 +414,7 @@ static const cli_verb verbs[] = {
                    "tackle counter add bytes 1500 --json\n"
                    "tackle counter add hits 7 --at 'yesterday 14:00'\n"
                    "date -u -d yesterday '+[%d/%b/%Y:%T +0000]' | tackle counter add hits --lines",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -434,6 +435,7 @@ static const cli_verb verbs[] = {
                    "tackle counter add misses\n"
                    "tackle counter series hits misses --every 1h --csv\n"
                    "tackle counter series hits --graphite | tail -n 1",
+        .effect = CLI_READS,
         .run = series_verb,
     },
     {
@@ -442,6 +444,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle counter add hits\n"
                    "tackle counter list --json",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -450,6 +453,7 @@ static const cli_verb verbs[] = {
         .details = "Never needed: new slices take the place of old ones, and idle counters\n"
                    "expire. It frees the memory of counters that are hardly used any more.",
         .example = "tackle counter clean --json",
+        .effect = CLI_WRITES,
         .run = clean,
     },
     {
@@ -459,6 +463,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle counter add tackle-example\n"
                    "tackle counter drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -75,6 +75,7 @@ static const cli_verb verbs[] = {
             "EXPRESSION is 'MINUTE HOUR DAY MONTH WEEKDAY', as for the schedules of queues, or\n"
             "@hourly, @daily, @weekly, @monthly, @yearly. Asks no server.",
         .example = "tackle cron '30 2 * * mon-fri' --zone Europe/Berlin",
+        .effect = CLI_READS,
         .run = cron,
     },
     {0},

@@ -116,6 +116,7 @@ static const cli_verb verbs[] = {
             "Without COMMAND it shows a little of everything, in less than two minutes. Uses a\n"
             "server of its own in memory, and leaves nothing behind.",
         .example = "tackle demo call",
+        .local = "it is a tour for a terminal",
         .run = demo,
     },
     {0},

@@ -15,7 +15,7 @@ static void complete_options(FILE *stream, const cli_option *option)
     for (; option != NULL && option->name != NULL; option++) {
         if (option->summary == NULL)
             continue;
-        fprintf(stream, " --%s%s", option->name, option->kind != CLI_FLAG ? "=" : "");
+        fprintf(stream, " --%s%s", option->name, option->value != NULL ? "=" : "");
         if (option->kind == CLI_CHOICE)
             fputs(option->value, stream);
     }

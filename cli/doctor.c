@@ -501,6 +501,7 @@ static const cli_verb verbs[] = {
             "something can be lost or unseen), fails, or unknown (this user may not look).\n"
             "Exit code 1 when something fails. In a cluster it looks at one of the servers.",
         .example = "tackle doctor",
+        .local = "it looks at the machine of its user",
         .run = doctor,
     },
     {0},

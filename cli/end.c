@@ -28,10 +28,17 @@ static void print_prefix(const cli_session *cli)
 
 /* {"error": "TKL_BUSY", "message": "..."}, and a further field unless its name is NULL; bytes that
  * are not UTF-8 are escaped. */
-static void print_json(const char *name, const char *message, const char *field, json_t *more)
+static void print_json(const cli_session *cli, int code, const char *message, const char *field,
+                       json_t *more)
 {
     char *clean = cli_escape(tkl_str(message), false);
-    json_t *value = json_pack("{s:s, s:s}", "error", name, "message", clean ? clean : "");
+    if (cli->sink != NULL) {
+        cli->sink->failure(cli->sink->arg, code, clean ? clean : "", field, more);
+        free(clean);
+        return;
+    }
+    json_t *value =
+        json_pack("{s:s, s:s}", "error", tkl_codename(code), "message", clean ? clean : "");
     if (field != NULL)
         json_object_set(value, field, more);
     char *text = value != NULL ? cli_json_text(value) : NULL;
@@ -50,36 +57,36 @@ static void print_text(const cli_session *cli, const char *message)
     free(clean);
 }
 
-static void report(const cli_session *cli, const char *name, const char *message)
+static void report(const cli_session *cli, int code, const char *message)
 {
     if (cli->json) {
-        print_json(name, message, NULL, NULL);
+        print_json(cli, code, message, NULL, NULL);
         return;
     }
     print_text(cli, message);
     putc('\n', stderr);
 }
 
-/* The name of the code for an exit code, for failures outside the library. */
-static const char *name_of_exit(int exit)
+/* The code for an exit code, for failures outside the library. */
+static int code_of_exit(int exit)
 {
     switch (exit) {
     case CLI_OK: /* a warning */
-        return "TKL_OK";
+        return TKL_OK;
     case CLI_NO:
-        return "TKL_NOTFOUND";
+        return TKL_NOTFOUND;
     case CLI_USAGE:
-        return "TKL_EINVAL";
+        return TKL_EINVAL;
     case CLI_UNREACHABLE:
-        return "TKL_ENOTSENT";
+        return TKL_ENOTSENT;
     case CLI_NOT_ACQUIRED:
-        return "TKL_BUSY";
+        return TKL_BUSY;
     case CLI_LOST:
-        return "TKL_ELOST";
+        return TKL_ELOST;
     case CLI_NOT_PERMITTED:
-        return "TKL_EAUTH";
+        return TKL_EAUTH;
     default:
-        return "TKL_EIO";
+        return TKL_EIO;
     }
 }
 
@@ -91,11 +98,10 @@ static char *format_text(const char *format, va_list list)
 }
 
 /* Reports a formatted message under the name of a code. */
-static void report_format(const cli_session *cli, const char *name, const char *format,
-                          va_list list)
+static void report_format(const cli_session *cli, int code, const char *format, va_list list)
 {
     char *text = format_text(format, list);
-    report(cli, name, text != NULL ? text : "out of memory");
+    report(cli, code, text != NULL ? text : "out of memory");
     free(text);
 }
 
@@ -103,7 +109,7 @@ int cli_fail(const cli_session *cli, int exit, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    report_format(cli, name_of_exit(exit), format, list);
+    report_format(cli, code_of_exit(exit), format, list);
     va_end(list);
     return exit;
 }
@@ -112,7 +118,7 @@ int cli_no(const cli_session *cli, int code, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    report_format(cli, tkl_codename(code), format, list);
+    report_format(cli, code, format, list);
     va_end(list);
     return CLI_NO;
 }
@@ -135,7 +141,7 @@ int cli_usage(const cli_session *cli, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    report_format(cli, "TKL_EINVAL", format, list);
+    report_format(cli, TKL_EINVAL, format, list);
     va_end(list);
     if (!cli->json)
         print_hint(cli);
@@ -166,7 +172,7 @@ int cli_end(const cli_session *cli, int code)
 {
     char *message = code != TKL_OK ? message_of(cli, code) : NULL;
     if (code != TKL_OK)
-        report(cli, tkl_codename(code), message != NULL ? message : tkl_strerror(code));
+        report(cli, code, message != NULL ? message : tkl_strerror(code));
     free(message);
     return cli_exit_of(code);
 }
@@ -185,7 +191,7 @@ int cli_end_with(const cli_session *cli, int code, const char *field, json_t *va
 {
     char *message = code != TKL_OK && cli->json ? message_of(cli, code) : NULL;
     if (message != NULL)
-        print_json(tkl_codename(code), message, field, value);
+        print_json(cli, code, message, field, value);
     free(message);
     json_decref(value);
     return cli->json ? cli_exit_of(code) : cli_end(cli, code);
@@ -195,7 +201,7 @@ int cli_fail_with(const cli_session *cli, int code, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    report_format(cli, tkl_codename(code), format, list);
+    report_format(cli, code, format, list);
     va_end(list);
     return cli_exit_of(code);
 }
@@ -245,7 +251,7 @@ int cli_confirm(const cli_session *cli, const char *format, ...)
     va_list list;
     if (cli_flag(cli, "yes"))
         return CLI_OK;
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+    if (cli->sink != NULL || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return cli_usage(cli, "this deletes data: --yes is needed");
     va_start(list, format);
     char *what = format_text(format, list);

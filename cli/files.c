@@ -102,6 +102,7 @@ static const cli_verb verbs[] = {
                    "tackle files send logs --to a,b report.txt\n"
                    "mkdir -p site/img && date >site/index && tackle files send web --to a site/\n"
                    "echo 'hello' | tackle files send logs --to a --name greeting --json",
+        .local = "it reads files of this machine",
         .run = cli_files_send,
     },
     {
@@ -114,6 +115,7 @@ static const cli_verb verbs[] = {
         .example = "date >report.txt\n"
                    "tackle files send logs --to a --more report.txt\n"
                    "tackle files end logs --to a",
+        .effect = CLI_WRITES,
         .run = cli_files_end,
     },
     {
@@ -135,6 +137,7 @@ static const cli_verb verbs[] = {
                    "tackle files receive logs --as a --dir inbox --exit-when-done\n"
                    "tackle files send logs --to a report.txt\n"
                    "tackle files receive logs --as a --lines --exit-when-done",
+        .local = "it writes files of this machine",
         .run = cli_files_receive,
     },
     {
@@ -143,6 +146,7 @@ static const cli_verb verbs[] = {
         .summary = "files, who lacks them, who is gone, and what went wrong",
         .example = "echo 'hello' | tackle files send logs --to a --name greeting\n"
                    "tackle files status logs --json",
+        .effect = CLI_READS,
         .run = cli_files_status,
     },
     {
@@ -155,6 +159,7 @@ static const cli_verb verbs[] = {
             "Exit code 1 when the channel knows no such receiver.",
         .example = "echo 'hello' | tackle files send logs --to tackle-example --name greeting\n"
                    "tackle files drop-receiver logs tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_files_drop_receiver,
     },
     {
@@ -163,6 +168,7 @@ static const cli_verb verbs[] = {
         .summary = "add it to files that are still whole; prints how many",
         .example = "echo 'hello' | tackle files send logs --to a --name greeting\n"
                    "tackle files add-receiver logs b",
+        .effect = CLI_WRITES,
         .run = cli_files_add_receiver,
     },
     {
@@ -170,6 +176,7 @@ static const cli_verb verbs[] = {
         .summary = "all channels",
         .options = cli_list_options,
         .example = "tackle files list",
+        .effect = CLI_READS,
         .run = cli_files_list,
     },
     {0},

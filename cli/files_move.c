@@ -188,7 +188,7 @@ static int send_files(cli_session *cli, tkl_files *files, const tkl_bytes *to, s
         return failed;
     cli_files_bar_start(&m.bar, cli);
     failed = end(&m, tkl_files_send(files, to, to_count, sources, count, &options, &totals));
-    cli_patience_end();
+    cli_patience_end(cli);
     return failed ? failed : print_sent(&m, &totals);
 }
 
@@ -341,7 +341,7 @@ static int receive_files(cli_session *cli, tkl_files *files)
     int rc = tkl_files_receive(files, tkl_str(cli_text(cli, "as", "")), &options,
                                cli_number(cli, "wait", -1), NULL);
     failed = end(&m, rc);
-    cli_patience_end();
+    cli_patience_end(cli);
     return failed;
 }
 

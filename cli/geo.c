@@ -406,12 +406,13 @@ static const cli_option drop_options[] = {CLI_YES, {0}};
 static const cli_verb verbs[] = {
     {
         .name = "add",
-        .args = "NAME LONGITUDE LATITUDE PLACE...",
+        .args = "NAME LONGITUDE LATITUDE PLACE [LONGITUDE LATITUDE PLACE...]",
         .summary = "add places, or move them; prints how many are new",
         .options = add_options,
         .details = "More places follow as three words each. Longitudes are from -180 to 180,\n"
                    "latitudes from -85.05 to 85.05.",
         .example = "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -419,6 +420,7 @@ static const cli_verb verbs[] = {
         .args = "NAME PLACE...",
         .summary = "remove places; prints how many were there",
         .example = TWO_CITIES "tackle geo remove cities berlin",
+        .effect = CLI_WRITES,
         .run = remove_places,
     },
     {
@@ -428,6 +430,7 @@ static const cli_verb verbs[] = {
         .options = distance_options,
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo distance cities berlin hamburg --unit km",
+        .effect = CLI_READS,
         .run = distance,
     },
     {
@@ -436,6 +439,7 @@ static const cli_verb verbs[] = {
         .summary = "where places are",
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo positions cities berlin hamburg",
+        .effect = CLI_READS,
         .run = positions,
     },
     {
@@ -444,6 +448,7 @@ static const cli_verb verbs[] = {
         .summary = "the geohashes of places, 11 characters",
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo hashes cities berlin",
+        .effect = CLI_READS,
         .run = hashes,
     },
     {
@@ -455,6 +460,7 @@ static const cli_verb verbs[] = {
         .example =
             TWO_CITIES "tackle geo near cities berlin --radius 300 --unit km\n"
                        "tackle geo near cities 10 53 --box 200x200 --unit km --max 10 --json",
+        .effect = CLI_READS,
         .run = near,
     },
     {
@@ -465,6 +471,7 @@ static const cli_verb verbs[] = {
         .details = "GEOHASH has at most 10 characters. Distances are in metres from its centre.",
         .example = TWO_CITIES "tackle geo within cities u3\n"
                               "tackle geo within cities u33d --json",
+        .effect = CLI_READS,
         .run = within,
     },
     {
@@ -474,6 +481,7 @@ static const cli_verb verbs[] = {
         .options = encode_options,
         .dashes = true,
         .example = "tackle geo encode 13.405 52.52 --length 6",
+        .effect = CLI_READS,
         .run = encode,
     },
     {
@@ -481,6 +489,7 @@ static const cli_verb verbs[] = {
         .args = "GEOHASH",
         .summary = "the cell of a geohash: its centre and its edges, in degrees",
         .example = "tackle geo decode u33dc0 --json",
+        .effect = CLI_READS,
         .run = decode,
     },
     {
@@ -490,6 +499,7 @@ static const cli_verb verbs[] = {
         .details = "Beyond a pole there is none.",
         .example = "tackle geo neighbours u33dc0\n"
                    "tackle geo neighbours u33dc0 --json",
+        .effect = CLI_READS,
         .run = neighbours,
     },
     {
@@ -497,6 +507,7 @@ static const cli_verb verbs[] = {
         .summary = "all names that have places",
         .options = cli_list_options,
         .example = TWO_CITIES "tackle geo list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -506,6 +517,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle geo add tackle-example 13.405 52.52 berlin\n"
                    "tackle geo drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -202,6 +202,7 @@ static const cli_verb verbs[] = {
         .summary = "explain a command or a verb",
         .options = help_options,
         .example = "tackle help server start",
+        .local = "it explains the command",
         .run = help,
     },
     {0},

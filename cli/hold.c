@@ -137,7 +137,7 @@ int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms)
     if (failed)
         return failed;
     int code = hold->kind->acquire(hold->handle, wait_ms);
-    cli_patience_end();
+    cli_patience_end(cli);
     if (cli_patience_signal() != 0)
         return give_back(cli, hold, code);
     return code == TKL_BUSY ? end_busy(cli, hold) : cli_end(cli, code);

@@ -350,6 +350,7 @@ static const cli_verb verbs[] = {
         .example = EXAMPLE_TABLE "echo 192.0.2.0,192.0.2.255,x,1 | tackle ip import tackle-example "
                                  "\\\n  --blocks - --columns start_ip,end_ip,,locId\n"
                                  "tackle ip lookup tackle-example 192.0.2.7",
+        .local = "it reads files of this machine",
         .run = import,
     },
     {
@@ -358,6 +359,7 @@ static const cli_verb verbs[] = {
         .summary = "where these addresses are; exit code 1 when one of them is unknown",
         .options = lookup_options,
         .example = EXAMPLE_TABLE "tackle ip lookup tackle-example 192.0.2.7 --json",
+        .effect = CLI_READS,
         .run = lookup,
     },
     {
@@ -365,6 +367,7 @@ static const cli_verb verbs[] = {
         .args = "TABLE",
         .summary = "how many ranges a table has, and since when",
         .example = EXAMPLE_TABLE "tackle ip show tackle-example",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -372,6 +375,7 @@ static const cli_verb verbs[] = {
         .summary = "the names of all tables",
         .options = cli_list_options,
         .example = "tackle ip list --json",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -380,6 +384,7 @@ static const cli_verb verbs[] = {
         .summary = "delete a table",
         .options = drop_options,
         .example = EXAMPLE_TABLE "tackle ip drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
+
 enum {
     AT_ONCE = CLI_ITEMS_MAX,
     BYTES_AT_ONCE = 4 << 20, /* most bytes of lines that are worked on at once */
@@ -18,7 +20,7 @@ static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *
     for (int i = skip; exit == CLI_OK && i < cli->argc;) {
         size_t count = 0;
         while (i < cli->argc && count < AT_ONCE)
-            some[count++] = tkl_str(cli->argv[i++]);
+            some[count++] = cli_argument(cli, i++);
         exit = work(cli, some, count, arg);
     }
     return exit;
@@ -94,13 +96,15 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
 /* Whether the arguments have items. A "-" together with --lines is not an item. */
 static bool are_given(const cli_session *cli, int skip)
 {
-    bool dash = cli->argc == skip + 1 && strcmp(cli->argv[skip], "-") == 0;
+    bool dash = cli->sink == NULL && cli->argc == skip + 1 && strcmp(cli->argv[skip], "-") == 0;
     return cli->argc > skip && !(dash && cli_flag(cli, "lines"));
 }
 
 int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
 {
     bool given = are_given(cli, skip);
+    if (!given && cli->sink != NULL)
+        return cli_missing(cli, skip);
     if (given == cli_flag(cli, "lines"))
         return cli_usage(cli,
                          given ? "either items or --lines" : "no items: name some, or --lines");
@@ -109,7 +113,8 @@ int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
 
 int cli_text_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
 {
-    input.text = true;
+    if (cli_flag(cli, "lines"))
+        input.text = true;
     return cli_items(cli, skip, work, arg);
 }
 

@@ -26,9 +26,9 @@ size_t cli_item_line(size_t index);
 /* cli_end() for the current items: the message names their lines. */
 int cli_end_items(const cli_session *cli, int code, size_t count);
 
-#define CLI_LINES                                                         \
-    {                                                                     \
-        "lines", CLI_FLAG, NULL, "each line of standard input is an item" \
+#define CLI_LINES                                                               \
+    {                                                                           \
+        "lines", CLI_LOCAL_FLAG, NULL, "each line of standard input is an item" \
     }
 
 #endif

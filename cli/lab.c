@@ -208,6 +208,7 @@ static const cli_verb verbs[] = {
         .example = "tackle lab\n"
                    "tackle lab lock-race\n"
                    "tackle lab mailbox --json",
+        .local = "it is an experiment with servers of its own",
         .run = lab,
     },
     {0},

@@ -362,6 +362,7 @@ static const cli_verb verbs[] = {
             "75: not elected in time; 76: lost, with --once; 69: server unreachable;\n"
             "126, 127: COMMAND cannot be run, or was not found.",
         .example = "tackle leader run scheduler -- echo 'one machine does this'",
+        .local = "it runs a command",
         .run = run,
     },
     {
@@ -371,6 +372,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when nobody leads.",
         .example = "tackle leader run scheduler --label 10.0.0.5:80 -- tackle leader show "
                    "scheduler",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -379,6 +381,8 @@ static const cli_verb verbs[] = {
         .summary = "print who leads, and again whenever that changes",
         .options = watch_options,
         .example = "tackle leader watch scheduler --max 1",
+        .effect = CLI_READS,
+        .follows = true,
         .run = watch,
     },
     {
@@ -386,6 +390,7 @@ static const cli_verb verbs[] = {
         .summary = "all names that have a leader now",
         .options = cli_list_options,
         .example = "tackle leader run scheduler -- tackle leader list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -397,6 +402,7 @@ static const cli_verb verbs[] = {
         .example =
             "tackle leader run scheduler --once -- \\\n"
             "  sh -c 'tackle leader resign scheduler $TACKLE_TOKEN; sleep 9' || echo exit code $?",
+        .effect = CLI_WRITES,
         .run = resign,
     },
     {
@@ -407,6 +413,7 @@ static const cli_verb verbs[] = {
                    "code 1 when nobody leads.",
         .example = "tackle leader run scheduler --once -- \\\n"
                    "  sh -c 'tackle leader break scheduler; sleep 9' || echo exit code $?",
+        .effect = CLI_WRITES,
         .run = break_leader,
     },
     {0},

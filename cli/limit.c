@@ -531,6 +531,7 @@ static const cli_verb verbs[] = {
                    "tackle limit reset api alice\n"
                    "tackle limit check login alice --rate 5/m --algorithm window --count-denied\n"
                    "tackle limit reset login alice",
+        .effect = CLI_WRITES,
         .run = check,
     },
     {
@@ -541,6 +542,7 @@ static const cli_verb verbs[] = {
         .details = KINDS "\n\nSleeps for the time that the server reports. Exit code 1 when it\n"
                          "does not fit in time, without waiting if that is known beforehand.",
         .example = "for i in 1 2 3; do tackle limit wait mails all --rate 5/s --burst 0; done",
+        .effect = CLI_WRITES,
         .run = wait_verb,
     },
     {
@@ -557,6 +559,7 @@ static const cli_verb verbs[] = {
         "cannot be run, or was not found.",
         .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s --burst 0 -- echo "
                    "mail $i; done",
+        .local = "it runs a command",
         .run = run,
     },
     {
@@ -570,6 +573,7 @@ static const cli_verb verbs[] = {
         .example = "tackle limit all alice minute=30/m,burst=9 day=1000/d,algorithm=window\n"
                    "tackle limit reset minute alice\n"
                    "tackle limit reset day alice",
+        .effect = CLI_WRITES,
         .run = all,
     },
     {
@@ -583,6 +587,7 @@ static const cli_verb verbs[] = {
         .example = "tackle limit check api bob --rate 3/h --burst 2 --quantity 3\n"
                    "tackle limit refund api bob --rate 3/h --burst 2 --quantity 2\n"
                    "tackle limit reset api bob",
+        .effect = CLI_WRITES,
         .run = refund,
     },
     {
@@ -595,6 +600,7 @@ static const cli_verb verbs[] = {
                    "ticket=$(tackle limit check slots eve $rule --json | jq -r .ticket)\n"
                    "tackle limit renew slots eve $rule --ticket $ticket --json\n"
                    "tackle limit refund slots eve $rule --ticket $ticket",
+        .effect = CLI_WRITES,
         .run = renew,
     },
     {
@@ -606,6 +612,7 @@ static const cli_verb verbs[] = {
                    "tackle limit reset api alice\n"
                    "tackle limit check api alice --rate 1/h\n"
                    "tackle limit reset api alice",
+        .effect = CLI_WRITES,
         .run = reset,
     },
     {
@@ -617,6 +624,7 @@ static const cli_verb verbs[] = {
         .example = "tackle limit check api alice --rate 30/60s --quantity 3\n"
                    "tackle limit show api alice\n"
                    "tackle limit reset api alice",
+        .effect = CLI_READS,
         .run = cli_limit_show,
     },
     {
@@ -628,6 +636,7 @@ static const cli_verb verbs[] = {
                    "tackle limit list\n"
                    "tackle limit list api\n"
                    "tackle limit reset api alice",
+        .effect = CLI_READS,
         .run = cli_limit_list,
     },
     {0},

@@ -21,7 +21,7 @@ int cli_print_names(const cli_session *cli, const tkl_names *names)
 }
 
 const cli_option cli_list_options[] = {
-    {"scan", CLI_FLAG, NULL, "look through all keys, also for what older programs left"},
+    {"scan", CLI_LOCAL_FLAG, NULL, "look through all keys, also for what older programs left"},
     {0},
 };
 

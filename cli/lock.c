@@ -446,6 +446,7 @@ static const cli_verb lock_verbs[] = {
             "TACKLE_LOCK, TACKLE_TOKEN and TACKLE_FENCE in its "
             "environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle lock run backup -- echo 'nobody else does this now'",
+        .local = "it runs a command",
         .run = run,
     },
     {
@@ -457,6 +458,7 @@ static const cli_verb lock_verbs[] = {
                    "the lease ends. Tries once, unless --wait says otherwise. Exit code 1 when\n"
                    "another holder has it.",
         .example = "tackle lock acquire deploy --lease 1m\ntackle lock break deploy",
+        .effect = CLI_WRITES,
         .run = acquire,
     },
     {
@@ -469,6 +471,7 @@ static const cli_verb lock_verbs[] = {
                    "\"\\([^\"]*\\).*/\\1/')\n"
                    "tackle lock renew deploy $token --lease 1m\n"
                    "tackle lock release deploy $token",
+        .effect = CLI_WRITES,
         .run = renew,
     },
     {
@@ -480,6 +483,7 @@ static const cli_verb lock_verbs[] = {
         .example = "token=$(tackle lock acquire deploy --json | sed 's/.*\"token\": "
                    "\"\\([^\"]*\\).*/\\1/')\n"
                    "tackle lock release deploy $token --json",
+        .effect = CLI_WRITES,
         .run = release,
     },
     {
@@ -488,6 +492,7 @@ static const cli_verb lock_verbs[] = {
         .summary = "who holds the lock, since when, and who waits",
         .details = "Exit code 1 when nobody holds it or waits for it.",
         .example = "tackle lock run backup --label nightly -- tackle lock show backup",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -495,6 +500,7 @@ static const cli_verb lock_verbs[] = {
         .summary = "all locks that are held now",
         .options = cli_list_options,
         .example = "tackle lock run backup -- tackle lock list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -505,6 +511,7 @@ static const cli_verb lock_verbs[] = {
                    "renewal at the latest; a fence protects what it does until then. Exit code 1\n"
                    "when nobody holds it.",
         .example = "tackle lock acquire deploy --lease 1h\ntackle lock break deploy",
+        .effect = CLI_WRITES,
         .run = break_held,
     },
     {0},
@@ -551,6 +558,7 @@ static const cli_verb sem_verbs[] = {
             "TACKLE_SEM, TACKLE_TOKEN and TACKLE_FENCE in its "
             "environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle sem run crawlers --limit 5 -- echo 'at most five do this'",
+        .local = "it runs a command",
         .run = run,
     },
     {
@@ -564,6 +572,7 @@ static const cli_verb sem_verbs[] = {
             "are taken. The limit is that of the latest caller; lowering it takes no permit\n"
             "away.",
         .example = "tackle sem acquire crawlers --limit 5 --lease 2s",
+        .effect = CLI_WRITES,
         .run = acquire,
     },
     {
@@ -576,6 +585,7 @@ static const cli_verb sem_verbs[] = {
                    "    sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
                    "tackle sem renew crawlers $token --lease 1m\n"
                    "tackle sem release crawlers $token",
+        .effect = CLI_WRITES,
         .run = renew,
     },
     {
@@ -588,6 +598,7 @@ static const cli_verb sem_verbs[] = {
         .example = "token=$(tackle sem acquire crawlers --limit 5 --json |\n"
                    "    sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
                    "tackle sem release crawlers $token --json",
+        .effect = CLI_WRITES,
         .run = release,
     },
     {
@@ -596,6 +607,7 @@ static const cli_verb sem_verbs[] = {
         .summary = "who holds permits, since when, and who waits",
         .details = "Exit code 1 when nobody holds it or waits for it.",
         .example = "tackle sem run crawlers --limit 5 -- tackle sem show crawlers",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -603,6 +615,7 @@ static const cli_verb sem_verbs[] = {
         .summary = "all semaphores with permits taken now",
         .options = cli_list_options,
         .example = "tackle sem run crawlers --limit 5 -- tackle sem list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -612,6 +625,7 @@ static const cli_verb sem_verbs[] = {
         .details = "The next waiters have them at once. A former holder learns of it at its next\n"
                    "renewal at the latest. Exit code 1 when nobody holds one.",
         .example = "tackle sem acquire crawlers --limit 5 --lease 1h\ntackle sem break crawlers",
+        .effect = CLI_WRITES,
         .run = break_held,
     },
     {0},

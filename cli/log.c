@@ -153,12 +153,18 @@ static int write_words(cli_session *cli, tkl_log *log, tkl_log_severity severity
     return failed ? failed : print_written(cli, 1);
 }
 
+/* Whether the last argument stands for standard input. */
+static bool is_input(const cli_session *cli, int last)
+{
+    return cli->sink == NULL && cli->argc == last + 1 && strcmp(cli->argv[last], "-") == 0;
+}
+
 /* NAME SEVERITY MESSAGE..., NAME SEVERITY -, or with --syslog NAME - */
 static int read_write(cli_session *cli, tkl_log_severity *severity, bool *lines)
 {
-    bool bare = cli->argc == 2 && strcmp(cli->argv[1], "-") == 0;
+    bool bare = is_input(cli, 1);
     *severity = TKL_LOG_NOTICE;
-    *lines = bare || (cli->argc == 3 && strcmp(cli->argv[2], "-") == 0);
+    *lines = bare || is_input(cli, 2);
     if (cli_flag(cli, "syslog") && !*lines)
         return cli_usage(cli, "--syslog reads lines: put - in the place of the message");
     if (*lines && cli_text(cli, "time", NULL) != NULL)
@@ -411,7 +417,7 @@ static int drop(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option write_options[] = {
-    {"syslog", CLI_FLAG, NULL, "take the severity from each line's priority: <13>text"},
+    {"syslog", CLI_LOCAL_FLAG, NULL, "take the severity from each line's priority: <13>text"},
     {"keep", CLI_INTEGER, "N", "recent messages kept of each severity (default 100)"},
     {"distinct", CLI_INTEGER, "N", "different messages in the table of an hour (default 1000)"},
     {"ttl", CLI_PERIOD, "DURATION",
@@ -423,7 +429,7 @@ static const cli_option write_options[] = {
 static const cli_option recent_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 100; with --since all)"},
     {"since", CLI_PAST, "TIME", "leave out messages from before this time, by the server's clock"},
-    {"follow", CLI_FLAG, NULL, "go on with new messages until interrupted"},
+    {"follow", CLI_LOCAL_FLAG, NULL, "go on with new messages until interrupted"},
     CLI_CSV,
     {0},
 };
@@ -463,6 +469,7 @@ static const cli_verb verbs[] = {
             "tackle log write shop error no such order --time '10m ago'\n"
             "printf '<11>no such order\\n<14>shipped\\n' | tackle log write shop - --syslog\n"
             "tackle log recent shop --count 3",
+        .effect = CLI_WRITES,
         .run = write_verb,
     },
     {
@@ -476,6 +483,7 @@ static const cli_verb verbs[] = {
                    "tackle log recent shop --since 2026-11-16T12:00Z\n"
                    "tackle log recent shop --csv\n"
                    "tackle log recent shop --json",
+        .effect = CLI_READS,
         .run = recent,
     },
     {
@@ -495,6 +503,7 @@ static const cli_verb verbs[] = {
                    "tackle log common shop --sliding\n"
                    "tackle log common shop --csv\n"
                    "tackle log common shop --last --json",
+        .effect = CLI_READS,
         .run = common,
     },
     {
@@ -503,6 +512,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle log write shop info started\n"
                    "tackle log list --json",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -512,6 +522,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle log write tackle-example info started\n"
                    "tackle log drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -281,6 +281,8 @@ static const cli_verb verbs[] = {
             "Exit code 1 when a limit of the mailbox is reached.",
         .example = "tackle mail send ann --from bob 'lunch at noon?'\n"
                    "echo 'see attachment' | tackle mail send ann --from bob --header type=text",
+        .effect = CLI_WRITES,
+        .binary = "BODY",
         .run = send,
     },
     {
@@ -295,6 +297,7 @@ static const cli_verb verbs[] = {
             "Exit code 1 when there is none.",
         .example = "tackle mail send ann --from bob hello\n"
                    "tackle mail fetch ann --wait 5s --ack --json",
+        .effect = CLI_WRITES,
         .run = fetch,
     },
     {
@@ -305,6 +308,7 @@ static const cli_verb verbs[] = {
             "Acknowledging less than before changes nothing. Exit code 1 when no message has\n"
             "this id yet.",
         .example = "tackle mail ack ann \"$(tackle mail send ann hello)\"",
+        .effect = CLI_WRITES,
         .run = ack,
     },
     {
@@ -312,6 +316,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "how many messages are not acknowledged",
         .example = "tackle mail unread ann",
+        .effect = CLI_READS,
         .run = unread,
     },
     {
@@ -321,6 +326,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when there is no such mailbox.",
         .example = "tackle mail send ann hello\n"
                    "tackle mail show ann --json",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -332,6 +338,7 @@ static const cli_verb verbs[] = {
             "Options that are not given change nothing; 0 removes a limit. Without options, exit\n"
             "code 1 when there is no such mailbox.",
         .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --json",
+        .effect = CLI_WRITES,
         .run = limit,
     },
     {
@@ -342,6 +349,7 @@ static const cli_verb verbs[] = {
         .details = "Limits stay, and ids go on.",
         .example = "tackle mail send tackle-example hello\n"
                    "tackle mail purge tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = purge,
     },
     {
@@ -351,6 +359,7 @@ static const cli_verb verbs[] = {
         .options = yes_options,
         .example = "tackle mail send tackle-example hello\n"
                    "tackle mail drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {
@@ -358,6 +367,7 @@ static const cli_verb verbs[] = {
         .summary = "the owners of all mailboxes",
         .options = cli_list_options,
         .example = "tackle mail list",
+        .effect = CLI_READS,
         .run = list,
     },
     {0},

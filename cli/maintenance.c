@@ -83,6 +83,7 @@ static const cli_verb verbs[] = {
         .options = on_options,
         .example = "tackle maintenance on tackle-example --reason 'moving the database'\n"
                    "tackle maintenance off tackle-example",
+        .effect = CLI_WRITES,
         .run = on,
     },
     {
@@ -90,6 +91,7 @@ static const cli_verb verbs[] = {
         .args = "[NAME]",
         .summary = "end it",
         .example = "tackle maintenance off tackle-example",
+        .effect = CLI_WRITES,
         .run = off,
     },
     {
@@ -99,6 +101,7 @@ static const cli_verb verbs[] = {
         .example = "tackle maintenance on tackle-example\n"
                    "tackle maintenance status tackle-example --json\n"
                    "tackle maintenance off tackle-example",
+        .effect = CLI_READS,
         .run = status,
     },
     {0},

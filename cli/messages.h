@@ -21,7 +21,7 @@ void cli_print_messages(const cli_session *cli, const tkl_messages *messages, in
         {"wait", CLI_DURATION, "DURATION", "wait up to this long for a message (default 0)"}, \
         {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},                              \
     {                                                                                         \
-        "raw", CLI_FLAG, NULL, "print the bodies alone, a newline behind each"                \
+        "raw", CLI_LOCAL_FLAG, NULL, "print the bodies alone, a newline behind each"          \
     }
 /* --count within its range, and --raw not with --json. */
 int cli_fetch_count(const cli_session *cli, size_t *count);
@@ -75,10 +75,10 @@ typedef int cli_send_fn(void *to, tkl_bytes sender, const tkl_letter *letters, s
 int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, void *to);
 
 /* --header and --lines, for cli_send(). */
-#define CLI_SEND_OPTIONS                                                    \
-    {"header", CLI_TEXT, "NAME=VALUE", "a header; may be repeated"},        \
-    {                                                                       \
-        "lines", CLI_FLAG, NULL, "each line of standard input is a message" \
+#define CLI_SEND_OPTIONS                                                          \
+    {"header", CLI_TEXT, "NAME=VALUE", "a header; may be repeated"},              \
+    {                                                                             \
+        "lines", CLI_LOCAL_FLAG, NULL, "each line of standard input is a message" \
     }
 
 #endif

@@ -394,6 +394,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online mark visitors eve --day yesterday\n"
                    "seq 1000 | tackle online mark players --using bitmap --lines",
+        .effect = CLI_WRITES,
         .run = mark,
     },
     {
@@ -404,6 +405,7 @@ static const cli_verb verbs[] = {
         .details = "An hll cannot forget a user.",
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online unmark visitors bob",
+        .effect = CLI_WRITES,
         .run = unmark,
     },
     {
@@ -414,6 +416,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online count visitors\n"
                    "tackle online count visitors --days 7 --all",
+        .effect = CLI_READS,
         .run = count,
     },
     {
@@ -424,6 +427,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when not. An hll cannot tell.",
         .example = "tackle online mark visitors ann\n"
                    "tackle online check visitors ann",
+        .effect = CLI_READS,
         .run = check,
     },
     {
@@ -437,6 +441,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online users visitors\n"
                    "tackle online users visitors --max 100 --json",
+        .effect = CLI_READS,
         .run = users,
     },
     {
@@ -446,6 +451,7 @@ static const cli_verb verbs[] = {
         .options = returning_options,
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online returning visitors --days 7",
+        .effect = CLI_READS,
         .run = returning,
     },
     {
@@ -457,6 +463,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online cohort visitors --first \"$(date -u +%F)\"\n"
                    "tackle online cohort visitors --first \"$(date -u -d yesterday +%F)\" --json",
+        .effect = CLI_READS,
         .run = cohort,
     },
     {
@@ -465,6 +472,7 @@ static const cli_verb verbs[] = {
         .summary = "the users of each day, and the memory they take",
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online report visitors",
+        .effect = CLI_READS,
         .run = report,
     },
     {
@@ -475,6 +483,7 @@ static const cli_verb verbs[] = {
                    "counts them, and drops them again. A heartbeat has no days.",
         .example = "tackle online compare --users 1000 --days 3\n"
                    "tackle online compare --users 1000 --days 2 --json",
+        .local = "it measures on a server of its own",
         .run = cli_online_compare,
     },
     {
@@ -483,6 +492,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle online mark visitors ann\n"
                    "tackle online list --json",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -492,6 +502,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle online mark tackle-example ann\n"
                    "tackle online drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -254,16 +254,23 @@ char *cli_json_text(const json_t *value)
     return safe;
 }
 
+int cli_print_json_text(const cli_session *cli, char *text)
+{
+    if (text == NULL)
+        return no_memory(cli);
+    if (cli->sink != NULL)
+        return cli->sink->result(cli->sink->arg, text);
+    puts(text);
+    free(text);
+    return CLI_OK;
+}
+
 /* Builds the whole text before writing it, so that a failure does not leave half a value. */
 int cli_print_json(const cli_session *cli, json_t *value)
 {
     char *text = value != NULL ? cli_json_text(value) : NULL;
     json_decref(value);
-    if (text == NULL)
-        return no_memory(cli);
-    puts(text);
-    free(text);
-    return CLI_OK;
+    return cli_print_json_text(cli, text);
 }
 
 static char *format(const char *pattern, ...) TKL_PRINTF(1, 2);
@@ -557,6 +564,8 @@ bool cli_reader_is_gone(void)
 int cli_flush(const cli_session *cli)
 {
     static bool told;
+    if (cli->sink != NULL)
+        return CLI_OK;
     errno = EIO;
     if (fflush(stdout) == 0) {
         if (!ferror(stdout))

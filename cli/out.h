@@ -33,7 +33,8 @@ char *cli_json_text(const json_t *value);
 /* The same for JSON text that others have written. */
 char *cli_json_safe(tkl_bytes json);
 
-/* Prints one line of JSON and frees the value. NULL means that memory ran out. */
+/* Prints one line of JSON and frees the value or the text. NULL means that memory ran out. */
+int cli_print_json_text(const cli_session *cli, char *text);
 int cli_print_json(const cli_session *cli, json_t *value);
 
 /* cli_end(). With --json the object also has this field, whose value is freed. */
@@ -53,9 +54,9 @@ int cli_print_rows(const cli_session *cli, json_t *rows, const cli_column *colum
 
 /* CSV (RFC 4180), for verbs with the option --csv: a row of keys, and a row for each object. Numbers
  * have all their digits, durations are milliseconds, null is nothing. Frees the rows. */
-#define CLI_CSV                                                                     \
-    {                                                                               \
-        "csv", CLI_FLAG, NULL, "print CSV: a row of names, then a row for each one" \
+#define CLI_CSV                                                                           \
+    {                                                                                     \
+        "csv", CLI_LOCAL_FLAG, NULL, "print CSV: a row of names, then a row for each one" \
     }
 int cli_print_csv(const cli_session *cli, json_t *rows, const cli_column *columns);
 /* The parts of it: the first row, and one for an object, which is not freed. */

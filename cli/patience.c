@@ -85,6 +85,8 @@ void cli_patience_tell(void (*tell)(void *arg))
 
 int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *arg)
 {
+    if (cli->sink != NULL)
+        return CLI_OK;
     cancel_wait = cancel;
     cancel_arg = arg;
     /* A second wait has the same pipe: a signal that came between the two cancels it. */
@@ -97,8 +99,10 @@ int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *
     return CLI_OK;
 }
 
-void cli_patience_end(void)
+void cli_patience_end(const cli_session *cli)
 {
+    if (cli->sink != NULL)
+        return;
     ssize_t n = write(news[1], "", 1);
     (void)n; /* if the pipe is full of signals, the watcher is about to end us */
     pthread_join(watcher, NULL);

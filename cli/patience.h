@@ -6,6 +6,8 @@
  * that we can give back what we hold. Ignored signals stay ignored. The first signal calls
  * `cancel`, in a separate thread; a second signal, or two seconds without an end of the wait, ends
  * the program at once.
+ *
+ * A session with a sink does nothing of this: its waits are cancelled from outside.
  */
 #ifndef TKL_CLI_PATIENCE_H
 #define TKL_CLI_PATIENCE_H
@@ -19,7 +21,7 @@ int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *
 void cli_patience_tell(void (*tell)(void *arg));
 
 /* Ends the wait: `cancel` is not called any more, but signals are still caught. */
-void cli_patience_end(void);
+void cli_patience_end(const cli_session *cli);
 
 /* The first signal caught so far, or 0. */
 int cli_patience_signal(void);

@@ -30,6 +30,7 @@ static const cli_verb verbs[] = {
     {
         .summary = "see whether the server answers, and how fast",
         .example = "tackle ping",
+        .effect = CLI_READS,
         .run = ping,
     },
     {0},

@@ -84,8 +84,8 @@ static const cli_option push_options[] = {
     JOB_OPTIONS,
     {"unique-payload", CLI_FLAG, NULL, "like --unique, with the payload itself as the key"},
     {"then", CLI_TEXT, "PAYLOAD", "one more job, ready when all others of this push are done"},
-    {"lines", CLI_FLAG, NULL, "make a job of each line of standard input"},
-    {"empty", CLI_FLAG, NULL, "standard input may be empty: a job with an empty payload"},
+    {"lines", CLI_LOCAL_FLAG, NULL, "make a job of each line of standard input"},
+    {"empty", CLI_LOCAL_FLAG, NULL, "standard input may be empty: a job with an empty payload"},
     {"request", CLI_TEXT, "ID", "a push repeated with the same ID pushes nothing twice"},
     PARTITIONS,
     {0},
@@ -259,6 +259,8 @@ static const cli_verb verbs[] = {
                    "printf 'carol\\ndave\\n' | tackle queue push tackle-example --lines --json\n"
                    "tackle queue stats tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
+        .binary = "PAYLOAD",
         .run = cli_queue_push,
     },
     {
@@ -311,6 +313,7 @@ static const cli_verb verbs[] = {
                    "tackle queue work tackle-example --drain --stream -- \\\n"
                    "  sed -u 's/.*\"id\": \"\\([^\"]*\\).*/{\"id\": \"\\1\", \"type\": \"ack\"}/'\n"
                    "tackle queue drop tackle-example --yes",
+        .local = "it runs a command",
         .run = cli_queue_work,
     },
     {
@@ -324,6 +327,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue claim tackle-example --lease 1m\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_claim,
     },
     {
@@ -336,6 +340,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue ack tackle-example $id $token\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_ack,
     },
     {
@@ -348,6 +353,7 @@ static const cli_verb verbs[] = {
                    "tackle queue fail tackle-example $id $token --reason 'mailbox full'\n"
                    "tackle queue show tackle-example $id\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_fail,
     },
     {
@@ -359,6 +365,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue release tackle-example $id $token\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_release,
     },
     {
@@ -373,6 +380,7 @@ static const cli_verb verbs[] = {
             "tackle queue renew tackle-example $id $token --lease 1m --progress 'half of it'\n"
             "tackle queue show tackle-example $id\n"
             "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_renew,
     },
     {
@@ -384,6 +392,7 @@ static const cli_verb verbs[] = {
                    "tackle queue stats tackle-example\n"
                    "tackle queue stats tackle-example --json\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_stats,
     },
     {
@@ -396,6 +405,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue list\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_list,
     },
     {
@@ -468,6 +478,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue peek tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_peek,
     },
     {
@@ -479,6 +490,7 @@ static const cli_verb verbs[] = {
         .example = "id=$(tackle queue push tackle-example alice@example.org)\n"
                    "tackle queue show tackle-example $id\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_show,
     },
     {
@@ -491,6 +503,7 @@ static const cli_verb verbs[] = {
                    "tackle queue work tackle-example --drain --result -- sh -c 'echo $(($(cat)))'\n"
                    "tackle queue result tackle-example $id --wait 5s\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_result,
     },
     {
@@ -504,6 +517,7 @@ static const cli_verb verbs[] = {
         .example = DEAD_LETTER "tackle queue dead tackle-example\n"
                                "tackle queue dead tackle-example --delete-all --yes\n"
                                "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_dead,
     },
     {
@@ -514,6 +528,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when one of them is not there.",
         .example = DEAD_LETTER "tackle queue retry tackle-example --all\n"
                                "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_retry,
     },
     {
@@ -525,6 +540,7 @@ static const cli_verb verbs[] = {
                    "when one of the jobs is not there.",
         .example = "id=$(tackle queue push tackle-example alice@example.org --delay 1h)\n"
                    "tackle queue cancel tackle-example $id",
+        .effect = CLI_WRITES,
         .run = cli_queue_cancel,
     },
     {
@@ -538,6 +554,7 @@ static const cli_verb verbs[] = {
                    "tackle queue promote tackle-example $id\n"
                    "tackle queue claim tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_promote,
     },
     {
@@ -568,6 +585,7 @@ static const cli_verb verbs[] = {
                    "tackle queue pause tackle-example\n"
                    "tackle queue claim tackle-example || echo 'it is paused'\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_pause,
     },
     {
@@ -579,6 +597,7 @@ static const cli_verb verbs[] = {
                    "tackle queue pause tackle-example\n"
                    "tackle queue resume tackle-example --json\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_resume,
     },
     {
@@ -590,6 +609,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue drain tackle-example --yes\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_drain,
     },
     {
@@ -599,6 +619,7 @@ static const cli_verb verbs[] = {
         .options = deleting_options,
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = cli_queue_drop,
     },
     {
@@ -615,6 +636,7 @@ static const cli_verb verbs[] = {
                    "  --group-concurrency 1\n"
                    "tackle queue limit tackle-example --rate 0 --json\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_limit,
     },
     {
@@ -628,6 +650,8 @@ static const cli_verb verbs[] = {
                    "  --zone Europe/Berlin 'the nightly report'\n"
                    "tackle queue schedules tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
+        .binary = "PAYLOAD",
         .run = cli_queue_schedule,
     },
     {
@@ -638,6 +662,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue schedule tackle-example tick --every 10s tock\n"
                    "tackle queue schedules tackle-example --json\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_schedules,
     },
     {
@@ -649,6 +674,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue schedule tackle-example tick --every 10s tock\n"
                    "tackle queue unschedule tackle-example tick\n"
                    "tackle queue schedules tackle-example --json",
+        .effect = CLI_WRITES,
         .run = cli_queue_unschedule,
     },
     {0},

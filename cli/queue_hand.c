@@ -93,7 +93,7 @@ static int claim(cli_session *cli, const claiming *p, tkl_jobs **jobs)
     if (failed)
         return failed;
     int code = tkl_consumer_claim(p->consumer, 1, cli_number(cli, "wait", 0), jobs);
-    cli_patience_end();
+    cli_patience_end(cli);
     if (cli_patience_signal() != 0)
         return give_back(cli, *jobs);
     return code == TKL_EMPTY ? cli_no(cli, code, "no job") : cli_end(cli, code);
@@ -167,7 +167,8 @@ static int finish(cli_session *cli, tkl_outcome outcome, tkl_bytes text)
 int cli_queue_ack(cli_session *cli)
 {
     tkl_bytes result = tkl_str(cli_text(cli, "result", ""));
-    int failed = strcmp(result.data, "-") == 0 ? cli_payload(cli, cli->argc, &result) : CLI_OK;
+    bool is_input = cli->sink == NULL && strcmp(result.data, "-") == 0;
+    int failed = is_input ? cli_payload(cli, cli->argc, &result) : CLI_OK;
     return failed ? failed : finish(cli, TKL_OUTCOME_DONE, result);
 }
 

@@ -167,6 +167,7 @@ static const cli_verb verbs[] = {
         .example = "tackle recent add ann Bob Jürgen\n"
                    "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --keep 50\n"
                    "tackle recent complete ann",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -176,6 +177,7 @@ static const cli_verb verbs[] = {
         .options = remove_options,
         .example = "tackle recent add ann Bob Eve\n"
                    "tackle recent remove ann Bob",
+        .effect = CLI_WRITES,
         .run = remove_contacts,
     },
     {
@@ -187,6 +189,7 @@ static const cli_verb verbs[] = {
         .example = "tackle recent add ann Bob Jürgen 张三\n"
                    "tackle recent complete ann ju --accents --json\n"
                    "tackle recent complete ann zs --pinyin",
+        .effect = CLI_READS,
         .run = complete,
     },
     {
@@ -201,6 +204,7 @@ static const cli_verb verbs[] = {
         .example = "tackle recent add ann Anna Joanna Hannah\n"
                    "tackle recent find ann anna\n"
                    "tackle recent find ann --json",
+        .effect = CLI_READS,
         .run = find,
     },
     {
@@ -209,6 +213,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle recent add ann Bob\n"
                    "tackle recent list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -218,6 +223,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle recent add tackle-example Bob\n"
                    "tackle recent drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

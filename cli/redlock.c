@@ -392,6 +392,7 @@ static const cli_verb verbs[] = {
             "lease is renewed every third of it. If the lock is lost, COMMAND is ended.\n"
             "It finds TACKLE_LOCK and TACKLE_TOKEN in its environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle redlock run backup --nodes embedded:,embedded:,embedded: -- echo mine",
+        .local = "its caller names the servers",
         .run = run,
     },
     {
@@ -403,6 +404,7 @@ static const cli_verb verbs[] = {
                    "the lease ends. Tries once, unless --wait says otherwise. Exit code 1 when\n"
                    "another holder has it, 69 when no majority of the servers answers.",
         .example = "tackle redlock acquire deploy --nodes embedded:,embedded:,embedded:",
+        .local = "its caller names the servers",
         .run = acquire,
     },
     {
@@ -412,6 +414,7 @@ static const cli_verb verbs[] = {
         .options = renew_options,
         .details = "Exit code 1 when that token does not hold the lock (any more).",
         .example = TOKEN_EXAMPLE "tackle redlock renew deploy $token --lease 1m" TOKEN_EXAMPLE_END,
+        .local = "its caller names the servers",
         .run = renew,
     },
     {
@@ -422,6 +425,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when that token does not hold the lock (any more): what was done\n"
                    "since the lease ended was done without protection.",
         .example = TOKEN_EXAMPLE "tackle redlock release deploy $token --json" TOKEN_EXAMPLE_END,
+        .local = "its caller names the servers",
         .run = release,
     },
     {0},

@@ -117,6 +117,7 @@ static const cli_verb verbs[] = {
         .example = "tackle call MSET user:1 Ann user:2 Bob\n"
                    "tackle scan --match 'user:*'\n"
                    "tackle scan --stop-after 1000 --json",
+        .effect = CLI_READS,
         .run = run,
     },
     {0},

@@ -89,6 +89,7 @@ static const cli_verb verbs[] = {
         .example = "echo \"return redis.call('INCRBY', KEYS[1], ARGV[1])\" >add.lua\n"
                    "tackle script run add.lua visits -- 3\n"
                    "echo 'return #ARGV' | tackle script run - --json -- a b",
+        .local = "it reads a file, and its caller could send any command to the server",
         .run = run_file,
     },
     {0},

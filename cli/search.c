@@ -438,6 +438,7 @@ static const cli_verb verbs[] = {
         .example = "tackle search create pages --field votes:numeric --field lang:text\n"
                    "tackle search create notes --stem en --positions --accents\n"
                    "tackle search info notes",
+        .effect = CLI_WRITES,
         .run = create,
     },
     {
@@ -447,6 +448,7 @@ static const cli_verb verbs[] = {
         .options = add_options,
         .details = "The text is standard input when it is missing or -.",
         .example = PAGES "echo 'Queues and locks' | tackle search add pages p3 --set votes=1",
+        .effect = CLI_WRITES,
         .run = add,
     },
     {
@@ -463,6 +465,7 @@ static const cli_verb verbs[] = {
         .example = "tackle search create pages --field votes:numeric --field lang:text\n"
                    "printf 'id,text,votes\\np1,Locks,3\\np2,Queues,5\\n' |\n"
                    "    tackle search import pages -",
+        .local = "it reads files of this machine",
         .run = cli_search_import,
     },
     {
@@ -482,6 +485,7 @@ static const cli_verb verbs[] = {
         .example = PAGES "tackle search query pages 'lock +锁 -queue' --sort -votes\n"
                          "tackle search query pages 'votes:>=3' --show all --facets lang --json",
         .dashes = true,
+        .effect = CLI_READS,
         .run = query,
     },
     {
@@ -490,6 +494,7 @@ static const cli_verb verbs[] = {
         .summary = "documents by their ids",
         .details = "Exit code 1 when one of them is not there.",
         .example = PAGES "tackle search get pages p1 p2 --json",
+        .effect = CLI_READS,
         .run = get,
     },
     {
@@ -498,6 +503,7 @@ static const cli_verb verbs[] = {
         .summary = "remove documents; prints how many were there",
         .options = remove_options,
         .example = PAGES "tackle search remove pages p1 p2",
+        .effect = CLI_WRITES,
         .run = remove_documents,
     },
     {
@@ -506,6 +512,7 @@ static const cli_verb verbs[] = {
         .summary = "queries line by line; :help shows more",
         .options = shell_options,
         .example = PAGES "echo lock | tackle search shell pages --show all",
+        .local = "it is a conversation on a terminal",
         .run = cli_search_shell,
     },
     {
@@ -513,6 +520,7 @@ static const cli_verb verbs[] = {
         .args = "INDEX",
         .summary = "how many documents and terms there are, and the schema",
         .example = PAGES "tackle search info pages",
+        .effect = CLI_READS,
         .run = info,
     },
     {
@@ -520,6 +528,7 @@ static const cli_verb verbs[] = {
         .summary = "all indexes",
         .options = cli_list_options,
         .example = PAGES "tackle search list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -529,6 +538,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle search create tackle-example\n"
                    "tackle search drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

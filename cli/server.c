@@ -220,6 +220,7 @@ static const cli_verb verbs[] = {
                    "$XDG_DATA_HOME/tackle or ~/.local/share/tackle. Any command starts it when\n"
                    "needed. This verb chooses the durability, and prints where the server is.",
         .example = "tackle server start --durability everysec",
+        .local = "it manages a server of this machine",
         .run = start,
     },
     {
@@ -227,6 +228,7 @@ static const cli_verb verbs[] = {
         .summary = "stop the private server; saves its data (durability none: nothing)",
         .details = "Exit code 1 when it was not running.",
         .example = "tackle server start\ntackle server stop",
+        .local = "it manages a server of this machine",
         .run = stop,
     },
     {
@@ -234,6 +236,7 @@ static const cli_verb verbs[] = {
         .summary = "whether the private server runs, where, and what is on disk",
         .details = "Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server status",
+        .local = "it manages a server of this machine",
         .run = status,
     },
     {
@@ -242,6 +245,7 @@ static const cli_verb verbs[] = {
         .details = "Returns when the file is complete. Exit code 1 when it is not running. With\n"
                    "durability none nothing is kept: make a backup.",
         .example = "tackle server start\ntackle server save",
+        .local = "it manages a server of this machine",
         .run = save,
     },
     {
@@ -250,6 +254,7 @@ static const cli_verb verbs[] = {
         .details = "The server does so by itself when the file has doubled. Returns when the new\n"
                    "file is complete. Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server rewrite",
+        .local = "it manages a server of this machine",
         .run = rewrite,
     },
     {
@@ -261,6 +266,7 @@ static const cli_verb verbs[] = {
             "server on it; a copy of the file in another new directory serves as well. Exit\n"
             "code 1 when the server is not running, or DIR has a backup already.",
         .example = "tackle server start\ntackle server backup \"$(mktemp -d)\"",
+        .local = "it manages a server of this machine",
         .run = backup,
     },
     {
@@ -272,6 +278,7 @@ static const cli_verb verbs[] = {
                    "server; --remove-old removes what this version does not use. --load is for\n"
                    "programs that may call functions and not load them.",
         .example = "tackle server functions --load",
+        .local = "it manages a server of this machine",
         .run = functions,
     },
     {0},

@@ -153,11 +153,11 @@ static int run_command(cli_session *cli, const registering *r)
 static int be_there(cli_session *cli, const registering *r)
 {
     if (cli->argc > 1) {
-        cli_patience_end();
+        cli_patience_end(cli);
         return cli_patience_signal() != 0 ? CLI_OK : run_command(cli, r);
     }
     int failed = stay(cli, r);
-    cli_patience_end();
+    cli_patience_end(cli);
     return failed;
 }
 
@@ -330,6 +330,7 @@ static const cli_verb verbs[] = {
                    "has registered this id.",
         .example = "tackle service register shop --address localhost:8080 --meta zone=b -- \\\n"
                    "  tackle service list shop",
+        .local = "it runs a command, or stays until a signal ends it",
         .run = register_service,
     },
     {
@@ -338,6 +339,7 @@ static const cli_verb verbs[] = {
         .summary = "the instances of a service; without NAME all services",
         .options = cli_list_options,
         .example = "tackle service list shop --json",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -346,6 +348,8 @@ static const cli_verb verbs[] = {
         .summary = "print the instances, and again whenever they change",
         .options = watch_options,
         .example = "tackle service watch shop --max 1",
+        .effect = CLI_READS,
+        .follows = true,
         .run = watch,
     },
     {
@@ -355,6 +359,7 @@ static const cli_verb verbs[] = {
         .options = pick_options,
         .example = "tackle service register shop --address localhost:8080 -- \\\n"
                    "  tackle service pick shop",
+        .effect = CLI_READS,
         .run = pick,
     },
     {0},

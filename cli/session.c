@@ -115,14 +115,15 @@ static void warn_alone(const cli_session *cli)
 int cli_connect(cli_session *cli, tkl_client **client)
 {
     const char *url;
+    *client = cli->client;
+    if (cli->client != NULL)
+        return CLI_OK;
     int failed = cli_url(cli, &url);
     if (failed)
         return failed;
-    bool starts = cli->client == NULL && cli->is_default && is_stopped(url);
-    if (cli->client == NULL) {
-        warn_alone(cli);
-        failed = cli_open(cli, url, &cli->client);
-    }
+    bool starts = cli->is_default && is_stopped(url);
+    warn_alone(cli);
+    failed = cli_open(cli, url, &cli->client);
     if (!failed && starts)
         fprintf(stderr, "tackle: started your private server, %s (--url names another)\n", url);
     *client = cli->client;
@@ -152,12 +153,20 @@ static char *read_all(FILE *from, size_t *len)
     return NULL;
 }
 
+tkl_bytes cli_argument(const cli_session *cli, int index)
+{
+    const char *text = cli->argv[index];
+    return cli->lengths != NULL ? (tkl_bytes){text, cli->lengths[index]} : tkl_str(text);
+}
+
 int cli_payload(cli_session *cli, int index, tkl_bytes *payload)
 {
-    if (index < cli->argc && strcmp(cli->argv[index], "-") != 0) {
-        *payload = tkl_str(cli->argv[index]);
+    if (index < cli->argc && (cli->sink != NULL || strcmp(cli->argv[index], "-") != 0)) {
+        *payload = cli_argument(cli, index);
         return CLI_OK;
     }
+    if (cli->sink != NULL)
+        return cli_missing(cli, index);
     free(cli->input);
     cli->input = read_all(stdin, &payload->len);
     payload->data = cli->input;

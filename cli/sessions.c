@@ -427,6 +427,7 @@ static const cli_verb verbs[] = {
         .details =
             "The token opens the session, so keep it secret. The server keeps only a hash of it.",
         .example = "tackle session create alice --ttl 2h",
+        .effect = CLI_WRITES,
         .run = create,
     },
     {
@@ -436,6 +437,7 @@ static const cli_verb verbs[] = {
         .options = store_options,
         .details = "Does not count as a use. Exit code 1 when the session has ended.",
         .example = "tackle session check \"$(tackle session create alice)\"",
+        .effect = CLI_READS,
         .run = check,
     },
     {
@@ -449,6 +451,7 @@ static const cli_verb verbs[] = {
             "With --json prints whose session it is, and its data. Exit code 1 when the session\n"
             "has ended.",
         .example = "tackle session touch \"$(tackle session create alice)\" teapot --json",
+        .effect = CLI_WRITES,
         .run = touch,
     },
     {
@@ -461,6 +464,7 @@ static const cli_verb verbs[] = {
         .example = "token=$(tackle session create alice)\n"
                    "tackle session set \"$token\" language=de cart='{\"teapot\": 2}'\n"
                    "tackle session check \"$token\" --json",
+        .effect = CLI_WRITES,
         .run = set,
     },
     {
@@ -472,6 +476,7 @@ static const cli_verb verbs[] = {
                    "tackle session touch \"$token\" teapot\n"
                    "tackle session touch \"$token\" kettle\n"
                    "tackle session recent \"$token\"",
+        .effect = CLI_READS,
         .run = recent,
     },
     {
@@ -482,6 +487,7 @@ static const cli_verb verbs[] = {
         .details = "The first view fixes the half-life of a ranking; another one is refused.",
         .example = "tackle session view teapot kettle teapot\n"
                    "tackle session top --count 3 --json",
+        .effect = CLI_WRITES,
         .run = view,
     },
     {
@@ -492,6 +498,7 @@ static const cli_verb verbs[] = {
                    "high: `excess` (with --json) says by how much at most.",
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session top --count 3",
+        .effect = CLI_READS,
         .run = top,
     },
     {
@@ -502,6 +509,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when the session of the token had already ended.",
         .example = "tackle session end \"$(tackle session create alice)\" --json\n"
                    "tackle session end --user alice",
+        .effect = CLI_WRITES,
         .run = end,
     },
     {
@@ -512,6 +520,7 @@ static const cli_verb verbs[] = {
         .details = "Shows their ids. An id does not reveal the token.",
         .example = "tackle session create alice\n"
                    "tackle session list alice",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -521,6 +530,7 @@ static const cli_verb verbs[] = {
         .options = store_options,
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session rename teapot pot --json",
+        .effect = CLI_WRITES,
         .run = rename_item,
     },
     {
@@ -530,6 +540,7 @@ static const cli_verb verbs[] = {
         .options = unrank_options,
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session unrank teapot --json",
+        .effect = CLI_WRITES,
         .run = forget_item,
     },
     {
@@ -538,6 +549,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle session create alice\n"
                    "tackle session stores --json",
+        .effect = CLI_READS,
         .run = stores,
     },
     {
@@ -546,6 +558,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle session create alice --store tackle-example\n"
                    "tackle session drop --store tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -341,6 +341,7 @@ static const cli_verb verbs[] = {
                    "tackle stats record /cart size 870 --at '10m ago'\n"
                    "seq 100 | tackle stats record /search size --lines\n"
                    "tackle stats show /cart size",
+        .effect = CLI_WRITES,
         .run = record,
     },
     {
@@ -353,6 +354,7 @@ static const cli_verb verbs[] = {
                    "tackle stats show /cart size --both\n"
                    "tackle stats show /cart size --json\n"
                    "tackle stats show /cart size --graphite",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -365,6 +367,7 @@ static const cli_verb verbs[] = {
                    "is written to the log slow:TYPE.",
         .example = "tackle stats time backup -- sleep 0.1\n"
                    "tackle stats slowest --count 3",
+        .local = "it runs a command",
         .run = time_verb,
     },
     {
@@ -375,6 +378,7 @@ static const cli_verb verbs[] = {
                    "tackle stats slowest --count 10\n"
                    "tackle stats slowest --csv\n"
                    "tackle stats slowest --json",
+        .effect = CLI_READS,
         .run = slowest,
     },
     {
@@ -383,6 +387,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats list --json",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -391,6 +396,7 @@ static const cli_verb verbs[] = {
         .summary = "all contexts of a type (default time)",
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats contexts size --json",
+        .effect = CLI_READS,
         .run = contexts,
     },
     {
@@ -400,6 +406,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle stats record tackle-example size 1\n"
                    "tackle stats drop tackle-example size --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

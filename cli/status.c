@@ -301,6 +301,7 @@ static const cli_verb verbs[] = {
                    "tackle status\n"
                    "tackle status --json\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = run,
     },
     {0},

@@ -270,7 +270,7 @@ static int drop(cli_session *cli)
 
 static const cli_option feed_options[] = {
     {"weight", CLI_TEXT, "N", "add this to the weight of each text (default 1)"},
-    {"lines", CLI_FLAG, NULL, "each line of standard input is WEIGHT, a tab, TEXT"},
+    {"lines", CLI_LOCAL_FLAG, NULL, "each line of standard input is WEIGHT, a tab, TEXT"},
     {"half-life", CLI_DURATION, "DURATION",
      "when new: weights halve in this time (default: never)"},
     {"best", CLI_INTEGER, "N", "when new: texts kept for each prefix (default 50)"},
@@ -311,6 +311,7 @@ static const cli_verb verbs[] = {
         .example = "tackle suggest feed queries 'weather berlin' --weight 3\n"
                    "printf '5\\tweather\\n2\\t北京天气\\n' | tackle suggest feed queries --lines\n"
                    "tackle suggest hint queries we",
+        .effect = CLI_WRITES,
         .run = feed,
     },
     {
@@ -321,6 +322,7 @@ static const cli_verb verbs[] = {
         .example = "tackle suggest feed queries weather wedding weather\n"
                    "tackle suggest hint queries we --json\n"
                    "tackle suggest hint queries waether --typos",
+        .effect = CLI_READS,
         .run = hint,
     },
     {
@@ -330,6 +332,7 @@ static const cli_verb verbs[] = {
         .options = remove_options,
         .example = "tackle suggest feed queries weather\n"
                    "tackle suggest remove queries weather",
+        .effect = CLI_WRITES,
         .run = remove_texts,
     },
     {
@@ -340,6 +343,7 @@ static const cli_verb verbs[] = {
         .details = "Tab takes the first suggestion, Enter ends and prints the line, Ctrl-C ends.",
         .example = "tackle suggest feed queries weather wedding\n"
                    "tackle suggest hint queries w   # or on a terminal: tackle suggest try queries",
+        .local = "it is a conversation on a terminal",
         .run = try_line,
     },
     {
@@ -348,6 +352,7 @@ static const cli_verb verbs[] = {
         .summary = "how many texts there are, and the settings",
         .example = "tackle suggest feed queries weather\n"
                    "tackle suggest show queries",
+        .effect = CLI_READS,
         .run = show,
     },
     {
@@ -356,6 +361,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle suggest feed queries weather\n"
                    "tackle suggest list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -365,6 +371,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle suggest feed tackle-example weather\n"
                    "tackle suggest drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -166,6 +166,7 @@ static const cli_verb verbs[] = {
         .options = fold_options,
         .example = "tackle text fold 'STRASSE' 'Müller' --accents\n"
                    "echo 張三 | tackle text fold --chinese --lines --json",
+        .effect = CLI_READS,
         .run = fold,
     },
     {
@@ -176,6 +177,7 @@ static const cli_verb verbs[] = {
         .details = "START and LENGTH are bytes of the text. POSITION counts stop words, too.",
         .example = "tackle text words 'The cats were running' --no-stop-words --stem en\n"
                    "tackle text words 我爱北京 --pieces --json",
+        .effect = CLI_READS,
         .run = words,
     },
     {
@@ -185,6 +187,7 @@ static const cli_verb verbs[] = {
         .options = lines_options,
         .example = "tackle text pinyin 张三 重庆\n"
                    "tackle text pinyin 张三 --json",
+        .effect = CLI_READS,
         .run = pinyin,
     },
     {
@@ -195,6 +198,7 @@ static const cli_verb verbs[] = {
         .details = "Prints the score, and the last score of texts that begin so: with ZRANGE\n"
                    "... BYSCORE the two find them.",
         .example = "tackle text score Mo 'Moby Dick'",
+        .effect = CLI_READS,
         .run = score,
     },
     {0},

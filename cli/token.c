@@ -38,9 +38,9 @@ static int read_token(const cli_session *cli, FILE *from, const char *where, cha
 int cli_token_of(const cli_session *cli, char *word, char **token)
 {
     *token = NULL;
-    if (strcmp(word, "-") == 0)
+    if (cli->sink == NULL && strcmp(word, "-") == 0)
         return read_token(cli, stdin, "standard input", token);
-    if (*word != '@') {
+    if (cli->sink != NULL || *word != '@') {
         *token = strdup(word);
         memset(word, 'x', strlen(word));
         return *token != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);

@@ -123,6 +123,8 @@ static const cli_verb verbs[] = {
         .details = "The number is an estimate, with a standard error of 0.81 %.",
         .example = "tackle unique add visitors ann bob ann\n"
                    "printf 'bob\\neve\\n' | tackle unique add visitors --lines --ttl 30d",
+        .effect = CLI_WRITES,
+        .binary = "ITEM",
         .run = add,
     },
     {
@@ -132,6 +134,7 @@ static const cli_verb verbs[] = {
         .example = "tackle unique add monday ann bob\n"
                    "tackle unique add tuesday bob eve\n"
                    "tackle unique count monday tuesday",
+        .effect = CLI_READS,
         .run = count,
     },
     {
@@ -142,6 +145,7 @@ static const cli_verb verbs[] = {
         .example = "tackle unique add monday ann bob\n"
                    "tackle unique merge week monday --json\n"
                    "tackle unique count week",
+        .effect = CLI_WRITES,
         .run = merge,
     },
     {
@@ -150,6 +154,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle unique add visitors ann\n"
                    "tackle unique list",
+        .effect = CLI_READS,
         .run = list,
     },
     {
@@ -159,6 +164,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = "tackle unique add tackle-example ann\n"
                    "tackle unique drop tackle-example --yes --json",
+        .effect = CLI_WRITES,
         .run = drop,
     },
     {0},

@@ -14,6 +14,7 @@ static const cli_verb verbs[] = {
     {
         .summary = "print the version",
         .example = "tackle version",
+        .effect = CLI_READS,
         .run = version,
     },
     {0},
