@@ -50,6 +50,7 @@
     X(cli_top)                         \
     X(cli_metrics)                     \
     X(cli_doctor)                      \
+    X(cli_serve)                       \
     X(cli_ping)                        \
     X(cli_call)                        \
     X(cli_script)                      \

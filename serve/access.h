@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Access: who may do what, and from where.
+ *
+ * A token file has a line for each token: a name for the log, the token, and its rights.
+ *
+ *     # name   token                             rights
+ *     web      5up3rs3cr3t-0123456789abcdef      queue:write lock:write read
+ *     report   another-secret-0123456789         read
+ *     admin    the-third-secret-0123456789       write
+ *
+ * "read" and "write" are for all components, "queue:write" is for one. Who may write may read.
+ *
+ * Web pages. A browser sends requests of any page to any server that its user can reach. Such
+ * requests are refused: they have an Origin or a Sec-Fetch-Site header. A page whose own name was
+ * made to lead here (DNS rebinding) has a Host that is not ours.
+ */
+#ifndef TKL_SERVE_ACCESS_H
+#define TKL_SERVE_ACCESS_H
+
+#include "route.h"
+
+/* What a caller may do; a bit for each component. */
+typedef struct serve_rights {
+    uint64_t read, write;
+} serve_rights;
+
+typedef struct serve_access serve_access;
+
+/* Reads the options --token-file, --read-only, --allow and --host. A token file that others may read
+ * is refused. Frees *access on failure. */
+int serve_access_open(const cli_session *cli, serve_access **access);
+void serve_access_close(serve_access *access);
+
+/* Whether callers need a token. */
+bool serve_access_has_tokens(const serve_access *access);
+
+/* Finds the rights of the header "Authorization: Bearer TOKEN", which may be NULL. *who is the name
+ * of the token. False: it is not valid. Takes as long for a wrong token as for a right one. */
+bool serve_access_check(const serve_access *access, const char *authorization, serve_rights *rights,
+                        const char **who);
+
+bool serve_may(const serve_rights *rights, const serve_route *route);
+
+/* Whether a Host header, which may be NULL, names us: an IP address, localhost, or a name of
+ * --host. */
+bool serve_host_is_ours(const serve_access *access, const char *host);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "call.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "fields.h"
+#include "out.h"
+#include "token.h"
+
+/* ---- Statuses ------------------------------------------------------------ */
+
+static const struct {
+    int code, status;
+} statuses[] = {
+    {TKL_OK, 200},
+    /* An expected "no". */
+    {TKL_BUSY, 409},
+    {TKL_EMPTY, 404},
+    {TKL_LIMITED, 429},
+    {TKL_NOTFOUND, 404},
+    {TKL_FULL, 409},
+    {TKL_NOTOWNER, 409},
+    {TKL_EXISTS, 409},
+    {TKL_DEAD, 409},
+    {TKL_CONFLICT, 409},
+    {TKL_ELOST, 409},
+    {TKL_ETYPE, 409},
+    /* The request is wrong. */
+    {TKL_EINVAL, 400},
+    /* Nothing was done: the request can be repeated. */
+    {TKL_ENOTSENT, 503},
+    {TKL_EREADONLY, 503},
+    {TKL_EUNREADY, 503},
+    {TKL_EOOM, 503},
+    {TKL_ESPAWN, 503},
+    {TKL_EINTR, 503},
+    /* It may have been done, or not. */
+    {TKL_ETIMEOUT, 504},
+    {TKL_EUNKNOWN, 504},
+    /* The server does not do what we ask for. */
+    {TKL_EREFUSED, 502},
+    {TKL_EAUTH, 502},
+    {TKL_EPROTO, 502},
+    {TKL_ETLS, 502},
+};
+
+int serve_status(int code)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].code == code)
+            return statuses[i].status;
+    return 500;
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+void serve_answer_free(serve_answer *answer)
+{
+    free(answer->body);
+    free(answer->subject);
+    *answer = (serve_answer){0};
+}
+
+void serve_answer_error(serve_answer *answer, int status, int code, const char *message)
+{
+    json_t *body = json_pack("{s:s, s:s}", "error", tkl_codename(code), "message", message);
+    answer->status = status;
+    free(answer->body);
+    answer->body = body != NULL ? cli_json_text(body) : NULL;
+    json_decref(body);
+}
+
+/* ---- The sink of a call -------------------------------------------------- */
+
+/* What a verb has said so far. */
+typedef struct hearing {
+    const cli_session *cli;
+    const atomic_bool *gone;
+    char *results; /* separated by commas; NULL: none */
+    size_t size;   /* without the zero byte */
+    bool no_memory;
+    int code;        /* of the first failure; TKL_OK: none */
+    json_t *failure; /* its body */
+} hearing;
+
+static int hear_result(void *arg, char *json)
+{
+    hearing *h = arg;
+    size_t len = strlen(json), more = h->size > 0 ? 2 : 0;
+    char *results = atomic_load(h->gone) ? NULL : realloc(h->results, h->size + more + len + 1);
+    if (results != NULL) {
+        h->results = results;
+        memcpy(results + h->size, ", ", more);
+        memcpy(results + h->size + more, json, len + 1);
+        h->size += more + len;
+    } else {
+        h->no_memory = true;
+    }
+    free(json);
+    return results != NULL ? CLI_OK : CLI_FAILURE;
+}
+
+/* Options have no dashes in a request: "invalid --rate" becomes "invalid rate". */
+static char *reword(const char *message)
+{
+    char *text = strdup(message), *to = text;
+    for (const char *from = message; text != NULL; from++) {
+        if (from[0] == '-' && from[1] == '-' && islower((unsigned char)from[2]) &&
+            (from == message || strchr(" '(", from[-1]) != NULL))
+            from += 2;
+        *to++ = *from;
+        if (*from == '\0')
+            break;
+    }
+    return text;
+}
+
+/* Whether the text begins with the name, as a whole word in any case. */
+static bool begins_with(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+    return len > 0 && strncasecmp(text, name, len) == 0 && !isalnum((unsigned char)text[len]) &&
+           text[len] != '-';
+}
+
+/* The field that a message about wrong input names: "invalid --rate", "missing NAME". NULL: it names
+ * none. */
+static const char *field_in(const cli_session *cli, const char *message,
+                            serve_word words[SERVE_WORDS_MAX])
+{
+    size_t count = serve_words(cli->verb, words);
+    for (const char *at = message; *at != '\0'; at += strcspn(at, " "), at += strspn(at, " ")) {
+        bool named = strncmp(at, "--", 2) == 0 || isupper((unsigned char)at[1]) ||
+                     strncmp(message, "invalid ", 8) == 0;
+        const char *word = at + strspn(at, "-'");
+        for (const cli_option *o = cli->verb->options; named && o != NULL && o->name != NULL; o++)
+            if (begins_with(word, o->name))
+                return o->name;
+        for (size_t i = 0; named && i < count; i++)
+            if (begins_with(word, words[i].name))
+                return words[i].name;
+    }
+    return NULL;
+}
+
+static void hear_failure(void *arg, int code, const char *message, const char *field,
+                         const json_t *value)
+{
+    hearing *h = arg;
+    if (code == TKL_OK || h->code != TKL_OK)
+        return;
+    h->code = code;
+    char *text = reword(message);
+    h->failure = json_pack("{s:s, s:s}", "error", tkl_codename(code), "message",
+                           text != NULL ? text : message);
+    free(text);
+    serve_word words[SERVE_WORDS_MAX];
+    const char *wrong =
+        code == TKL_EINVAL && field == NULL ? field_in(h->cli, message, words) : NULL;
+    if (field != NULL)
+        json_object_set(h->failure, field, (json_t *)value);
+    else if (wrong != NULL)
+        json_object_set_new(h->failure, "field", json_string(wrong));
+}
+
+/* ---- A call -------------------------------------------------------------- */
+
+/* Reads the numbers of a limit from the result of one of its verbs. */
+static void add_limit(serve_answer *answer, const char *result)
+{
+    json_t *object = json_loads(result, 0, NULL);
+    const json_t *limit = json_object_get(object, "limit");
+    const json_t *retry = json_object_get(object, "retry_after_ms");
+    if (json_is_integer(limit)) {
+        answer->has_limit = true;
+        answer->limit = json_integer_value(limit);
+        answer->remaining = json_integer_value(json_object_get(object, "remaining"));
+        answer->reset_s =
+            (json_integer_value(json_object_get(object, "reset_after_ms")) + 999) / 1000;
+        answer->retry_s = json_is_integer(retry) ? (json_integer_value(retry) + 999) / 1000 : -1;
+    }
+    json_decref(object);
+}
+
+/* Makes the body of what was heard. */
+static void answer_with(serve_answer *answer, const cli_session *cli, const hearing *h)
+{
+    bool array = cli->verb->follows;
+    const char *result = h->results != NULL ? h->results : array ? "" : "null";
+    char *failure = h->failure != NULL ? cli_json_text(h->failure) : NULL;
+    int len;
+    answer->status = serve_status(h->code);
+    if (failure == NULL)
+        len = asprintf(&answer->body, "%s%s%s", array ? "[" : "", result, array ? "]" : "");
+    else if (h->results == NULL)
+        len = asprintf(&answer->body, "%s", failure);
+    else
+        len = asprintf(&answer->body, "%.*s, \"result\": %s%s%s}", (int)strlen(failure) - 1,
+                       failure, array ? "[" : "", result, array ? "]" : "");
+    if (len < 0)
+        answer->body = NULL;
+    if (h->results != NULL && strcmp(cli->component->name, "limit") == 0)
+        add_limit(answer, h->results);
+    free(failure);
+}
+
+static char *subject_of(const cli_session *cli)
+{
+    enum { LONGEST = 64 };
+    serve_word words[SERVE_WORDS_MAX];
+    size_t count = serve_words(cli->verb, words);
+    if (cli->argc == 0 || count == 0 || strcmp(words[0].name, "token") == 0)
+        return NULL;
+    tkl_bytes first = cli_argument(cli, 0);
+    return cli_escape((tkl_bytes){first.data, first.len < LONGEST ? first.len : LONGEST}, false);
+}
+
+/* A verb that goes on for ever needs an end: the answer is sent as a whole. */
+static int check_end(const cli_session *cli)
+{
+    if (!cli->verb->follows || cli_flag(cli, "max"))
+        return CLI_OK;
+    return cli_usage(cli, "missing --max: how many results end the request");
+}
+
+void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
+                const atomic_bool *gone, serve_answer *answer)
+{
+    hearing h = {.gone = gone};
+    cli_sink sink = {hear_result, hear_failure, &h};
+    cli_session cli = {.component = route->component,
+                       .verb = route->verb,
+                       .json = true,
+                       .client = client,
+                       .sink = &sink};
+    serve_fields texts;
+    h.cli = &cli;
+    int exit = serve_fields_fill(&cli, fields, &texts);
+    if (exit == CLI_OK)
+        exit = cli_args_check(&cli);
+    if (exit == CLI_OK)
+        exit = check_end(&cli);
+    if (exit == CLI_OK) {
+        answer->subject = subject_of(&cli);
+        exit = route->verb->run(&cli);
+    }
+    if (exit != CLI_OK && h.code == TKL_OK)
+        hear_failure(&h, h.no_memory ? TKL_ENOMEM : TKL_EBUG, tkl_strerror(TKL_EBUG), NULL, NULL);
+    answer_with(answer, &cli, &h);
+    serve_fields_free(&cli, &texts);
+    json_decref(h.failure);
+    free(h.results);
+}
+
+/* ---- Batches ------------------------------------------------------------- */
+
+/* Runs one call of a batch. */
+static void run_item(tkl_client *client, const json_t *item, serve_permit *permit, void *arg,
+                     const atomic_bool *gone, serve_answer *answer)
+{
+    const char *call = json_string_value(json_object_get(item, "call"));
+    json_t *fields = json_object_get(item, "fields"), *none = json_object();
+    serve_route route = {0};
+    const char *local = NULL;
+    char *path = NULL;
+    bool known = call != NULL && asprintf(&path, "/v1/%s", call) >= 0 &&
+                 serve_route_find(path, &route, &local);
+    if (call == NULL || (fields != NULL && !json_is_object(fields)))
+        serve_answer_error(answer, 400, TKL_EINVAL,
+                           "a call is {\"call\": \"queue/push\", \"fields\": {...}}");
+    else if (!known)
+        serve_answer_error(answer, 404, TKL_NOTFOUND, local != NULL ? local : "no such call");
+    else if (permit(arg, &route) != TKL_OK)
+        serve_answer_error(answer, 403, TKL_EAUTH, "not permitted");
+    else
+        serve_call(client, &route, fields != NULL ? fields : none, gone, answer);
+    free(path);
+    json_decref(none);
+}
+
+void serve_batch(tkl_client *client, const json_t *calls, serve_permit *permit, void *permit_arg,
+                 const atomic_bool *gone, serve_answer *answer)
+{
+    size_t count = json_array_size(calls), size = 0;
+    if (!json_is_array(calls) || count > SERVE_BATCH_MAX) {
+        serve_answer_error(answer, 400, TKL_EINVAL, "a batch is an array of at most 1000 calls");
+        return;
+    }
+    FILE *to = open_memstream(&answer->body, &size);
+    if (to == NULL)
+        return;
+    fputs("[", to);
+    for (size_t i = 0; i < count && !atomic_load(gone); i++) {
+        serve_answer one = {0};
+        run_item(client, json_array_get(calls, i), permit, permit_arg, gone, &one);
+        fprintf(to, "%s{\"status\": %d, \"body\": %s}", i > 0 ? ", " : "", one.status,
+                one.body != NULL ? one.body : "null");
+        serve_answer_free(&one);
+    }
+    fputs("]", to);
+    if (fclose(to) != 0) {
+        free(answer->body);
+        answer->body = NULL;
+    }
+    answer->status = 200;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls: a verb run for a request, and what it answers.
+ *
+ * The status says what happened; see the table in call.c, which is the only one. The body is what
+ * the command prints with --json. An error is {"error": "TKL_BUSY", "message": "..."}, with "field"
+ * when a field of the request is wrong, and "result" when the verb has answered all the same.
+ */
+#ifndef TKL_SERVE_CALL_H
+#define TKL_SERVE_CALL_H
+
+#include <stdatomic.h>
+
+#include "route.h"
+
+/* All zero at first. */
+typedef struct serve_answer {
+    int status;
+    char *body; /* JSON; NULL: out of memory */
+    /* Headers of limits, for -1: none. Only with has_limit. */
+    bool has_limit;
+    int64_t limit, remaining, reset_s;
+    int64_t retry_s;
+    char *subject; /* the first argument, for the log, unless it is a secret; NULL: none */
+} serve_answer;
+
+void serve_answer_free(serve_answer *answer);
+
+/* An answer that no verb has given: a code of the library, and a message. */
+void serve_answer_error(serve_answer *answer, int status, int code, const char *message);
+
+/* The HTTP status for a code of the library. */
+int serve_status(int code);
+
+/* Runs the verb of a route with the fields of an object, in an operation of a tkl_loop. Once *gone,
+ * nobody gets the answer: what the verb has just acquired goes back. */
+void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
+                const atomic_bool *gone, serve_answer *answer);
+
+/* ---- Batches ------------------------------------------------------------- */
+
+enum { SERVE_BATCH_MAX = 1000 };
+
+/* Says whether a call of the batch is allowed: TKL_OK, or TKL_EAUTH. */
+typedef int serve_permit(void *arg, const serve_route *route);
+
+/* Runs calls one after the other: [{"call": "queue/push", "fields": {...}}, ...]. The answer is
+ * [{"status": 200, "body": ...}, ...]. */
+void serve_batch(tkl_client *client, const json_t *calls, serve_permit *permit, void *permit_arg,
+                 const atomic_bool *gone, serve_answer *answer);
+
+#endif

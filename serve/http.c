@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All functions here run in one thread, except run_request(), which runs in a thread of the loop and
+ * touches only what belongs to its request.
+ */
+#include "http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "clock.h"
+#include "metrics.h"
+#include "openapi.h"
+#include "out.h"
+
+/* Bodies of all requests together. More of them are answered with 503. */
+#define BODIES_MAX (INT64_C(256) << 20)
+/* Memory for the head of a request. Longer ones are answered with 431. */
+#define HEAD_MAX ((size_t)16 << 10)
+/* How often connections are looked at for slow clients. */
+#define SWEEP_MS 1000
+/* How long a client may take to fetch its last answer when we end. */
+#define FAREWELL_MS 2000
+
+enum { EVENTS = 64 };
+
+typedef enum request_kind { CALL, BATCH, READY, OPENAPI, METRICS, HEALTH } request_kind;
+
+/* A connection, from its beginning to its end. */
+typedef struct peer {
+    int file;
+    int64_t since_ms; /* when we began to wait for the client; 0: it waits for us */
+    struct peer *next, *prev;
+} peer;
+
+typedef struct request {
+    serve_http *http;
+    struct MHD_Connection *connection;
+    peer *peer;
+    request_kind kind;
+    serve_route route;
+    serve_rights rights;
+    const char *who; /* the name of the token; "-": none is needed */
+    json_t *query;   /* of a GET; NULL: the fields are in the body */
+    char *body;
+    size_t size;
+    bool too_large;
+    int64_t began_ms;
+
+    uint64_t operation; /* id in the loop */
+    bool is_running;    /* submitted, and not done */
+    bool is_done;       /* there is an answer */
+    atomic_bool gone;   /* the client has closed its connection */
+    serve_answer answer;
+    struct request *next, *prev; /* among those that run */
+} request;
+
+struct serve_http {
+    const cli_session *cli;
+    tkl_client *client;
+    const serve_access *access;
+    const serve_listener *listener;
+    serve_http_options options;
+    struct MHD_Daemon *daemon;
+    tkl_loop *loop;
+    int events;  /* epoll: the daemon, the loop, watched connections and signals */
+    int watched; /* epoll: connections whose requests run */
+    int signals;
+    request *running;
+    peer *peers;
+    int64_t bodies; /* bytes of bodies in memory */
+    int64_t swept_ms;
+    bool is_ending;
+    serve_metrics metrics;
+};
+
+/* ---- The log ------------------------------------------------------------- */
+
+static void log_line(const char *format, ...) TKL_PRINTF(1, 2);
+static void log_line(const char *format, ...)
+{
+    char now[CLI_TIME_SIZE], *text = NULL;
+    struct timespec time;
+    va_list list;
+    clock_gettime(CLOCK_REALTIME, &time);
+    cli_time_text((int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000, now);
+    va_start(list, format);
+    if (vasprintf(&text, format, list) >= 0)
+        fprintf(stderr, "%s %s\n", now, text);
+    va_end(list);
+    free(text);
+}
+
+/* What libmicrohttpd complains about: mostly clients that went away. */
+static void log_nothing(void *arg, const char *format, va_list list)
+{
+    (void)arg;
+    (void)format;
+    (void)list;
+}
+
+/* "127.0.0.1:40312"; "unix" for Unix sockets. */
+static const char *peer_name(const request *r, char name[NI_MAXHOST])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    char host[64], port[8];
+    const struct sockaddr *address = info != NULL ? info->client_addr : NULL;
+    socklen_t size = address != NULL && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                       : sizeof(struct sockaddr_in);
+    if (r->http->listener->is_unix || address == NULL ||
+        getnameinfo(address, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return "unix";
+    snprintf(name, NI_MAXHOST, "%s:%s", host, port);
+    return name;
+}
+
+/* Changes are logged, and calls that may have changed something, and whatever was refused. */
+static void log_answer(const request *r)
+{
+    char from[NI_MAXHOST];
+    int status = r->answer.status;
+    bool refused = status == 401 || status == 403, may_be_done = status < 300 || status >= 500;
+    bool writes = r->kind == BATCH ||
+                  (r->kind == CALL && r->route.verb != NULL && r->route.verb->effect == CLI_WRITES);
+    if (!refused && !(writes && may_be_done))
+        return;
+    const cli_verb *verb = r->route.verb;
+    log_line("%s %s %s%s%s%s%s %d %lld ms", peer_name(r, from), r->who,
+             r->route.component != NULL ? r->route.component->name
+             : r->kind == BATCH         ? "batch"
+                                        : "-",
+             verb != NULL && verb->name != NULL ? " " : "",
+             verb != NULL && verb->name != NULL ? verb->name : "",
+             r->answer.subject != NULL ? " " : "", r->answer.subject ? r->answer.subject : "",
+             r->answer.status, (long long)(cli_now_ms() - r->began_ms));
+}
+
+/* ---- Sending answers ----------------------------------------------------- */
+
+static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
+    TKL_PRINTF(3, 4);
+static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
+{
+    char value[64];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(value, sizeof value, format, list);
+    va_end(list);
+    MHD_add_response_header(response, name, value);
+}
+
+static const char *type_of(const request *r)
+{
+    return r->kind == METRICS && r->answer.status == 200 ? "text/plain; version=0.0.4"
+                                                         : "application/json";
+}
+
+static void add_headers(struct MHD_Response *response, const request *r)
+{
+    const serve_answer *a = &r->answer;
+    add_header(response, "Content-Type", "%s", type_of(r));
+    add_header(response, "Cache-Control", "no-store");
+    add_header(response, "X-Content-Type-Options", "nosniff");
+    if (a->status == 401)
+        add_header(response, "WWW-Authenticate", "Bearer realm=\"tackle\"");
+    if (a->status == 405)
+        add_header(response, "Allow", "%s", r->kind == CALL ? "POST" : "GET");
+    if (r->http->is_ending)
+        add_header(response, "Connection", "close");
+    if (!a->has_limit)
+        return;
+    add_header(response, "RateLimit-Limit", "%lld", (long long)a->limit);
+    add_header(response, "RateLimit-Remaining", "%lld", (long long)a->remaining);
+    add_header(response, "RateLimit-Reset", "%lld", (long long)a->reset_s);
+    if (a->status == 429 && a->retry_s >= 0)
+        add_header(response, "Retry-After", "%lld", (long long)a->retry_s);
+}
+
+static enum MHD_Result send_answer(request *r)
+{
+    if (r->answer.body == NULL)
+        serve_answer_error(&r->answer, 500, TKL_ENOMEM, tkl_strerror(TKL_ENOMEM));
+    size_t size = r->answer.body != NULL ? strlen(r->answer.body) : 0;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, r->answer.body, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL)
+        return MHD_NO;
+    r->answer.body = NULL;
+    add_headers(response, r);
+    r->peer->since_ms = cli_now_ms();
+    serve_metrics_count(&r->http->metrics, r->answer.status, cli_now_ms() - r->began_ms);
+    log_answer(r);
+    enum MHD_Result queued =
+        MHD_queue_response(r->connection, (unsigned)r->answer.status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static enum MHD_Result refuse(request *r, int status, int code, const char *message)
+{
+    serve_answer_error(&r->answer, status, code, message);
+    return send_answer(r);
+}
+
+/* ---- Running calls ------------------------------------------------------- */
+
+static int permit_call(void *arg, const serve_route *route)
+{
+    const request *r = arg;
+    return serve_may(&r->rights, route) ? TKL_OK : TKL_EAUTH;
+}
+
+/* The fields of a request; NULL: the body is not JSON, and *error says what is wrong. */
+static json_t *fields_of(const request *r, json_error_t *error)
+{
+    if (r->query != NULL)
+        return json_incref(r->query);
+    if (r->size == 0)
+        return json_object();
+    return json_loadb(r->body, r->size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+}
+
+/* Runs as an operation of the loop. */
+static int run_request(void *arg)
+{
+    request *r = arg;
+    json_error_t error;
+    json_t *fields = fields_of(r, &error);
+    char message[JSON_ERROR_TEXT_LENGTH + 64];
+    if (fields == NULL) {
+        snprintf(message, sizeof message, "the body is not JSON: line %d, column %d: %s",
+                 error.line, error.column, error.text);
+        serve_answer_error(&r->answer, 400, TKL_EINVAL, message);
+    } else if (r->kind == BATCH) {
+        serve_batch(r->http->client, fields, permit_call, r, &r->gone, &r->answer);
+    } else if (!json_is_object(fields)) {
+        serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
+    } else {
+        serve_call(r->http->client, &r->route, fields, &r->gone, &r->answer);
+    }
+    json_decref(fields);
+    return TKL_OK;
+}
+
+static void list_running(request *r)
+{
+    r->next = r->http->running;
+    if (r->next != NULL)
+        r->next->prev = r;
+    r->http->running = r;
+}
+
+static void unlist_running(request *r)
+{
+    *(r->prev != NULL ? &r->prev->next : &r->http->running) = r->next;
+    if (r->next != NULL)
+        r->next->prev = r->prev;
+    r->next = r->prev = NULL;
+}
+
+/* Called when the operation has ended, in tkl_loop_dispatch(). `code` is another one than TKL_OK when
+ * it did not begin. */
+static void end_request(void *arg, int code, const char *text)
+{
+    request *r = arg;
+    if (code != TKL_OK)
+        serve_answer_error(&r->answer, serve_status(code), code,
+                           *text != '\0' ? text : tkl_strerror(code));
+    epoll_ctl(r->http->watched, EPOLL_CTL_DEL, r->peer->file, NULL);
+    unlist_running(r);
+    r->is_running = false;
+    r->is_done = true;
+    MHD_resume_connection(r->connection);
+}
+
+/* Submits the call and suspends the connection. libmicrohttpd does not look at suspended
+ * connections, so we watch for their end. */
+static enum MHD_Result submit(request *r)
+{
+    serve_http *http = r->http;
+    struct epoll_event hangup = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = r};
+    int code = tkl_loop_submit(http->loop, run_request, end_request, r, &r->operation);
+    if (code != TKL_OK)
+        return refuse(r, serve_status(code), code, tkl_errmsg());
+    r->is_running = true;
+    r->peer->since_ms = 0;
+    list_running(r);
+    MHD_suspend_connection(r->connection);
+    epoll_ctl(http->watched, EPOLL_CTL_ADD, r->peer->file, &hangup);
+    return MHD_YES;
+}
+
+static void cancel(request *r)
+{
+    int code = tkl_loop_cancel(r->http->loop, r->operation);
+    (void)code; /* TKL_NOTFOUND: it has ended, and its callback comes */
+}
+
+static void cancel_gone(serve_http *http)
+{
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(http->watched, events, EVENTS, 0);
+    for (int i = 0; i < count; i++) {
+        request *r = events[i].data.ptr;
+        atomic_store(&r->gone, true);
+        http->metrics.gone++;
+        cancel(r);
+    }
+}
+
+/* ---- Reading requests ---------------------------------------------------- */
+
+static const char *header(const request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const char *key,
+                                     size_t key_size, const char *value, size_t size)
+{
+    json_t *query = arg, *old = json_object_get(query, key);
+    json_t *text = cli_json_bytes((tkl_bytes){value, value != NULL ? size : 0});
+    (void)kind;
+    (void)key_size;
+    if (value == NULL && old == NULL) /* "?all" is a flag */
+        text = (json_decref(text), json_true());
+    if (old == NULL)
+        return json_object_set_new(query, key, text) == 0 ? MHD_YES : MHD_NO;
+    if (!json_is_array(old)) {
+        json_t *array = json_array();
+        json_array_append(array, old);
+        json_object_set_new(query, key, array);
+        old = array;
+    }
+    return json_array_append_new(old, text) == 0 ? MHD_YES : MHD_NO;
+}
+
+/* Answers requests of web pages, and of names that are not ours. See access.h. */
+static bool is_from_page(const request *r)
+{
+    const char *site = header(r, "Sec-Fetch-Site");
+    return header(r, "Origin") != NULL ||
+           (site != NULL && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0);
+}
+
+/* Finds what the path means. False: nothing; it was refused, with *result. */
+static bool find_target(request *r, const char *path, enum MHD_Result *result)
+{
+    static const struct {
+        const char *path;
+        request_kind kind;
+    } others[] = {{"/healthz", HEALTH},
+                  {"/readyz", READY},
+                  {"/openapi.json", OPENAPI},
+                  {"/metrics", METRICS},
+                  {"/v1/batch", BATCH}};
+    const char *local = NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(path, others[i].path) == 0) {
+            r->kind = others[i].kind;
+            return r->kind != READY || serve_route_find("/v1/ping", &r->route, &local);
+        }
+    if (serve_route_find(path, &r->route, &local))
+        return true;
+    char message[256];
+    snprintf(message, sizeof message, "not over HTTP: %s", local != NULL ? local : "");
+    *result = refuse(r, 404, TKL_NOTFOUND,
+                     local != NULL ? message : "no such path; /openapi.json lists them all");
+    return false;
+}
+
+static bool is_allowed_method(const request *r, const char *method)
+{
+    bool gets = strcmp(method, "GET") == 0;
+    if (r->kind == CALL)
+        return strcmp(method, "POST") == 0 || (gets && serve_route_gets(&r->route));
+    return r->kind == BATCH ? strcmp(method, "POST") == 0 : gets;
+}
+
+/* Checks a request whose head has arrived. False: it was refused, with *result. */
+static bool admit(request *r, const char *path, const char *method, enum MHD_Result *result)
+{
+    const serve_http *http = r->http;
+    const char *length = header(r, "Content-Length");
+    if (!http->listener->is_unix && !serve_host_is_ours(http->access, header(r, "Host")))
+        *result = refuse(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");
+    else if (is_from_page(r))
+        *result = refuse(r, 403, TKL_EAUTH, "web pages of other sites may not call");
+    else if (!find_target(r, path, result))
+        return false;
+    else if (!serve_access_check(http->access, header(r, "Authorization"), &r->rights, &r->who) &&
+             r->kind != HEALTH && r->kind != READY)
+        *result = refuse(r, 401, TKL_EAUTH, "a valid token is needed: Authorization: Bearer TOKEN");
+    else if (!is_allowed_method(r, method))
+        *result = refuse(r, 405, TKL_EINVAL, "this method is not allowed here");
+    else if (r->kind == CALL && !serve_may(&r->rights, &r->route))
+        *result = refuse(r, 403, TKL_EAUTH, "not permitted");
+    else if (length != NULL && strtoll(length, NULL, 10) > http->options.max_body)
+        *result = refuse(r, 413, TKL_EINVAL, "the body is too large");
+    else if (http->is_ending)
+        *result = refuse(r, 503, TKL_EINTR, "the server is ending");
+    else
+        return true;
+    return false;
+}
+
+/* Keeps a part of the body. What is too large is read and forgotten, and refused at its end. */
+static void keep_body(request *r, const char *data, size_t size)
+{
+    serve_http *http = r->http;
+    char *body = NULL;
+    if ((int64_t)(r->size + size) > http->options.max_body ||
+        http->bodies + (int64_t)size > BODIES_MAX)
+        r->too_large = true;
+    if (!r->too_large)
+        body = realloc(r->body, r->size + size);
+    if (body == NULL) {
+        r->too_large = true;
+        return;
+    }
+    memcpy(body + r->size, data, size);
+    r->body = body;
+    r->size += size;
+    http->bodies += (int64_t)size;
+}
+
+/* Answers a request that has arrived as a whole. */
+static enum MHD_Result take(request *r)
+{
+    serve_http *http = r->http;
+    if (r->too_large)
+        return (int64_t)r->size < http->options.max_body && http->bodies > BODIES_MAX / 2
+                   ? refuse(r, 503, TKL_ENOMEM, "too many large requests at once")
+                   : refuse(r, 413, TKL_EINVAL, "the body is too large");
+    r->answer.status = 200;
+    switch (r->kind) {
+    case HEALTH:
+        r->answer.body = strdup("{\"status\": \"ok\"}");
+        return send_answer(r);
+    case OPENAPI:
+        r->answer.body = serve_openapi(&r->rights);
+        return send_answer(r);
+    case METRICS:
+        r->answer.body = serve_metrics_text(&http->metrics, http->loop);
+        return send_answer(r);
+    default:
+        return submit(r);
+    }
+}
+
+static request *new_request(serve_http *http, struct MHD_Connection *connection)
+{
+    request *r = calloc(1, sizeof *r);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (r == NULL || info == NULL || info->socket_context == NULL) {
+        free(r);
+        return NULL;
+    }
+    r->http = http;
+    r->connection = connection;
+    r->peer = info->socket_context;
+    r->who = "-";
+    r->began_ms = cli_now_ms();
+    return r;
+}
+
+/* libmicrohttpd calls this for the head of a request, for parts of its body, at its end, and once
+ * more when its connection was resumed. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **context)
+{
+    request *r = *context;
+    enum MHD_Result result = MHD_YES;
+    (void)version;
+    if (r == NULL) {
+        r = *context = new_request(arg, connection);
+        if (r == NULL)
+            return MHD_NO;
+        if (admit(r, path, method, &result) && strcmp(method, "GET") == 0) {
+            r->query = json_object();
+            MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_parameter, r->query);
+        }
+        return result;
+    }
+    if (*size > 0) {
+        keep_body(r, data, *size);
+        *size = 0;
+        return MHD_YES;
+    }
+    return r->is_done ? send_answer(r) : take(r);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode how)
+{
+    serve_http *http = arg;
+    request *r = *context;
+    (void)connection;
+    (void)how;
+    *context = NULL;
+    if (r == NULL)
+        return;
+    http->bodies -= (int64_t)r->size;
+    r->peer->since_ms = cli_now_ms();
+    free(r->body);
+    json_decref(r->query);
+    serve_answer_free(&r->answer);
+    free(r);
+}
+
+/* ---- Connections --------------------------------------------------------- */
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    serve_http *http = arg;
+    peer *p = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        p = *context = calloc(1, sizeof *p);
+        if (p == NULL)
+            return;
+        p->file =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        p->since_ms = cli_now_ms();
+        p->next = http->peers;
+        if (p->next != NULL)
+            p->next->prev = p;
+        http->peers = p;
+        http->metrics.connections++;
+    } else if (p != NULL) {
+        *(p->prev != NULL ? &p->prev->next : &http->peers) = p->next;
+        if (p->next != NULL)
+            p->next->prev = p->prev;
+        free(p);
+        *context = NULL;
+        http->metrics.connections--;
+    }
+}
+
+/* Ends connections whose clients are too slow: byte by byte, or not at all. */
+static void sweep(serve_http *http)
+{
+    int64_t now = cli_now_ms();
+    if (now - http->swept_ms < SWEEP_MS)
+        return;
+    http->swept_ms = now;
+    for (const peer *p = http->peers; p != NULL; p = p->next)
+        if (p->since_ms != 0 && now - p->since_ms > http->options.client_timeout_ms)
+            shutdown(p->file, SHUT_RDWR);
+}
+
+/* ---- Opening and closing ------------------------------------------------- */
+
+static bool add_event(int events, int file)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = file};
+    return file >= 0 && epoll_ctl(events, EPOLL_CTL_ADD, file, &event) == 0;
+}
+
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static struct MHD_Daemon *start_daemon(serve_http *http)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
+        http, MHD_OPTION_LISTEN_SOCKET, http->listener->file, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->options.max_connections,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+}
+
+int serve_http_open(const cli_session *cli, tkl_client *client, const serve_access *access,
+                    const serve_listener *listener, const serve_http_options *options,
+                    serve_http **out)
+{
+    serve_http *http = *out = calloc(1, sizeof *http);
+    if (http == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    *http = (serve_http){.cli = cli,
+                         .client = client,
+                         .access = access,
+                         .listener = listener,
+                         .options = *options,
+                         .events = epoll_create1(EPOLL_CLOEXEC),
+                         .watched = epoll_create1(EPOLL_CLOEXEC),
+                         .signals = open_signals()};
+    serve_metrics_init(&http->metrics);
+    int failed = cli_end(cli, tkl_loop_open(client, NULL, &http->loop));
+    if (!failed && (http->daemon = start_daemon(http)) == NULL)
+        failed = cli_fail(cli, CLI_FAILURE, "cannot serve HTTP: %s", strerror(errno));
+    const union MHD_DaemonInfo *info =
+        failed ? NULL : MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    if (!failed &&
+        (info == NULL || !add_event(http->events, info->epoll_fd) ||
+         !add_event(http->events, tkl_loop_fd(http->loop)) ||
+         !add_event(http->events, http->watched) || !add_event(http->events, http->signals)))
+        failed = cli_fail(cli, CLI_FAILURE, "cannot wait for events: %s", strerror(errno));
+    if (failed) {
+        serve_http_close(http);
+        *out = NULL;
+    }
+    return failed;
+}
+
+void serve_http_close(serve_http *http)
+{
+    if (http == NULL)
+        return;
+    tkl_loop_close(http->loop); /* calls back for what still runs, so it comes first */
+    if (http->daemon != NULL)
+        MHD_stop_daemon(http->daemon);
+    close(http->events);
+    close(http->watched);
+    close(http->signals);
+    free(http);
+}
+
+/* ---- Serving ------------------------------------------------------------- */
+
+/* How long to sleep at most, in ms; -1: for ever. */
+static int sleep_ms(const serve_http *http)
+{
+    unsigned MHD_LONG_LONG wanted;
+    int sleep = http->peers != NULL ? SWEEP_MS : -1, loop = tkl_loop_timeout_ms(http->loop);
+    if (MHD_get_timeout(http->daemon, &wanted) == MHD_YES && (sleep < 0 || wanted < SWEEP_MS))
+        sleep = wanted < SWEEP_MS ? (int)wanted : SWEEP_MS;
+    return loop >= 0 && (sleep < 0 || loop < sleep) ? loop : sleep;
+}
+
+static int serve_once(serve_http *http)
+{
+    struct epoll_event events[4];
+    if (epoll_wait(http->events, events, 4, sleep_ms(http)) < 0 && errno != EINTR)
+        return cli_fail(http->cli, CLI_FAILURE, "cannot wait for events: %s", strerror(errno));
+    cancel_gone(http);
+    int code = tkl_loop_dispatch(http->loop);
+    if (code == TKL_OK)
+        MHD_run(http->daemon);
+    sweep(http);
+    return cli_end(http->cli, code);
+}
+
+/* Takes a signal; 0: none came. */
+static int next_signal(const serve_http *http)
+{
+    struct signalfd_siginfo info;
+    return read(http->signals, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+static void begin_end(serve_http *http)
+{
+    http->is_ending = true;
+    MHD_quiesce_daemon(http->daemon);
+    for (request *r = http->running; r != NULL; r = r->next)
+        cancel(r);
+}
+
+/* Serves on until all calls are answered, and clients have had time to take the answers. */
+static int serve_rest(serve_http *http)
+{
+    int64_t until = 0;
+    int failed = CLI_OK;
+    while (!failed && next_signal(http) == 0 && http->peers != NULL) {
+        if (http->running != NULL)
+            until = 0;
+        else if (until == 0)
+            until = cli_now_ms() + FAREWELL_MS;
+        else if (cli_now_ms() >= until)
+            break;
+        failed = serve_once(http);
+    }
+    return failed;
+}
+
+int serve_http_run(serve_http *http)
+{
+    int failed = CLI_OK;
+    while (!failed && next_signal(http) == 0)
+        failed = serve_once(http);
+    if (!failed) {
+        log_line("ending: %s", "waits are cancelled, calls under way are finished");
+        begin_end(http);
+        failed = serve_rest(http);
+    }
+    return failed;
+}

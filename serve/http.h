@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The HTTP server. One thread does all of HTTP (libmicrohttpd, epoll): it reads requests, checks
+ * who may do what, submits calls as operations of a tkl_loop, and sends their answers. A connection
+ * whose call is under way is suspended: a thousand waits cost a thousand connections and no thread.
+ *
+ *     request -> refused -------------------------> answered
+ *             -> submitted -> running -> done ------^
+ *                                |  client gone, or we end: cancelled
+ */
+#ifndef TKL_SERVE_HTTP_H
+#define TKL_SERVE_HTTP_H
+
+#include "access.h"
+#include "listen.h"
+
+typedef struct serve_http serve_http;
+
+typedef struct serve_http_options {
+    int64_t max_body; /* bytes of a request's body */
+    int64_t max_connections;
+    int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */
+} serve_http_options;
+
+int serve_http_open(const cli_session *cli, tkl_client *client, const serve_access *access,
+                    const serve_listener *listener, const serve_http_options *options,
+                    serve_http **http);
+
+/* Serves until SIGTERM or SIGINT, which must be blocked in all threads. Then waits are cancelled and
+ * answered with 503, and calls under way are finished. A second signal ends it at once. */
+int serve_http_run(serve_http *http);
+
+void serve_http_close(serve_http *http);
+
+#endif

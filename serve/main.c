@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tackle-serve: all components over HTTP. `tackle serve` runs it, so that the command itself needs no
+ * HTTP library. Its options are those of the table in cli/serve.c.
+ */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "args.h"
+#include "help.h"
+#include "http.h"
+
+enum {
+    DEFAULT_BODY = 1 << 20,
+    DEFAULT_CONNECTIONS = 10000,
+    DEFAULT_CLIENT_TIMEOUT_MS = 60000,
+    OTHER_FILES = 256, /* descriptors that are not connections of clients */
+};
+
+/* Reads the command line as that of `tackle serve`. */
+static int read_arguments(cli_session *cli, int argc, char **argv)
+{
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+    if (words == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    words[0] = argv[0];
+    words[1] = (char[]){"serve"};
+    memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof *words);
+    int failed = cli_args_read(cli, argc + 1, words);
+    free(words);
+    return failed || cli->help ? failed : cli_args_check(cli);
+}
+
+static int read_options(const cli_session *cli, serve_http_options *options)
+{
+    struct rlimit files;
+    *options = (serve_http_options){
+        .max_body = cli_number(cli, "max-body", DEFAULT_BODY),
+        .max_connections = cli_number(cli, "max-connections", DEFAULT_CONNECTIONS),
+        .client_timeout_ms = cli_number(cli, "client-timeout", DEFAULT_CLIENT_TIMEOUT_MS),
+    };
+    if (options->max_connections < 1 || options->max_connections > 1000000)
+        return cli_usage(cli, "invalid --max-connections: from 1 to 1000000");
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return CLI_OK;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur != RLIM_INFINITY &&
+        options->max_connections + OTHER_FILES > (int64_t)files.rlim_cur)
+        options->max_connections =
+            files.rlim_cur > 2 * OTHER_FILES ? (int64_t)files.rlim_cur - OTHER_FILES : OTHER_FILES;
+    return CLI_OK;
+}
+
+/* All threads inherit this: signals arrive where serve_http_run() reads them. */
+static void block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int serve(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    serve_access *access = NULL;
+    serve_listener listener = {.file = -1};
+    serve_http_options options;
+    serve_http *http = NULL;
+    int failed = read_options(cli, &options);
+    if (!failed)
+        failed = serve_access_open(cli, &access);
+    if (!failed)
+        failed = serve_listen(cli, &listener);
+    if (!failed)
+        failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = serve_http_open(cli, client, access, &listener, &options, &http);
+    if (!failed) {
+        fprintf(stderr, "tackle: serving on %s%s\n", listener.name,
+                serve_access_has_tokens(access) ? "" : ", without tokens");
+        failed = serve_http_run(http);
+    }
+    serve_http_close(http);
+    serve_listener_close(&listener);
+    serve_access_close(access);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    setvbuf(stderr, NULL, _IOLBF, 0);
+    block_signals();
+    cli_session cli = {0};
+    int exit = argc > 0 ? read_arguments(&cli, argc, argv) : CLI_USAGE;
+    if (exit == CLI_OK && cli.help)
+        cli_help(stdout, cli.component, cli.verb);
+    else if (exit == CLI_OK)
+        exit = serve(&cli);
+    tkl_close(cli.client);
+    cli_args_free(&cli);
+    return exit;
+}
