@@ -4,6 +4,7 @@
 #   tests/*_test.c      cmocka programs that see the internals
 #   tests/cli/*_test.c  cmocka programs that see the command's internals
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
+#   tests/serve/        the HTTP server: *_test.c see its internals, *.sh call it
 #   tests/tools/*.sh    what the build itself is made of
 #   tests/install/      what is installed, as a user finds it
 #   examples/*.c        public interface only; also run as tests; examples/naive/*.c: classic
@@ -94,6 +95,18 @@ foreach(source ${cli_test_sources})
   tackle_test_marks(${name} ${source})
 endforeach()
 
+# The HTTP server's insides.
+file(GLOB serve_test_sources CONFIGURE_DEPENDS tests/serve/*_test.c)
+foreach(source ${serve_test_sources})
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_test$" "" name serve_${name})
+  add_executable(${name}_test ${source})
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+  target_link_libraries(${name}_test PRIVATE test_fixtures tackle_serve_objects tackle_cli_objects)
+  add_test(NAME ${name} COMMAND ${name}_test)
+  tackle_test_marks(${name} ${source})
+endforeach()
+
 # ---- Shell tests ------------------------------------------------------------------------------
 
 file(GLOB tool_tests CONFIGURE_DEPENDS tests/tools/*.sh)
@@ -121,6 +134,11 @@ endforeach()
 if(TARGET python)
   tackle_shell_test(python ${PROJECT_SOURCE_DIR}/bindings/python/tests/run.sh)
 endif()
+file(GLOB serve_tests CONFIGURE_DEPENDS tests/serve/*.sh)
+foreach(source ${serve_tests})
+  get_filename_component(test ${source} NAME_WE)
+  tackle_shell_test(serve_${test} ${source})
+endforeach()
 
 # ---- Examples ---------------------------------------------------------------------------------
 
