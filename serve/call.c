@@ -265,15 +265,14 @@ static void run_item(tkl_client *client, const json_t *item, serve_permit *permi
     const char *call = json_string_value(json_object_get(item, "call"));
     json_t *fields = json_object_get(item, "fields"), *none = json_object();
     serve_route route = {0};
-    const char *local = NULL;
-    char *path = NULL;
-    bool known = call != NULL && asprintf(&path, "/v1/%s", call) >= 0 &&
-                 serve_route_find(path, &route, &local);
+    char *path = NULL, why[SERVE_WHY_SIZE] = "";
+    bool known =
+        call != NULL && asprintf(&path, "/v1/%s", call) >= 0 && serve_route_find(path, &route, why);
     if (call == NULL || (fields != NULL && !json_is_object(fields)))
         serve_answer_error(answer, 400, TKL_EINVAL,
                            "a call is {\"call\": \"queue/push\", \"fields\": {...}}");
     else if (!known)
-        serve_answer_error(answer, 404, TKL_NOTFOUND, local != NULL ? local : "no such call");
+        serve_answer_error(answer, 404, TKL_NOTFOUND, why);
     else if (permit(arg, &route) != TKL_OK)
         serve_answer_error(answer, 403, TKL_EAUTH, "not permitted");
     else

@@ -307,8 +307,8 @@ static int read_flag(const cli_session *cli, const cli_option *option, const jso
                      bool *is_set)
 {
     const char *text = json_string_value(value);
-    *is_set = json_is_true(value) || (text != NULL && strcmp(text, "true") == 0);
-    if (json_is_boolean(value) || *is_set || (text != NULL && strcmp(text, "false") == 0))
+    *is_set = json_is_true(value) || (text != NULL && strcasecmp(text, "true") == 0);
+    if (json_is_boolean(value) || *is_set || (text != NULL && strcasecmp(text, "false") == 0))
         return CLI_OK;
     return wrong_field(cli, option->name, "invalid %s: true or false", option->name);
 }

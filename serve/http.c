@@ -368,18 +368,15 @@ static bool find_target(request *r, const char *path, enum MHD_Result *result)
                   {"/openapi.json", OPENAPI},
                   {"/metrics", METRICS},
                   {"/v1/batch", BATCH}};
-    const char *local = NULL;
+    char why[SERVE_WHY_SIZE];
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(path, others[i].path) == 0) {
             r->kind = others[i].kind;
-            return r->kind != READY || serve_route_find("/v1/ping", &r->route, &local);
+            return r->kind != READY || serve_route_find("/v1/ping", &r->route, why);
         }
-    if (serve_route_find(path, &r->route, &local))
+    if (serve_route_find(path, &r->route, why))
         return true;
-    char message[256];
-    snprintf(message, sizeof message, "not over HTTP: %s", local != NULL ? local : "");
-    *result = refuse(r, 404, TKL_NOTFOUND,
-                     local != NULL ? message : "no such path; /openapi.json lists them all");
+    *result = refuse(r, 404, TKL_NOTFOUND, why);
     return false;
 }
 

@@ -18,15 +18,17 @@ enum { EXAMPLE_WORDS = 32 };
  * in place. Returns the number of words, or 0 when there are too many. */
 static int split_line(char *line, char *words[EXAMPLE_WORDS + 1])
 {
+    static const char blanks[] = " \\\n", ends[] = "|;&<>";
     int count = 0;
     char *from = line, *to = line;
-    while (count < EXAMPLE_WORDS) {
-        from += strspn(from, " \t");
-        if (*from == '\0' || strchr("|;&<>)\n\\", *from) != NULL)
-            break;
+    while (count < EXAMPLE_WORDS && *(from += strspn(from, blanks)) != '\0' &&
+           strchr(ends, *from) == NULL) {
+        int depth = 0; /* inside $(...) */
         words[count++] = to;
-        for (char quote = '\0';
-             *from != '\0' && (quote != '\0' || strchr(" \t|;&<>)\n", *from) == NULL); from++) {
+        for (char quote = '\0'; *from != '\0'; from++) {
+            if (quote == '\0' && depth == 0 && (strchr(blanks, *from) || strchr(ends, *from)))
+                break;
+            depth += (*from == '(') - (*from == ')');
             if (*from == quote)
                 quote = '\0';
             else if (quote == '\0' && (*from == '"' || *from == '\''))
@@ -34,29 +36,35 @@ static int split_line(char *line, char *words[EXAMPLE_WORDS + 1])
             else
                 *to++ = *from;
         }
-        bool ends = *from == '\0' || strchr("|;&<>)\n", *from) != NULL;
-        from += !ends;
+        bool last = *from == '\0' || strchr(ends, *from) != NULL;
+        from += !last;
         *to++ = '\0';
-        if (ends)
+        if (last)
             break;
     }
     words[count] = NULL;
     return count < EXAMPLE_WORDS ? count : 0;
 }
 
-/* A copy of the first place where the example runs the verb, to the end of the line; NULL: none. */
+/* The length of a line, with the lines that continue it. */
+static size_t line_length(const char *line)
+{
+    size_t len = strcspn(line, "\n");
+    while (len > 0 && line[len] == '\n' && line[len - 1] == '\\')
+        len += 1 + strcspn(line + len + 1, "\n");
+    return len;
+}
+
+/* A copy of the first line that runs the verb in its example; NULL: there is none. */
 static char *find_line(const serve_route *route)
 {
     char start[80];
     const char *verb = route->verb->name;
-    snprintf(start, sizeof start, "tackle %s%s%s", route->component->name, verb != NULL ? " " : "",
+    snprintf(start, sizeof start, "tackle %s%s%s ", route->component->name, verb != NULL ? " " : "",
              verb != NULL ? verb : "");
-    for (const char *at = route->verb->example; (at = strstr(at, start)) != NULL; at++) {
-        char after = at[strlen(start)];
-        size_t len = strcspn(at, "\n");
-        if (after == ' ' && memmem(at, len, "--lines", 7) == NULL)
-            return strndup(at, len);
-    }
+    for (const char *at = route->verb->example; (at = strstr(at, start)) != NULL; at++)
+        if (memmem(at, line_length(at), "--lines", 7) == NULL)
+            return strndup(at, line_length(at));
     return NULL;
 }
 
@@ -84,11 +92,14 @@ static void add_value(json_t *object, const char *name, bool many, json_t *value
         json_object_set_new(object, name, value);
 }
 
-/* A word of the shell: variables stand for what an earlier command printed. */
+/* A word of the shell. What an earlier command printed is not known: $token becomes TOKEN, the
+ * output of a command a number or a day. */
 static json_t *example_value(const char *text)
 {
     char name[32];
     size_t len = *text == '$' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
+    if (strncmp(text, "$(", 2) == 0)
+        return json_string(strstr(text, "date") != NULL ? "2026-11-16" : "1");
     if (len == 0 || len >= sizeof name)
         return cli_json_bytes(tkl_str(text));
     for (size_t i = 0; i < len; i++)

@@ -25,11 +25,11 @@ static const cli_verb *verb_of(const cli_component *component, const char *name)
     return cli_find_verb(component, name);
 }
 
-bool serve_route_find(const char *path, serve_route *route, const char **local)
+bool serve_route_find(const char *path, serve_route *route, char why[SERVE_WHY_SIZE])
 {
     char component[32];
     *route = (serve_route){0};
-    *local = NULL;
+    snprintf(why, SERVE_WHY_SIZE, "no such path: /openapi.json lists them all");
     if (strncmp(path, prefix, strlen(prefix)) != 0)
         return false;
     path += strlen(prefix);
@@ -43,9 +43,9 @@ bool serve_route_find(const char *path, serve_route *route, const char **local)
         return false;
     route->component = cli_components[route->number];
     route->verb = verb_of(route->component, path + len + (path[len] == '/'));
-    if (route->verb != NULL)
-        *local = route->verb->local;
-    return route->verb != NULL && *local == NULL;
+    if (route->verb != NULL && route->verb->local != NULL)
+        snprintf(why, SERVE_WHY_SIZE, "not over HTTP: %s", route->verb->local);
+    return route->verb != NULL && route->verb->local == NULL;
 }
 
 bool serve_route_next(serve_route *route)

@@ -14,9 +14,10 @@ typedef struct serve_route {
     int number; /* of the component, among all */
 } serve_route;
 
-/* Finds the route of a path, "/v1/queue/push" or "/v1/ping". False: there is none; *local is why not
- * if it is a verb of the command all the same, else NULL. */
-bool serve_route_find(const char *path, serve_route *route, const char **local);
+/* Finds the route of a path, "/v1/queue/push" or "/v1/ping". False: there is none, and `why` says
+ * why not. */
+enum { SERVE_WHY_SIZE = 160 };
+bool serve_route_find(const char *path, serve_route *route, char why[SERVE_WHY_SIZE]);
 
 /* Steps through all routes: begins with a zero route. False at the end. */
 bool serve_route_next(serve_route *route);

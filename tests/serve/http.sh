@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# tackle serve as callers see it: routes, statuses, waits, rights, and its end.
+. "$(dirname "$0")/lib.bash"
+start_server
+serve
+
+# ---- Calls ----------------------------------------------------------------------------------------
+
+answers 200 /healthz
+is "health" "$(field .status)" ok
+answers 200 /readyz
+answers 200 /v1/queue/push '{"name": "mails", "payload": ["a", "b"], "delay": "5m", "priority": -5}'
+is "pushed" "$(field '.ids | length')" 2
+answers 200 '/v1/queue/stats?name=mails'
+is "the command sees the same" "$body" "$(tackle --json queue stats mails)"
+is "delayed" "$(field .delayed)" 2
+answers 200 /v1/queue/stats '{"name": "mails"}'
+answers 200 '/v1/text/fold?text=AB&text=%C3%9F'
+answers 200 '/v1/online/count?name=v&any'
+answers 405 '/v1/queue/push?name=mails'
+answers 405 /v1/queue/push -X DELETE
+answers 405 '/v1/session/check?token=secret' # no secrets in URLs
+answers 404 /v1/queue/work '{}'
+has "$body" "not over HTTP: it runs a command"
+answers 404 /v1/call '{"arg": "FLUSHALL"}'
+answers 404 /v1/nothing '{}'
+answers 404 /
+
+# Bytes, in and out.
+answers 200 /v1/queue/push '{"name": {"base64": "/wE="}, "payload": {"base64": "AAEC/w=="}}'
+answers 200 /v1/queue/claim '{"name": {"base64": "/wE="}}'
+is "payload" "$(field .payload.base64)" "AAEC/w=="
+answers 200 '/v1/queue/stats?name=%FF%01'
+is "claimed" "$(field .active)" 1
+answers 400 /v1/queue/push '{"name": "a\u0000b", "payload": "x"}'
+answers 200 /v1/config/set '{"kind": "k", "component": "c", "json": {"a": [1, 2.5]}}'
+answers 200 '/v1/config/get?kind=k&component=c'
+is "config" "$(field '.value | tojson')" '{"a":[1,2.5]}'
+
+# Nothing of the process is within reach: words that mean files or standard input are words.
+answers 200 /v1/queue/push '{"name": "words", "payload": "-"}'
+answers 200 /v1/queue/claim '{"name": "words"}'
+is "a dash" "$(field .payload)" -
+answers 404 /v1/session/check '{"token": "@/etc/passwd"}'
+lacks "$body" root
+answers 200 /v1/log/write '{"name": "l", "severity": "info", "message": "-"}'
+answers 400 /v1/log/write '{"name": "l", "severity": "-"}'
+answers 400 /v1/queue/push '{"name": "words"}'
+is "field" "$(field .field)" payload
+answers 400 /v1/unique/add '{"name": "u"}'
+is "field" "$(field .field)" item
+answers 400 /v1/queue/drop '{"name": "words"}'
+is "field" "$(field .field)" yes
+answers 200 /v1/queue/drop '{"name": "words", "yes": true}'
+
+# ---- Statuses -------------------------------------------------------------------------------------
+
+answers 200 /v1/lock/acquire '{"name": "door", "lease": "60s"}'
+token=$(field .token)
+answers 409 /v1/lock/acquire '{"name": "door"}'
+is "error" "$(field .error)" TKL_BUSY
+answers 200 /v1/lock/renew "{\"name\": \"door\", \"token\": \"$token\", \"lease\": 30}"
+answers 409 /v1/lock/release '{"name": "door", "token": "0123456789abcdef0123456789abcdef"}'
+is "error" "$(field .error)" TKL_NOTOWNER
+answers 404 /v1/queue/claim '{"name": "empty"}'
+is "error" "$(field .error)" TKL_EMPTY
+answers 200 /v1/limit/check '{"name": "api", "key": "ann", "rate": "1/h"}'
+has "$(cat "$home/head")" "RateLimit-Remaining: 0"
+answers 429 /v1/limit/check '{"name": "api", "key": "ann", "rate": "1/h"}'
+has "$(cat "$home/head")" "Retry-After: 3600"
+has "$(cat "$home/head")" "RateLimit-Limit: 1"
+is "the answer is there all the same" "$(field .result.allowed)" false
+answers 400 /v1/limit/check '{"name": "api", "key": "ann", "rate": "x"}'
+is "field" "$(field .field)" rate
+answers 400 /v1/lock/acquire '{"name": "x", "lease": "5x"}'
+is "field" "$(field .field)" lease
+lacks "$(field .message)" --
+answers 400 /v1/lock/acquire '{"name": "x", "leas": "5s"}'
+has "$(field .message)" "did you mean 'lease'"
+
+# ---- Waits ----------------------------------------------------------------------------------------
+
+# A wait ends with a hand-over.
+curl -s -d '{"name": "door", "wait": "60s"}' "$base/v1/lock/acquire" >"$home/waiter" &
+waiter=$!
+eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 1"'
+answers 200 /v1/lock/release "{\"name\": \"door\", \"token\": \"$token\"}"
+wait "$waiter"
+token=$(jq -r .token "$home/waiter")
+is "the waiter holds it" "$(jq -r .name "$home/waiter")" door
+
+# A client that goes away leaves the line.
+curl -s -d '{"name": "door", "wait": "60s"}' "$base/v1/lock/acquire" >/dev/null &
+waiter=$!
+eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 1"'
+kill "$waiter"
+eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 0"'
+answers 200 /v1/lock/release "{\"name\": \"door\", \"token\": \"$token\"}"
+eventually sh -c 'tackle --json lock show door | jq -e ".held == 0"'
+
+# A job that is claimed for a client that goes away comes back.
+for i in 1 2 3 4 5 6 7 8; do
+    curl -s -d '{"name": "jobs", "wait": "60s"}' "$base/v1/queue/claim" >/dev/null &
+    waiter=$!
+    sleep 0.0$i
+    tackle queue push jobs "job $i" >/dev/null &
+    kill "$waiter"
+    wait "$!"
+done
+eventually sh -c 'tackle --json queue stats jobs | jq -e ".active == 0"'
+
+# Followers end by their number of results, or when nothing comes.
+answers 200 /v1/channel/publish '{"name": "c", "message": "one"}'
+answers 200 /v1/channel/follow '{"name": "c", "all": true, "max": 1}'
+is "an array" "$(field '.[0].message')" one
+answers 400 /v1/channel/follow '{"name": "c", "all": true}'
+is "field" "$(field .field)" max
+
+# ---- Batches --------------------------------------------------------------------------------------
+
+answers 200 /v1/batch '[{"call": "counter/add", "fields": {"name": "hits"}}, {"call": "queue/claim",
+    "fields": {"name": "empty"}}, {"call": "nothing"}, {"call": "ping"}, 7]'
+is "statuses" "$(field '[.[].status] | tojson')" '[200,404,404,200,400]'
+answers 200 /v1/batch '[]'
+answers 400 /v1/batch '{}'
+
+# ---- Descriptions ---------------------------------------------------------------------------------
+
+answers 200 /openapi.json
+is "version" "$(field .openapi)" 3.1.0
+answers 200 /metrics
+has "$body" 'tackle_serve_requests_total{status="2xx"}'
+has "$body" 'tackle_serve_calls_waiting 0'
+
+# ---- Its end --------------------------------------------------------------------------------------
+
+has "$(cat "$log")" "lock acquire door 200"
+lacks "$(cat "$log")" "$token"
+answers 200 /v1/lock/acquire '{"name": "held", "lease": "60s"}'
+curl -s -w '%{http_code}' -d '{"name": "held", "wait": "60s"}' "$base/v1/lock/acquire" >"$home/waiter" &
+waiter=$!
+eventually sh -c 'tackle --json lock show held | jq -e ".waiters == 1"'
+unserve
+wait "$waiter"
+has "$(cat "$home/waiter")" TKL_EINTR
+has "$(cat "$home/waiter")" 503
+is "what is held stays held" "$(tackle --json lock show held | jq -r '"\(.held) \(.waiters)"')" "1 0"
