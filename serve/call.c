@@ -79,7 +79,7 @@ void serve_answer_error(serve_answer *answer, int status, int code, const char *
 /* What a verb has said so far. */
 typedef struct hearing {
     const cli_session *cli;
-    const atomic_bool *gone;
+    const serve_caller *caller;
     char *results; /* separated by commas; NULL: none */
     size_t size;   /* without the zero byte */
     bool no_memory;
@@ -91,7 +91,8 @@ static int hear_result(void *arg, char *json)
 {
     hearing *h = arg;
     size_t len = strlen(json), more = h->size > 0 ? 2 : 0;
-    char *results = atomic_load(h->gone) ? NULL : realloc(h->results, h->size + more + len + 1);
+    char *results =
+        h->caller->is_gone(h->caller->arg) ? NULL : realloc(h->results, h->size + more + len + 1);
     if (results != NULL) {
         h->results = results;
         memcpy(results + h->size, ", ", more);
@@ -228,9 +229,9 @@ static int check_end(const cli_session *cli)
 }
 
 void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
-                const atomic_bool *gone, serve_answer *answer)
+                const serve_caller *caller, serve_answer *answer)
 {
-    hearing h = {.gone = gone};
+    hearing h = {.caller = caller};
     cli_sink sink = {hear_result, hear_failure, &h};
     cli_session cli = {.component = route->component,
                        .verb = route->verb,
@@ -259,8 +260,8 @@ void serve_call(tkl_client *client, const serve_route *route, const json_t *fiel
 /* ---- Batches ------------------------------------------------------------- */
 
 /* Runs one call of a batch. */
-static void run_item(tkl_client *client, const json_t *item, serve_permit *permit, void *arg,
-                     const atomic_bool *gone, serve_answer *answer)
+static void run_item(tkl_client *client, const json_t *item, const serve_caller *caller,
+                     serve_answer *answer)
 {
     const char *call = json_string_value(json_object_get(item, "call"));
     json_t *fields = json_object_get(item, "fields"), *none = json_object();
@@ -273,16 +274,16 @@ static void run_item(tkl_client *client, const json_t *item, serve_permit *permi
                            "a call is {\"call\": \"queue/push\", \"fields\": {...}}");
     else if (!known)
         serve_answer_error(answer, 404, TKL_NOTFOUND, why);
-    else if (permit(arg, &route) != TKL_OK)
+    else if (!caller->may(caller->arg, &route))
         serve_answer_error(answer, 403, TKL_EAUTH, "not permitted");
     else
-        serve_call(client, &route, fields != NULL ? fields : none, gone, answer);
+        serve_call(client, &route, fields != NULL ? fields : none, caller, answer);
     free(path);
     json_decref(none);
 }
 
-void serve_batch(tkl_client *client, const json_t *calls, serve_permit *permit, void *permit_arg,
-                 const atomic_bool *gone, serve_answer *answer)
+void serve_batch(tkl_client *client, const json_t *calls, const serve_caller *caller,
+                 serve_answer *answer)
 {
     size_t count = json_array_size(calls), size = 0;
     if (!json_is_array(calls) || count > SERVE_BATCH_MAX) {
@@ -293,9 +294,9 @@ void serve_batch(tkl_client *client, const json_t *calls, serve_permit *permit, 
     if (to == NULL)
         return;
     fputs("[", to);
-    for (size_t i = 0; i < count && !atomic_load(gone); i++) {
+    for (size_t i = 0; i < count && !caller->is_gone(caller->arg); i++) {
         serve_answer one = {0};
-        run_item(client, json_array_get(calls, i), permit, permit_arg, gone, &one);
+        run_item(client, json_array_get(calls, i), caller, &one);
         fprintf(to, "%s{\"status\": %d, \"body\": %s}", i > 0 ? ", " : "", one.status,
                 one.body != NULL ? one.body : "null");
         serve_answer_free(&one);

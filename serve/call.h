@@ -9,8 +9,6 @@
 #ifndef TKL_SERVE_CALL_H
 #define TKL_SERVE_CALL_H
 
-#include <stdatomic.h>
-
 #include "route.h"
 
 /* All zero at first. */
@@ -32,21 +30,24 @@ void serve_answer_error(serve_answer *answer, int status, int code, const char *
 /* The HTTP status for a code of the library. */
 int serve_status(int code);
 
-/* Runs the verb of a route with the fields of an object, in an operation of a tkl_loop. Once *gone,
- * nobody gets the answer: what the verb has just acquired goes back. */
+/* Who has called. The functions may be called in any thread. */
+typedef struct serve_caller {
+    bool (*is_gone)(void *arg); /* nobody gets the answer: what was just acquired goes back */
+    bool (*may)(void *arg, const serve_route *route);
+    void *arg;
+} serve_caller;
+
+/* Runs the verb of a route with the fields of an object, in an operation of a tkl_loop. */
 void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
-                const atomic_bool *gone, serve_answer *answer);
+                const serve_caller *caller, serve_answer *answer);
 
 /* ---- Batches ------------------------------------------------------------- */
 
 enum { SERVE_BATCH_MAX = 1000 };
 
-/* Says whether a call of the batch is allowed: TKL_OK, or TKL_EAUTH. */
-typedef int serve_permit(void *arg, const serve_route *route);
-
 /* Runs calls one after the other: [{"call": "queue/push", "fields": {...}}, ...]. The answer is
  * [{"status": 200, "body": ...}, ...]. */
-void serve_batch(tkl_client *client, const json_t *calls, serve_permit *permit, void *permit_arg,
-                 const atomic_bool *gone, serve_answer *answer);
+void serve_batch(tkl_client *client, const json_t *calls, const serve_caller *caller,
+                 serve_answer *answer);
 
 #endif

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,7 +63,6 @@ typedef struct request {
     uint64_t operation; /* id in the loop */
     bool is_running;    /* submitted, and not done */
     bool is_done;       /* there is an answer */
-    atomic_bool gone;   /* the client has closed its connection */
     serve_answer answer;
     struct request *next, *prev; /* among those that run */
 } request;
@@ -218,10 +218,18 @@ static enum MHD_Result refuse(request *r, int status, int code, const char *mess
 
 /* ---- Running calls ------------------------------------------------------- */
 
-static int permit_call(void *arg, const serve_route *route)
+static bool may_call(void *arg, const serve_route *route)
 {
     const request *r = arg;
-    return serve_may(&r->rights, route) ? TKL_OK : TKL_EAUTH;
+    return serve_may(&r->rights, route);
+}
+
+/* Asks the socket itself: the thread of HTTP may not have heard of it yet. */
+static bool is_gone(void *arg)
+{
+    const request *r = arg;
+    struct pollfd file = {.fd = r->peer->file, .events = POLLRDHUP};
+    return poll(&file, 1, 0) > 0;
 }
 
 /* The fields of a request; NULL: the body is not JSON, and *error says what is wrong. */
@@ -238,6 +246,7 @@ static json_t *fields_of(const request *r, json_error_t *error)
 static int run_request(void *arg)
 {
     request *r = arg;
+    serve_caller caller = {is_gone, may_call, r};
     json_error_t error;
     json_t *fields = fields_of(r, &error);
     char message[JSON_ERROR_TEXT_LENGTH + 64];
@@ -246,11 +255,11 @@ static int run_request(void *arg)
                  error.line, error.column, error.text);
         serve_answer_error(&r->answer, 400, TKL_EINVAL, message);
     } else if (r->kind == BATCH) {
-        serve_batch(r->http->client, fields, permit_call, r, &r->gone, &r->answer);
+        serve_batch(r->http->client, fields, &caller, &r->answer);
     } else if (!json_is_object(fields)) {
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
     } else {
-        serve_call(r->http->client, &r->route, fields, &r->gone, &r->answer);
+        serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
     }
     json_decref(fields);
     return TKL_OK;
@@ -316,7 +325,6 @@ static void cancel_gone(serve_http *http)
     int count = epoll_wait(http->watched, events, EVENTS, 0);
     for (int i = 0; i < count; i++) {
         request *r = events[i].data.ptr;
-        atomic_store(&r->gone, true);
         http->metrics.gone++;
         cancel(r);
     }

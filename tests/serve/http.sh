@@ -100,16 +100,20 @@ eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 0"'
 answers 200 /v1/lock/release "{\"name\": \"door\", \"token\": \"$token\"}"
 eventually sh -c 'tackle --json lock show door | jq -e ".held == 0"'
 
-# A job that is claimed for a client that goes away comes back.
-for i in 1 2 3 4 5 6 7 8; do
-    curl -s -d '{"name": "jobs", "wait": "60s"}' "$base/v1/queue/claim" >/dev/null &
+# A job that is given to a client at the moment in which it goes away is not lost.
+waiting() { call /metrics && grep -qx "tackle_serve_calls_waiting $1" <<<"$body"; }
+for i in 1 2 3 4 5; do
+    curl -s -d '{"name": "jobs", "wait": "60s", "lease": "1s"}' "$base/v1/queue/claim" >/dev/null &
     waiter=$!
-    sleep 0.0$i
+    eventually waiting 1
     tackle queue push jobs "job $i" >/dev/null &
-    kill "$waiter"
-    wait "$!"
+    sleep 0.0$i
+    kill "$waiter" 2>/dev/null
+    eventually waiting 0
+    answers 200 /v1/queue/claim '{"name": "jobs", "wait": "60s"}'
+    is "the job" "$(field .payload)" "job $i"
+    answers 200 /v1/queue/ack "{\"name\": \"jobs\", \"id\": \"$(field .id)\", \"token\": \"$(field .token)\"}"
 done
-eventually sh -c 'tackle --json queue stats jobs | jq -e ".active == 0"'
 
 # Followers end by their number of results, or when nothing comes.
 answers 200 /v1/channel/publish '{"name": "c", "message": "one"}'

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# tackle serve under attack: broken requests, large and slow ones, thousands of waits, a server that
+# goes away. It answers each as it should, and goes on.
+#
+# ctest: cost 40
+. "$(dirname "$0")/lib.bash"
+start_server
+ulimit -n "$(ulimit -Hn)"
+waits=1000
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -gt 4096 ] || waits=200
+serve --max-body 64kb --client-timeout 2s
+
+# ---- Broken requests ------------------------------------------------------------------------------
+
+for body in '{' '[]' '"x"' '1' 'null' '{"name": "a", "name": "b"}' '{"name": 1e999}' '{"name": {}}' \
+    '{"name": [[]]}' '{"name": {"base64": 7}}' $'{"name": "\xff"}' '{"name": "a"} x' \
+    "$(printf '[%.0s' {1..5000})" '{"name": 123456789012345678901234567890}'; do
+    answers 400 /v1/queue/push "$body"
+done
+answers 413 /v1/queue/push "{\"name\": \"$(head -c 70000 /dev/zero | tr '\0' x)\"}"
+head -c 70000 /dev/zero | tr '\0' x >"$home/large"
+answers 413 /v1/queue/push -H 'Transfer-Encoding: chunked' --data-binary "@$home/large"
+call /v1/ping -H "X-Long: $(head -c 40000 /dev/zero | tr '\0' x)"
+[ "$status" -ge 400 ] || fail "a long header is answered with $status"
+call "/v1/queue/stats?name=$(head -c 40000 /dev/zero | tr '\0' x)"
+[ "$status" -ge 400 ] || fail "a long URL is answered with $status"
+answers 200 /v1/ping
+
+python3 - "$port" "$waits" <<'END' || fail "see above"
+import json, socket, sys, time
+port, waits = int(sys.argv[1]), int(sys.argv[2])
+
+def connect():
+    s = socket.create_connection(("127.0.0.1", port))
+    s.settimeout(30)
+    return s
+
+def post(path, body):
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
+
+def read_answer(stream):
+    status = int(stream.readline().split()[1])
+    length = 0
+    while (line := stream.readline().strip()):
+        name, value = line.split(b":", 1)
+        if name.lower() == b"content-length":
+            length = int(value)
+    return status, stream.read(length)
+
+# Pipelined requests are answered in order, also when the first one waits.
+s = connect()
+s.sendall(post("/v1/queue/claim", '{"name": "none", "wait": "300ms"}') + post("/v1/ping", "{}") +
+          post("/v1/queue/push", '{"name": "p", "payload": "x"}'))
+stream = s.makefile("rb")
+assert [read_answer(stream)[0] for _ in range(3)] == [404, 200, 200]
+s.close()
+
+# What is not HTTP ends the connection, and nothing else.
+for junk in (b"\0" * 1000, b"GET\r\n\r\n", b"POST /v1/ping HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+             b"POST /v1/ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n",
+             b"GET /v1/%00%ff%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"*1\r\n$8\r\nFLUSHALL\r\n"):
+    s = connect()
+    s.sendall(junk)
+    s.shutdown(socket.SHUT_WR)
+    while s.recv(4096):
+        pass
+    s.close()
+
+# A client that sends byte by byte, or not at all, is cut off.
+began = time.monotonic()
+slow = connect()
+silent = connect()
+slow.sendall(b"POST /v1/ping HTTP/1.1\r\nHost: localhost\r\nX: ")
+try:
+    while time.monotonic() - began < 30:
+        slow.sendall(b"x")
+        time.sleep(0.1)
+    raise SystemExit("a slow client is served for ever")
+except OSError:
+    pass
+assert silent.recv(1) == b"", "a silent client is served for ever"
+
+# Thousands of waits, and all of them leave.
+read = lambda path: json.loads(ask("GET " + path)[1])
+def ask(line, body=b""):
+    s = connect()
+    s.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() + body)
+    answer = read_answer(s.makefile("rb"))
+    s.close()
+    return answer
+def number(name):
+    text = ask("GET /metrics")[1].decode()
+    return int(next(l.split()[1] for l in text.splitlines() if l.startswith("tackle_serve_" + name + " ")))
+def eventually(check):
+    until = time.monotonic() + 120
+    while not check():
+        assert time.monotonic() < until, "never"
+        time.sleep(0.1)
+clients = []
+for i in range(waits):
+    s = connect()
+    s.sendall(post("/v1/queue/claim", json.dumps({"name": f"q{i % 50}", "wait": "10m"})))
+    clients.append(s)
+eventually(lambda: number("calls_waiting") == waits)
+assert ask("GET /healthz")[0] == 200
+for s in clients[waits // 2:]:
+    s.close()
+eventually(lambda: number("calls_waiting") == waits // 2)
+for s in clients[:waits // 2]:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, not a farewell
+    s.close()
+eventually(lambda: number("calls_waiting") == 0 and number("connections") <= 1)
+END
+
+# ---- The server goes away -------------------------------------------------------------------------
+
+is "few threads" "$(($(ls /proc/"$server"/task | wc -l) <= 16))" 1
+pid=$(tackle --json server status | jq -r .pid)
+kill -STOP "$pid"
+call /v1/queue/push '{"name": "q", "payload": "x"}'
+kill -CONT "$pid"
+is "no reply: the outcome is unknown" "$status" 504
+answers 200 /v1/queue/push '{"name": "q", "payload": "x"}'
+kill -9 "$pid"
+eventually sh -c "! kill -0 $pid 2>/dev/null"
+call /v1/lock/show '{"name": "x"}'
+[[ $status == 50[34] ]] || fail "without its server: $status $body"
+answers 200 /healthz
+answers 503 /readyz
+tackle server start >/dev/null || fail "no server"
+ready() { call /readyz && [ "$status" = 200 ]; }
+eventually ready
+answers 200 /v1/queue/push '{"name": "q", "payload": "x"}'
+unserve
