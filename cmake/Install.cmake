@@ -47,6 +47,8 @@ install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT
 file(GLOB metrics_examples CONFIGURE_DEPENDS examples/metrics/*)
 install(FILES ${metrics_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/metrics
   COMPONENT command)
+file(GLOB http_clients CONFIGURE_DEPENDS clients/http/*)
+install(FILES ${http_clients} DESTINATION ${CMAKE_INSTALL_DOCDIR}/clients/http COMPONENT command)
 install(FILES ${naive_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/naive
   COMPONENT command)
 install(FILES docs/man/libtackle.3 docs/man/tackle.3
@@ -72,6 +74,13 @@ if(TARGET tackle_cli)
     COMMENT "Writing the manual")
   add_custom_target(manual ALL DEPENDS ${man_dir}/tackle.1)
   install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+endif()
+if(TARGET tackle_serve)
+  install(TARGETS tackle_serve RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tackle
+    COMPONENT command)
+  configure_file(serve/systemd/tackle-serve.service.in tackle-serve.service @ONLY)
+  install(FILES serve/systemd/tackle-serve.socket ${PROJECT_BINARY_DIR}/tackle-serve.service
+    DESTINATION lib/systemd/system COMPONENT command)
 endif()
 install(FILES cli/completion/tackle.bash RENAME tackle COMPONENT command
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

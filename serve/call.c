@@ -106,7 +106,7 @@ static int hear_result(void *arg, char *json)
 }
 
 /* Options have no dashes in a request: "invalid --rate" becomes "invalid rate". */
-static char *reword(const char *message)
+static char *reword_message(const char *message)
 {
     char *text = strdup(message), *to = text;
     for (const char *from = message; text != NULL; from++) {
@@ -155,7 +155,7 @@ static void hear_failure(void *arg, int code, const char *message, const char *f
     if (code == TKL_OK || h->code != TKL_OK)
         return;
     h->code = code;
-    char *text = reword(message);
+    char *text = reword_message(message);
     h->failure = json_pack("{s:s, s:s}", "error", tkl_codename(code), "message",
                            text != NULL ? text : message);
     free(text);

@@ -109,7 +109,7 @@ static int unknown_field(const cli_session *cli, const serve_word *words, size_t
 /* ---- Values -------------------------------------------------------------- */
 
 /* Decodes base64; the caller frees the bytes. NULL: it is not base64, or out of memory. */
-static char *decode(const json_t *text, size_t *len)
+static char *decode_base64(const json_t *text, size_t *len)
 {
     size_t size = json_string_length(text);
     const char *from = json_string_value(text);
@@ -162,7 +162,7 @@ static char *text_of(const json_t *value, size_t *len)
         return copy_bytes(json_string_value(value), *len);
     }
     if (json_is_string(encoded))
-        return decode(encoded, len);
+        return decode_base64(encoded, len);
     if (json_is_number(value)) {
         text = number_text(value);
         *len = text != NULL ? strlen(text) : 0;

@@ -210,7 +210,7 @@ static enum MHD_Result send_answer(request *r)
     return queued;
 }
 
-static enum MHD_Result refuse(request *r, int status, int code, const char *message)
+static enum MHD_Result refuse_request(request *r, int status, int code, const char *message)
 {
     serve_answer_error(&r->answer, status, code, message);
     return send_answer(r);
@@ -298,13 +298,13 @@ static void end_request(void *arg, int code, const char *text)
 
 /* Submits the call and suspends the connection. libmicrohttpd does not look at suspended
  * connections, so we watch for their end. */
-static enum MHD_Result submit(request *r)
+static enum MHD_Result submit_call(request *r)
 {
     serve_http *http = r->http;
     struct epoll_event hangup = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = r};
     int code = tkl_loop_submit(http->loop, run_request, end_request, r, &r->operation);
     if (code != TKL_OK)
-        return refuse(r, serve_status(code), code, tkl_errmsg());
+        return refuse_request(r, serve_status(code), code, tkl_errmsg());
     r->is_running = true;
     r->peer->since_ms = 0;
     list_running(r);
@@ -313,7 +313,7 @@ static enum MHD_Result submit(request *r)
     return MHD_YES;
 }
 
-static void cancel(request *r)
+static void cancel_call(request *r)
 {
     int code = tkl_loop_cancel(r->http->loop, r->operation);
     (void)code; /* TKL_NOTFOUND: it has ended, and its callback comes */
@@ -326,13 +326,13 @@ static void cancel_gone(serve_http *http)
     for (int i = 0; i < count; i++) {
         request *r = events[i].data.ptr;
         http->metrics.gone++;
-        cancel(r);
+        cancel_call(r);
     }
 }
 
 /* ---- Reading requests ---------------------------------------------------- */
 
-static const char *header(const request *r, const char *name)
+static const char *request_header(const request *r, const char *name)
 {
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
@@ -360,8 +360,8 @@ static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const c
 /* Answers requests of web pages, and of names that are not ours. See access.h. */
 static bool is_from_page(const request *r)
 {
-    const char *site = header(r, "Sec-Fetch-Site");
-    return header(r, "Origin") != NULL ||
+    const char *site = request_header(r, "Sec-Fetch-Site");
+    return request_header(r, "Origin") != NULL ||
            (site != NULL && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0);
 }
 
@@ -384,7 +384,7 @@ static bool find_target(request *r, const char *path, enum MHD_Result *result)
         }
     if (serve_route_find(path, &r->route, why))
         return true;
-    *result = refuse(r, 404, TKL_NOTFOUND, why);
+    *result = refuse_request(r, 404, TKL_NOTFOUND, why);
     return false;
 }
 
@@ -397,27 +397,30 @@ static bool is_allowed_method(const request *r, const char *method)
 }
 
 /* Checks a request whose head has arrived. False: it was refused, with *result. */
-static bool admit(request *r, const char *path, const char *method, enum MHD_Result *result)
+static bool admit_request(request *r, const char *path, const char *method, enum MHD_Result *result)
 {
     const serve_http *http = r->http;
-    const char *length = header(r, "Content-Length");
-    if (!http->listener->is_unix && !serve_host_is_ours(http->access, header(r, "Host")))
-        *result = refuse(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");
+    const char *length = request_header(r, "Content-Length");
+    if (!http->listener->is_unix && !serve_host_is_ours(http->access, request_header(r, "Host")))
+        *result =
+            refuse_request(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");
     else if (is_from_page(r))
-        *result = refuse(r, 403, TKL_EAUTH, "web pages of other sites may not call");
+        *result = refuse_request(r, 403, TKL_EAUTH, "web pages of other sites may not call");
     else if (!find_target(r, path, result))
         return false;
-    else if (!serve_access_check(http->access, header(r, "Authorization"), &r->rights, &r->who) &&
+    else if (!serve_access_check(http->access, request_header(r, "Authorization"), &r->rights,
+                                 &r->who) &&
              r->kind != HEALTH && r->kind != READY)
-        *result = refuse(r, 401, TKL_EAUTH, "a valid token is needed: Authorization: Bearer TOKEN");
+        *result = refuse_request(r, 401, TKL_EAUTH,
+                                 "a valid token is needed: Authorization: Bearer TOKEN");
     else if (!is_allowed_method(r, method))
-        *result = refuse(r, 405, TKL_EINVAL, "this method is not allowed here");
+        *result = refuse_request(r, 405, TKL_EINVAL, "this method is not allowed here");
     else if (r->kind == CALL && !serve_may(&r->rights, &r->route))
-        *result = refuse(r, 403, TKL_EAUTH, "not permitted");
+        *result = refuse_request(r, 403, TKL_EAUTH, "not permitted");
     else if (length != NULL && strtoll(length, NULL, 10) > http->options.max_body)
-        *result = refuse(r, 413, TKL_EINVAL, "the body is too large");
+        *result = refuse_request(r, 413, TKL_EINVAL, "the body is too large");
     else if (http->is_ending)
-        *result = refuse(r, 503, TKL_EINTR, "the server is ending");
+        *result = refuse_request(r, 503, TKL_EINTR, "the server is ending");
     else
         return true;
     return false;
@@ -444,13 +447,13 @@ static void keep_body(request *r, const char *data, size_t size)
 }
 
 /* Answers a request that has arrived as a whole. */
-static enum MHD_Result take(request *r)
+static enum MHD_Result take_request(request *r)
 {
     serve_http *http = r->http;
     if (r->too_large)
         return (int64_t)r->size < http->options.max_body && http->bodies > BODIES_MAX / 2
-                   ? refuse(r, 503, TKL_ENOMEM, "too many large requests at once")
-                   : refuse(r, 413, TKL_EINVAL, "the body is too large");
+                   ? refuse_request(r, 503, TKL_ENOMEM, "too many large requests at once")
+                   : refuse_request(r, 413, TKL_EINVAL, "the body is too large");
     r->answer.status = 200;
     switch (r->kind) {
     case HEALTH:
@@ -463,7 +466,7 @@ static enum MHD_Result take(request *r)
         r->answer.body = serve_metrics_text(&http->metrics, http->loop);
         return send_answer(r);
     default:
-        return submit(r);
+        return submit_call(r);
     }
 }
 
@@ -497,7 +500,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         r = *context = new_request(arg, connection);
         if (r == NULL)
             return MHD_NO;
-        if (admit(r, path, method, &result) && strcmp(method, "GET") == 0) {
+        if (admit_request(r, path, method, &result) && strcmp(method, "GET") == 0) {
             r->query = json_object();
             MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_parameter, r->query);
         }
@@ -508,7 +511,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         *size = 0;
         return MHD_YES;
     }
-    return r->is_done ? send_answer(r) : take(r);
+    return r->is_done ? send_answer(r) : take_request(r);
 }
 
 static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
@@ -559,7 +562,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 }
 
 /* Ends connections whose clients are too slow: byte by byte, or not at all. */
-static void sweep(serve_http *http)
+static void sweep_peers(serve_http *http)
 {
     int64_t now = cli_now_ms();
     if (now - http->swept_ms < SWEEP_MS)
@@ -665,7 +668,7 @@ static int serve_once(serve_http *http)
     int code = tkl_loop_dispatch(http->loop);
     if (code == TKL_OK)
         MHD_run(http->daemon);
-    sweep(http);
+    sweep_peers(http);
     return cli_end(http->cli, code);
 }
 
@@ -681,7 +684,7 @@ static void begin_end(serve_http *http)
     http->is_ending = true;
     MHD_quiesce_daemon(http->daemon);
     for (request *r = http->running; r != NULL; r = r->next)
-        cancel(r);
+        cancel_call(r);
 }
 
 /* Serves on until all calls are answered, and clients have had time to take the answers. */

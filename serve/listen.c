@@ -29,7 +29,7 @@ static bool is_loopback(const struct sockaddr *address)
 }
 
 /* Fills in what the socket is, by its own address. */
-static int describe(const cli_session *cli, serve_listener *l)
+static int describe_socket(const cli_session *cli, serve_listener *l)
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;
@@ -151,7 +151,7 @@ int serve_listen(const cli_session *cli, serve_listener *l)
     if (!failed) {
         fcntl(l->file, F_SETFD, FD_CLOEXEC);
         fcntl(l->file, F_SETFL, fcntl(l->file, F_GETFL) | O_NONBLOCK);
-        failed = describe(cli, l);
+        failed = describe_socket(cli, l);
     }
     if (!failed && !l->is_private && cli_text(cli, "token-file", NULL) == NULL)
         failed = cli_usage(cli, "%s can be reached from other machines: --token-file is needed",

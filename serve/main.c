@@ -67,7 +67,7 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static int serve(cli_session *cli)
+static int serve_until_signal(cli_session *cli)
 {
     tkl_client *client = NULL;
     serve_access *access = NULL;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     if (exit == CLI_OK && cli.help)
         cli_help(stdout, cli.component, cli.verb);
     else if (exit == CLI_OK)
-        exit = serve(&cli);
+        exit = serve_until_signal(&cli);
     tkl_close(cli.client);
     cli_args_free(&cli);
     return exit;

@@ -169,7 +169,7 @@ json_t *serve_example(const serve_route *route)
 
 /* ---- Schemas ------------------------------------------------------------- */
 
-static json_t *reference(const char *kind, const char *name)
+static json_t *refer_to(const char *kind, const char *name)
 {
     char path[80];
     snprintf(path, sizeof path, "#/components/%s/%s", kind, name);
@@ -181,7 +181,7 @@ static json_t *word_schema(const cli_verb *verb, const serve_word *words, size_t
 {
     if (strcmp(word->name, "json") == 0)
         return json_pack("{s:s}", "description", "any JSON value, or its text");
-    json_t *one = reference("schemas", "Value");
+    json_t *one = refer_to("schemas", "Value");
     (void)verb;
     if (!serve_word_is_many(words, count, word))
         return one;
@@ -215,14 +215,14 @@ static json_t *option_schema(const cli_option *option)
     case CLI_DURATION:
     case CLI_PERIOD:
     case CLI_WAIT:
-        schema = reference("schemas", "Duration");
+        schema = refer_to("schemas", "Duration");
         break;
     case CLI_SIZE:
-        schema = reference("schemas", "Size");
+        schema = refer_to("schemas", "Size");
         break;
     case CLI_TIME:
     case CLI_PAST:
-        schema = reference("schemas", "Time");
+        schema = refer_to("schemas", "Time");
         break;
     default:
         schema =
@@ -264,15 +264,15 @@ static json_t *fields_schema(const serve_route *route)
 
 /* ---- Operations ---------------------------------------------------------- */
 
-static json_t *responses(const serve_route *route)
+static json_t *make_responses(const serve_route *route)
 {
     json_t *schema = route->verb->follows ? json_pack("{s:s}", "type", "array") : json_object();
     return json_pack("{s:{s:s, s:{s:{s:o}}}, s:o}", "200", "description",
                      "Done: what the command prints with --json.", "content", "application/json",
-                     "schema", schema, "default", reference("responses", "Error"));
+                     "schema", schema, "default", refer_to("responses", "Error"));
 }
 
-static json_t *operation(const serve_route *route, const char *method)
+static json_t *make_operation(const serve_route *route, const char *method)
 {
     char id[96];
     const char *verb = route->verb->name;
@@ -280,7 +280,7 @@ static json_t *operation(const serve_route *route, const char *method)
              route->component->name, verb != NULL ? verb : "run");
     json_t *made =
         json_pack("{s:s, s:s, s:[s], s:o}", "operationId", id, "summary", route->verb->summary,
-                  "tags", route->component->name, "responses", responses(route));
+                  "tags", route->component->name, "responses", make_responses(route));
     if (route->verb->details != NULL)
         json_object_set_new(made, "description", json_string(route->verb->details));
     return made;
@@ -288,7 +288,7 @@ static json_t *operation(const serve_route *route, const char *method)
 
 static json_t *post_operation(const serve_route *route)
 {
-    json_t *made = operation(route, "post"), *schema = fields_schema(route);
+    json_t *made = make_operation(route, "post"), *schema = fields_schema(route);
     bool needed = json_object_get(schema, "required") != NULL;
     json_object_set_new(made, "requestBody",
                         json_pack("{s:b, s:{s:{s:o, s:o}}}", "required", needed, "content",
@@ -299,7 +299,7 @@ static json_t *post_operation(const serve_route *route)
 
 static json_t *get_operation(const serve_route *route)
 {
-    json_t *made = operation(route, "get"), *schema = fields_schema(route), *example, *one;
+    json_t *made = make_operation(route, "get"), *schema = fields_schema(route), *example, *one;
     json_t *parameters = json_array(), *required = json_object_get(schema, "required");
     const char *name;
     example = serve_example(route);
@@ -322,7 +322,7 @@ static json_t *get_operation(const serve_route *route)
 
 /* ---- The document -------------------------------------------------------- */
 
-static json_t *components(void)
+static json_t *make_components(void)
 {
     static const char text[] =
         "{\"schemas\": {"
@@ -381,7 +381,7 @@ char *serve_openapi(const serve_rights *rights)
         json_pack("{s:s, s:{s:s, s:s, s:s}, s:o, s:o, s:[{s:[]}, {}]}", "openapi", "3.1.0", "info",
                   "title", "tackle", "version", tkl_version(), "description",
                   "Locks, queues, limits, messages, search and more on Redis and Valkey.", "paths",
-                  paths, "components", components(), "security", "token");
+                  paths, "components", make_components(), "security", "token");
     char *text = document != NULL ? json_dumps(document, JSON_COMPACT) : NULL;
     json_decref(document);
     return text;

@@ -9,7 +9,7 @@ export TACKLE_NODES=embedded:$home/node
 
 # Interactive ones, and those that only run a command.
 declare -A left_out=([demo]=1 [help]=1 [suggest try]=1 [lock run]=1 [sem run]=1 [redlock run]=1 [leader run]=1
-    [limit run]=1 [stats time]=1 [service register]=1)
+    [limit run]=1 [stats time]=1 [service register]=1 [serve]=1)
 
 t() { command tackle --json "$@"; }
 

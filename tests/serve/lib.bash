@@ -3,6 +3,9 @@
 # What the tests of tackle serve share: a server of the test, tackle serve on it, and calls.
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.bash"
 
+server=
+trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null; clean_up' EXIT
+
 # serve OPTION...: starts tackle serve on a free port. Leaves $server (pid), $base (URL), $log (file).
 serve() {
     log=$home/serve.log
