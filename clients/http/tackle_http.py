@@ -81,5 +81,5 @@ if __name__ == "__main__":
     call("search/create", index="posts")
     call("search/add", index="posts", id="p1", text="fair locks on one server")
     found = call("search/query", index="posts", query="locks")
-    print("found", found["documents"][0]["id"])
+    print("found", found["ids"][0])
     call("search/drop", index="posts", yes=True)
