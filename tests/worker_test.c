@@ -163,6 +163,17 @@ static void all_partitions_are_worked_off(void **state)
 
 /* ---- Trips ----------------------------------------------------------------- */
 
+/* How many attempts workers have counted for operators. */
+static int64_t counted_runs(tkl_queue *queue)
+{
+    tkl_queue_kind_list *kinds;
+    assert_ok(tkl_queue_times(&queue, 1, &kinds));
+    int64_t count = kinds->count > 0 ? kinds->items[0].run.count : 0;
+    tkl_queue_kind_list_free(kinds);
+    return count;
+}
+
+/* A second after the last job it has sent what it counted; then it is silent. */
 static void an_idle_worker_sends_nothing(void **state)
 {
     fixture *f = *state;
@@ -172,6 +183,7 @@ static void an_idle_worker_sends_nothing(void **state)
     tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 4}, &s);
     push_numbers(queue, 10);
     eventually(worker_stats(worker).done == 10 && stats_of(queue).waiters == 1, LONG_MS);
+    eventually(counted_runs(queue) == 10 && stats_of(queue).waiters == 1, LONG_MS);
     int64_t before = server_commands(f->server);
     test_sleep_ms(1500);
     assert_int_equal(server_commands(f->server), before);
