@@ -59,7 +59,7 @@ t top --once --url redis://127.0.0.1:1 --timeout 100ms
 t top
 t top nonsense
 t queue push watched x
-(sleep 0.5; command tackle queue push watched y) & t queue watch watched --max 1; wait
+(sleep 0.5; command tackle queue push watched y >/dev/null) & t queue watch watched --max 1; wait
 t queue watch watched --wait 10ms
 t queue watch nothing
 t queue watch watched --max 0
