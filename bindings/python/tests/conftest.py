@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-os.environ.pop("LD_PRELOAD", None)      # a sanitizer's library is for this process only
+# The library of a sanitizer is for interpreters only, not for the servers that they start.
+PRELOAD = os.environ.pop("LD_PRELOAD", "")
 if "TACKLE_TEST_SERVER" in os.environ:
     os.environ["TACKLE_SERVER"] = os.environ["TACKLE_TEST_SERVER"]
 
@@ -48,7 +49,8 @@ def eventually():
 def python(url):
     """Runs a program in an interpreter of its own."""
     def run(source, **options):
-        program = f"import tackle\nurl = {url!r}\n" + source
-        return subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", program], text=True,
-                              capture_output=True, timeout=120, **options)
+        begin = f"import os; os.environ.pop('LD_PRELOAD', 0); import tackle; url = {url!r}\n"
+        options.setdefault("env", dict(os.environ))["LD_PRELOAD"] = PRELOAD
+        return subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", begin + source],
+                              text=True, capture_output=True, timeout=120, **options)
     return run

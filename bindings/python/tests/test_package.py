@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 import tackle
+from conftest import PRELOAD
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -77,7 +78,8 @@ def test_wheel(tmp_path):
                     ROOT / "LICENSE", again], check=True)
     assert again.read_bytes() == path.read_bytes()
     ran = subprocess.run([sys.executable, "-c", "import tackle; print(tackle.__file__)"], text=True,
-                         capture_output=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd="/")
+                         capture_output=True, cwd="/",
+                         env={**os.environ, "PYTHONPATH": str(tmp_path), "LD_PRELOAD": PRELOAD})
     assert ran.stdout.startswith(str(tmp_path)), ran.stderr
 
 
@@ -89,7 +91,7 @@ def test_example(path, url, client):
     """Each example runs, and prints what its `#=>` comments say."""
     expected = [line.split("#=> ")[1] for line in path.read_text().splitlines() if "#=> " in line]
     ran = subprocess.run([sys.executable, "-X", "dev", path], text=True, capture_output=True, timeout=120,
-                         env={**os.environ, "TACKLE_URL": url})
+                         env={**os.environ, "TACKLE_URL": url, "LD_PRELOAD": PRELOAD})
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
     assert ran.stdout.splitlines() == expected and expected
 
