@@ -250,14 +250,14 @@ def _pointer_output(target: str) -> Step:
 def attempt(name: str, *given: Any) -> Tuple[int, Any]:
     """Calls a function that returns a code: the code, and the result where there is one."""
     target, arguments = prepare(name, given)
-    code = _run(target, arguments)
+    code = invoke(target, arguments)
     return code, arguments.results()
 
 
 def call(name: str, *given: Any) -> Any:
     """Calls a function that returns a code; every code but TKL_OK is an exception."""
     target, arguments = prepare(name, given)
-    code = _run(target, arguments)
+    code = invoke(target, arguments)
     if code:
         why = error(code, last_text())
         arguments.results()     # frees them
@@ -269,11 +269,12 @@ def value(name: str, *given: Any) -> Any:
     """Calls a function that returns a value and cannot fail. A function without a result gives its
     outputs."""
     target, arguments = prepare(name, given)
-    found = _run(target, arguments)
+    found = invoke(target, arguments)
     return arguments.results() if arguments.outputs else found
 
 
-def _run(target: Any, arguments: Arguments) -> Any:
+def invoke(target: Any, arguments: Arguments) -> Any:
+    """Calls a prepared function. Its handles stay open meanwhile."""
     cells = arguments.cells
     entered = 0
     try:
@@ -296,17 +297,18 @@ def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, at_once: boo
     the call is long even without waiting."""
     target, arguments = prepare(name, given)
     ms = convert.wait_ms(wait)
-    code, text = waiting(clients, lambda left: _run_for(target, arguments, left), ms, at_once)
+    code, text = waiting(clients, lambda left: invoke_for(target, arguments, left), ms, at_once)
     results = arguments.results()
     if code < 0:
         raise error(code, text)
     return code, results
 
 
-def _run_for(target: Any, arguments: Arguments, ms: int) -> int:
+def invoke_for(target: Any, arguments: Arguments, ms: int) -> int:
+    """Calls a prepared function that waits so long; negative: for ever."""
     if arguments.wait_at >= 0:
         arguments.values[arguments.wait_at] = ms
-    return int(_run(target, arguments))
+    return int(invoke(target, arguments))
 
 
 def waiting(clients: Sequence[Any], step: Callable[[int], int], ms: int,

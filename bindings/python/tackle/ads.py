@@ -78,7 +78,7 @@ class Ads(Component):
             "table": cell and cell.pointer}, *name))
         if cell:
             arguments.cells.append(cell)
-        _call.raise_for(_call._run(target, arguments))
+        _call.raise_for(_call.invoke(target, arguments))
         found: AdsChoice = arguments.results()
         return found
 

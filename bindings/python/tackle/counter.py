@@ -97,7 +97,7 @@ def add_each(items: Iterable[Item]) -> List[Optional[Error]]:
         {"counter": cell.pointer, "amount": item[1], "at": item[2] if len(item) > 2 else None}
         for cell, item in zip(cells, listed)],))
     arguments.cells = cells
-    _call._run(target, arguments)
+    _call.invoke(target, arguments)
     return [error(code, "") if code else None for code in arguments.results()]
 
 

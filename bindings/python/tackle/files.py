@@ -113,9 +113,7 @@ class Files(Component):
         target, arguments = _call.prepare(name, (self, *given))
 
         def step(ms: int) -> int:
-            if arguments.wait_at >= 0:
-                arguments.values[arguments.wait_at] = ms
-            code = int(_call._run(target, arguments))
+            code = _call.invoke_for(target, arguments, ms)
             if raised:
                 raise raised[0]
             return code

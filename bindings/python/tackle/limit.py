@@ -124,7 +124,7 @@ def _check(name: str, items: Iterable[Item]) -> Tuple[int, List[Any]]:
     fields, cells = _items(items)
     target, arguments = _call.prepare(name, (fields,))
     arguments.cells = cells
-    return _call._run(target, arguments), arguments.results()
+    return _call.invoke(target, arguments), arguments.results()
 
 
 def check_each(items: Iterable[Item]) -> List[Answer]:

@@ -200,7 +200,7 @@ class Pipeline(Component):
             if values:
                 result._value = (otherwise if code and otherwise else read)(values[0])
 
-        if _call._run(target, arguments):
+        if _call.invoke(target, arguments):
             settle(None)        # it could not be added, and has no reply
         else:
             self._use(handle._cell)

@@ -54,7 +54,7 @@ class Stats(Component):
         pointer = ctypes.POINTER(ctype("tkl_stats_summary"))()
         target, arguments = _call.prepare("tkl_stats_show", (self, contexts, hour))
         arguments.values[-1] = ctypes.byref(pointer)
-        _call.raise_for(_call._run(target, arguments))
+        _call.raise_for(_call.invoke(target, arguments))
         return Summary(pointer)
 
     def slowest(self, hour: str = "this", max: int = 10) -> StatsRanking:

@@ -196,7 +196,7 @@ class Worker(Handle):
 
         def step(ms: int) -> int:
             arguments.values[-1] = ms
-            return int(_call._run(target, arguments))
+            return int(_call.invoke(target, arguments))
 
         code, text = _call.waiting((), step, wait_ms(wait), at_once=True)
         if code < 0:
