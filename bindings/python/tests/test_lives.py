@@ -213,12 +213,16 @@ other = tackle.Client(url)
 held = other.lock('held'); held.acquire()
 other.limit('api', 1, 3600).check('used')
 pushed = client.queue('q').push('x', result_for=60)
-threading.Thread(target=lambda: other.cache().fetch('computed', lambda key: time.sleep(60)), daemon=True).start()
+computing = threading.Event()
+def compute(key):
+    computing.set()
+    time.sleep(60)
+threading.Thread(target=lambda: other.cache().fetch('computed', compute), daemon=True).start()
+computing.wait(60)
 worker = client.worker('none'); worker.on()(print)
-time.sleep(0.2)
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 begun = time.monotonic()
 try:
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     {WAITS[wait].replace("client.worker('none').on()(print) and ", "")}
     print('returned')
 except KeyboardInterrupt:
@@ -241,8 +245,8 @@ client = tackle.Client(url)
 got = []
 thread = threading.Thread(target=lambda: got.append(client.blist('later').pop(wait=60)))
 thread.start()
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     client.blist('never').pop()
 except KeyboardInterrupt:
     pass
