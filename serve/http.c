@@ -29,7 +29,7 @@
 /* Bodies of all requests together. More of them are answered with 503. */
 #define BODIES_MAX (INT64_C(256) << 20)
 /* Memory for the head of a request. Longer ones are answered with 431. */
-#define HEAD_MAX ((size_t)16 << 10)
+#define HEAD_MAX ((size_t)8 << 10)
 /* How often connections are looked at for slow clients. */
 #define SWEEP_MS 1000
 /* How long a client may take to fetch its last answer when we end. */
