@@ -89,12 +89,15 @@ TKL_API int tkl_loop_dispatch(tkl_loop *loop) TKL_NONNULL(1) TKL_CHECK;
 
 /* ---- Operations ---------------------------------------------------------- */
 
+/* What an operation does, and what is called with its result. */
+typedef int tkl_loop_run(void *arg);
+typedef void tkl_loop_done(void *arg, int code, const char *text);
+
 /* Submits an operation. `run` makes any calls of the library; its result and the text that
  * tkl_errmsg() has in it then are given to `done`, exactly once; the text is "" for TKL_OK, and valid
  * until `done` returns. In `done`, tkl_errmsg() says the same. `done` may be NULL. *id names the
  * operation for tkl_loop_cancel(); `id` may be NULL. On failure neither is called. */
-TKL_API int tkl_loop_submit(tkl_loop *loop, int (*run)(void *arg),
-                            void (*done)(void *arg, int code, const char *text), void *arg,
+TKL_API int tkl_loop_submit(tkl_loop *loop, tkl_loop_run *run, tkl_loop_done *done, void *arg,
                             uint64_t *id) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Cancels an operation: what has not begun does not begin, and every wait of it ends, as by

@@ -42,8 +42,8 @@
 typedef struct operation {
     tkl__fiber fiber; /* first: the fiber's functions get the operation */
     tkl_loop *loop;
-    int (*run)(void *arg);
-    void (*done)(void *arg, int code, const char *text); /* NULL: none */
+    tkl_loop_run *run;
+    tkl_loop_done *done; /* NULL: none */
     void *arg;
     uint32_t place;         /* in the table */
     bool ended;             /* in the list of the loop */
@@ -283,8 +283,7 @@ static int admit_operation(tkl_loop *loop, operation *op, uint64_t *id)
     return rc;
 }
 
-int tkl_loop_submit(tkl_loop *loop, int (*run)(void *arg),
-                    void (*done)(void *arg, int code, const char *text), void *arg, uint64_t *id)
+int tkl_loop_submit(tkl_loop *loop, tkl_loop_run *run, tkl_loop_done *done, void *arg, uint64_t *id)
 {
     if (id)
         *id = 0;

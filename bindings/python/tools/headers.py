@@ -24,8 +24,7 @@ DATA = {
     "tkl_job_info.progress",
 }
 # Structs that have hand-written classes, or are no results.
-WITHOUT_RECORD = {"tkl_bytes", "tkl_names", "tkl_job", "tkl_jobs", "tkl_report", "tkl_timer",
-                  "tkl_result"}
+WITHOUT_RECORD = {"tkl_bytes", "tkl_names", "tkl_job", "tkl_jobs", "tkl_report", "tkl_timer"}
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 NUMBER = re.compile(r"INT64_C\((\d+)\)")
