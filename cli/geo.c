@@ -72,7 +72,7 @@ static int add_places(cli_session *cli, const tkl_geo_place *places, size_t coun
 static int add(cli_session *cli)
 {
     size_t count = (size_t)(cli->argc - 1) / 3;
-    if ((cli->argc - 1) % 3 != 0)
+    if (count == 0 || (cli->argc - 1) % 3 != 0)
         return cli_usage(cli, "places are three words each: LONGITUDE LATITUDE PLACE");
     tkl_geo_place *places = calloc(count, sizeof *places);
     int failed = places ? CLI_OK : cli_end(cli, TKL_ENOMEM);
@@ -406,10 +406,10 @@ static const cli_option drop_options[] = {CLI_YES, {0}};
 static const cli_verb verbs[] = {
     {
         .name = "add",
-        .args = "NAME LONGITUDE LATITUDE PLACE [LONGITUDE LATITUDE PLACE...]",
+        .args = "NAME [LONGITUDE LATITUDE PLACE...]",
         .summary = "add places, or move them; prints how many are new",
         .options = add_options,
-        .details = "More places follow as three words each. Longitudes are from -180 to 180,\n"
+        .details = "Places are three words each. Longitudes are from -180 to 180,\n"
                    "latitudes from -85.05 to 85.05.",
         .example = "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg",
         .effect = CLI_WRITES,

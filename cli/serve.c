@@ -78,7 +78,7 @@ static const cli_option options[] = {
     {"max-body", CLI_SIZE, "SIZE", "largest body of a request (default 1mb)"},
     {"max-connections", CLI_INTEGER, "N", "most connections at once (default 10000)"},
     {"client-timeout", CLI_PERIOD, "DURATION",
-     "time for a client to send a request or take an answer (default 60s)"},
+     "time to send a request or take an answer (default 60s)"},
     {0},
 };
 

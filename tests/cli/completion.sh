@@ -19,7 +19,7 @@ offers() {
 }
 
 # "=" is a word of its own, as bash splits it.
-offers "tackle serve" server
+offers "tackle serve" serve server
 offers "tackle server st" start stop status
 offers "tackle server sta" start status
 offers "tackle --json server stat" status
@@ -39,7 +39,7 @@ offers "tackle --ver" --version
 offers "tackle call --r" --raw --readable
 offers "tackle ping --ur" --url
 offers "tackle nonsense x" ""
-offers "tackle help serve" server
+offers "tackle help serve" serve server
 offers "tackle help server sto" stop
 offers "tackle demo pi" ping
 
