@@ -529,6 +529,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob --history 100 --message 'welcome!')\n"
                    "tackle chat fetch bob --ack\n"
                    "tackle chat history \"$chat\" bob --json",
+        .effect = CLI_READS,
         .run = history,
     },
     {

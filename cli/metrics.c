@@ -404,6 +404,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle metrics | grep tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .local = "it prints text for Prometheus",
         .run = run,
     },
     {0},

@@ -421,6 +421,8 @@ static const cli_verb verbs[] = {
                    "(sleep 0.5; tackle queue push tackle-example bob@example.org) &\n"
                    "tackle queue watch tackle-example --max 1\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
+        .follows = true,
         .run = cli_queue_watch,
     },
     {
@@ -437,6 +439,7 @@ static const cli_verb verbs[] = {
                    "tackle queue workers tackle-example\n"
                    "tackle queue workers --json\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_workers,
     },
     {
@@ -452,6 +455,7 @@ static const cli_verb verbs[] = {
                    "tackle queue work tackle-example --drain -- true\n"
                    "tackle queue times tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_times,
     },
     {
@@ -467,6 +471,7 @@ static const cli_verb verbs[] = {
                    "tackle queue pause tackle-example\n"
                    "tackle queue why tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
         .run = cli_queue_why,
     },
     {
@@ -573,6 +578,7 @@ static const cli_verb verbs[] = {
                    "tackle queue requeue tackle-example $id --force\n"
                    "tackle queue claim tackle-example\n"
                    "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
         .run = cli_queue_requeue,
     },
     {

@@ -448,6 +448,7 @@ static const cli_verb verbs[] = {
                    "tackle top --once\n"
                    "tackle top --once --json\n"
                    "tackle queue drop tackle-example --yes",
+        .local = "it is a screen for a terminal",
         .run = run,
     },
     {0},
