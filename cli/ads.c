@@ -144,7 +144,7 @@ static int read_ad(cli_session *cli, given_ad *g)
     return failed ? failed : cli_ads_text(cli, 2, &g->ad.text);
 }
 
-static int add(cli_session *cli)
+static int ads_add(cli_session *cli)
 {
     tkl_ads *ads = NULL;
     given_ad g = {.needs = NULL};
@@ -171,7 +171,7 @@ static int add(cli_session *cli)
 
 /* ---- click, remove ------------------------------------------------------- */
 
-static int click(cli_session *cli)
+static int ads_click(cli_session *cli)
 {
     tkl_ads *ads = NULL;
     tkl_bytes id = tkl_str(cli->argv[1]);
@@ -215,7 +215,7 @@ static int list_sets(cli_session *cli)
     return cli_list(cli, tkl_ads_names);
 }
 
-static int drop(cli_session *cli)
+static int ads_drop(cli_session *cli)
 {
     tkl_ads *ads = NULL;
     int failed =
@@ -301,7 +301,7 @@ static const cli_verb verbs[] = {
                        "    --require age=18-24,25-34 --budget 20/day 'a phone for gamers'\n"
                        "tackle ads show site phone",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = ads_add,
     },
     {
         .name = "target",
@@ -326,7 +326,7 @@ static const cli_verb verbs[] = {
                        "tackle ads click site $target --action\n"
                        "tackle ads report site",
         .effect = CLI_WRITES,
-        .run = click,
+        .run = ads_click,
     },
     {
         .name = "explain",
@@ -397,7 +397,7 @@ static const cli_verb verbs[] = {
         .example = "tackle ads add tackle-example a --type cpm --price 1 --location Berlin\n"
                    "tackle ads drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = ads_drop,
     },
     {0},
 };

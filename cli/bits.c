@@ -53,7 +53,7 @@ static const tkl_bits_range *read_range(const cli_session *cli, tkl_bits_range *
 
 /* ---- Bits ---------------------------------------------------------------- */
 
-static int get(cli_session *cli)
+static int bits_get(cli_session *cli)
 {
     tkl_bits *bits = NULL;
     int64_t at;
@@ -67,7 +67,7 @@ static int get(cli_session *cli)
     return failed ? failed : print_number(cli, "value", bit);
 }
 
-static int set(cli_session *cli)
+static int bits_set(cli_session *cli)
 {
     tkl_bits *bits = NULL;
     int64_t at;
@@ -83,7 +83,7 @@ static int set(cli_session *cli)
     return failed ? failed : print_number(cli, "before", old);
 }
 
-static int count(cli_session *cli)
+static int bits_count(cli_session *cli)
 {
     tkl_bits *bits = NULL;
     tkl_bits_range range;
@@ -95,7 +95,7 @@ static int count(cli_session *cli)
     return failed ? failed : print_number(cli, "count", number);
 }
 
-static int find(cli_session *cli)
+static int bits_find(cli_session *cli)
 {
     tkl_bits *bits = NULL;
     tkl_bits_range range;
@@ -123,7 +123,7 @@ static int read_op(const cli_session *cli, tkl_bits_op *op)
     return cli_usage(cli, "invalid operation '%s': and, or, xor or not", cli->argv[1]);
 }
 
-static int combine(cli_session *cli)
+static int bits_combine(cli_session *cli)
 {
     tkl_bits_op operation = TKL_BITS_AND;
     size_t count = 0;
@@ -252,12 +252,12 @@ static int change_fields(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int bits_list(cli_session *cli)
 {
     return cli_list(cli, tkl_bits_names);
 }
 
-static int drop(cli_session *cli)
+static int bits_drop(cli_session *cli)
 {
     tkl_bits *bits = NULL;
     int failed = cli_confirm(cli, "This deletes the bitmap %s.", cli->argv[0]);
@@ -300,7 +300,7 @@ static const cli_verb verbs[] = {
         .summary = "a bit: 0 or 1",
         .example = "tackle bits get days 319",
         .effect = CLI_READS,
-        .run = get,
+        .run = bits_get,
     },
     {
         .name = "set",
@@ -309,7 +309,7 @@ static const cli_verb verbs[] = {
         .options = write_options,
         .example = "tackle bits set days 319",
         .effect = CLI_WRITES,
-        .run = set,
+        .run = bits_set,
     },
     {
         .name = "count",
@@ -319,7 +319,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bits set days 319\n"
                    "tackle bits count days --from 300 --to 330",
         .effect = CLI_READS,
-        .run = count,
+        .run = bits_count,
     },
     {
         .name = "find",
@@ -330,7 +330,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bits set days 319\n"
                    "tackle bits find days 1",
         .effect = CLI_READS,
-        .run = find,
+        .run = bits_find,
     },
     {
         .name = "combine",
@@ -342,7 +342,7 @@ static const cli_verb verbs[] = {
                    "tackle bits combine both and monday tuesday\n"
                    "tackle bits count both",
         .effect = CLI_WRITES,
-        .run = combine,
+        .run = bits_combine,
     },
     {
         .name = "fields",
@@ -366,7 +366,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bits set days 319\n"
                    "tackle bits list",
         .effect = CLI_READS,
-        .run = list,
+        .run = bits_list,
     },
     {
         .name = "drop",
@@ -376,7 +376,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bits set tackle-example 1 >/dev/null\n"
                    "tackle bits drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = bits_drop,
     },
     {0},
 };

@@ -50,7 +50,7 @@ static int push_one(cli_session *cli, pushing *p)
     return failed ? failed : push_some(cli, &item, 1, p);
 }
 
-static int push(cli_session *cli)
+static int blist_push(cli_session *cli)
 {
     pushing p = {.length = -1};
     tkl_blist_options options = {.ttl_ms = cli_number(cli, "ttl", 0),
@@ -102,7 +102,7 @@ static int pop_from(cli_session *cli, tkl_blist *const *lists)
     return failed;
 }
 
-static int pop(cli_session *cli)
+static int blist_pop(cli_session *cli)
 {
     tkl_blist_options options = {.pop_last = cli_flag(cli, "last")};
     tkl_blist **lists = calloc((size_t)cli->argc, sizeof *lists);
@@ -119,7 +119,7 @@ static int pop(cli_session *cli)
 
 /* ---- length, names, drop ------------------------------------------------- */
 
-static int length(cli_session *cli)
+static int blist_length(cli_session *cli)
 {
     tkl_blist *list = NULL;
     int64_t number = 0;
@@ -130,12 +130,12 @@ static int length(cli_session *cli)
     return failed ? failed : print_length(cli, number);
 }
 
-static int list(cli_session *cli)
+static int blist_list(cli_session *cli)
 {
     return cli_list(cli, tkl_blist_names);
 }
 
-static int drop(cli_session *cli)
+static int blist_drop(cli_session *cli)
 {
     tkl_blist *list = NULL;
     int failed = cli_confirm(cli, "This deletes all items of the list %s.", cli->argv[0]);
@@ -180,7 +180,7 @@ static const cli_verb verbs[] = {
                    "printf 'first\\nsecond\\n' | tackle blist push events --lines",
         .effect = CLI_WRITES,
         .binary = "ITEM",
-        .run = push,
+        .run = blist_push,
     },
     {
         .name = "pop",
@@ -196,7 +196,7 @@ static const cli_verb verbs[] = {
                    "tackle blist push stack one two\n"
                    "tackle blist pop stack --last --wait forever",
         .effect = CLI_WRITES,
-        .run = pop,
+        .run = blist_pop,
     },
     {
         .name = "length",
@@ -204,7 +204,7 @@ static const cli_verb verbs[] = {
         .summary = "how many items there are",
         .example = "tackle blist length events",
         .effect = CLI_READS,
-        .run = length,
+        .run = blist_length,
     },
     {
         .name = "list",
@@ -213,7 +213,7 @@ static const cli_verb verbs[] = {
         .example = "tackle blist push events opened\n"
                    "tackle blist list",
         .effect = CLI_READS,
-        .run = list,
+        .run = blist_list,
     },
     {
         .name = "drop",
@@ -223,7 +223,7 @@ static const cli_verb verbs[] = {
         .example = "tackle blist push tackle-example opened\n"
                    "tackle blist drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = blist_drop,
     },
     {0},
 };

@@ -46,7 +46,7 @@ static int open_filter(cli_session *cli, int index, const tkl_bloom_options *opt
 
 /* ---- reserve ------------------------------------------------------------- */
 
-static int reserve(cli_session *cli)
+static int bloom_reserve(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
     tkl_bloom_options options = {.error = 0};
@@ -134,7 +134,7 @@ static int report_all(cli_session *cli, const tkl_bloom_options *options, cli_it
     return failed;
 }
 
-static int add(cli_session *cli)
+static int bloom_add(cli_session *cli)
 {
     report r = {.count = 0};
     tkl_bloom_options options = {.error = 0};
@@ -147,7 +147,7 @@ static int add(cli_session *cli)
     return failed;
 }
 
-static int exists(cli_session *cli)
+static int bloom_exists(cli_session *cli)
 {
     report r = {.count = 0};
     int failed = report_all(cli, NULL, ask_some, &r);
@@ -166,7 +166,7 @@ static const cli_column fields[] = {
     {"fixed", "fixed"},       {0},
 };
 
-static int show(cli_session *cli)
+static int bloom_show(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
     tkl_bloom_info *i = NULL;
@@ -186,7 +186,7 @@ static int show(cli_session *cli)
     return cli_print_record(cli, record, fields);
 }
 
-static int merge(cli_session *cli)
+static int bloom_merge(cli_session *cli)
 {
     tkl_bloom *bloom = NULL, *source = NULL;
     int failed = open_filter(cli, 0, NULL, &bloom);
@@ -201,12 +201,12 @@ static int merge(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "merged");
 }
 
-static int list(cli_session *cli)
+static int bloom_list(cli_session *cli)
 {
     return cli_list(cli, tkl_bloom_names);
 }
 
-static int drop(cli_session *cli)
+static int bloom_drop(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
     int failed = cli_confirm(cli, "This deletes the filter %s.", cli->argv[0]);
@@ -244,7 +244,7 @@ static const cli_verb verbs[] = {
                    "tackle bloom show tackle-example\n"
                    "tackle bloom drop tackle-example --yes",
         .effect = CLI_WRITES,
-        .run = reserve,
+        .run = bloom_reserve,
     },
     {
         .name = "add",
@@ -261,7 +261,7 @@ static const cli_verb verbs[] = {
                    "tackle bloom drop tackle-example --yes",
         .effect = CLI_WRITES,
         .binary = "ITEM",
-        .run = add,
+        .run = bloom_add,
     },
     {
         .name = "exists",
@@ -276,7 +276,7 @@ static const cli_verb verbs[] = {
             "tackle bloom drop tackle-example --yes",
         .effect = CLI_READS,
         .binary = "ITEM",
-        .run = exists,
+        .run = bloom_exists,
     },
     {
         .name = "show",
@@ -286,7 +286,7 @@ static const cli_verb verbs[] = {
                    "tackle bloom show tackle-example\n"
                    "tackle bloom drop tackle-example --yes",
         .effect = CLI_READS,
-        .run = show,
+        .run = bloom_show,
     },
     {
         .name = "merge",
@@ -302,7 +302,7 @@ static const cli_verb verbs[] = {
             "tackle bloom exists tackle-example apple\n"
             "tackle bloom drop tackle-example --yes; tackle bloom drop tackle-example-2 --yes",
         .effect = CLI_WRITES,
-        .run = merge,
+        .run = bloom_merge,
     },
     {
         .name = "list",
@@ -311,7 +311,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bloom add seen apple\n"
                    "tackle bloom list",
         .effect = CLI_READS,
-        .run = list,
+        .run = bloom_list,
     },
     {
         .name = "drop",
@@ -321,7 +321,7 @@ static const cli_verb verbs[] = {
         .example = "tackle bloom reserve tackle-example --capacity 1000\n"
                    "tackle bloom drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = bloom_drop,
     },
     {0},
 };

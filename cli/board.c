@@ -84,17 +84,17 @@ static int write_scores(cli_session *cli, write_fn *write)
     return failed ? failed : cli_print_count(cli, "changed", changed);
 }
 
-static int add(cli_session *cli)
+static int board_add(cli_session *cli)
 {
     return write_scores(cli, tkl_board_add);
 }
 
-static int set(cli_session *cli)
+static int board_set(cli_session *cli)
 {
     return write_scores(cli, tkl_board_set);
 }
 
-static int best(cli_session *cli)
+static int board_best(cli_session *cli)
 {
     return write_scores(cli, tkl_board_best);
 }
@@ -130,7 +130,7 @@ static int print_entries(const cli_session *cli, const tkl_board_entries *entrie
     return cli_print_rows(cli, rows, columns);
 }
 
-static int top(cli_session *cli)
+static int board_top(cli_session *cli)
 {
     tkl_board *board = NULL;
     tkl_board_entries *entries = NULL;
@@ -147,7 +147,7 @@ static int top(cli_session *cli)
     return failed;
 }
 
-static int around(cli_session *cli)
+static int board_around(cli_session *cli)
 {
     tkl_board *board = NULL;
     tkl_board_entries *entries = NULL;
@@ -178,7 +178,7 @@ static tkl_bytes *members_of(const cli_session *cli)
     return members;
 }
 
-static int rank(cli_session *cli)
+static int board_rank(cli_session *cli)
 {
     size_t count = (size_t)cli->argc - 1;
     tkl_board *board = NULL;
@@ -224,7 +224,7 @@ static int remove_members(cli_session *cli)
     return failed ? failed : cli_print_removed(cli, removed);
 }
 
-static int drop(cli_session *cli)
+static int board_drop(cli_session *cli)
 {
     tkl_board *board = NULL;
     int failed = cli_confirm(cli, "remove the board '%s' with all its seasons", cli->argv[0]);
@@ -236,7 +236,7 @@ static int drop(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "dropped");
 }
 
-static int seasons(cli_session *cli)
+static int board_seasons(cli_session *cli)
 {
     tkl_board *board = NULL;
     tkl_names *names = NULL;
@@ -250,7 +250,7 @@ static int seasons(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int board_list(cli_session *cli)
 {
     return cli_list(cli, tkl_board_names);
 }
@@ -297,7 +297,7 @@ static const cli_verb verbs[] = {
         .details = WRITE_DETAILS,
         .example = "tackle board add chess alice 15 bob 12\ntackle board top chess",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = board_add,
     },
     {
         .name = "set",
@@ -307,7 +307,7 @@ static const cli_verb verbs[] = {
         .details = WRITE_DETAILS,
         .example = "tackle board set chess alice 1500",
         .effect = CLI_WRITES,
-        .run = set,
+        .run = board_set,
     },
     {
         .name = "best",
@@ -317,7 +317,7 @@ static const cli_verb verbs[] = {
         .details = WRITE_DETAILS,
         .example = "tackle board best race alice 61.5 --order lower --per week",
         .effect = CLI_WRITES,
-        .run = best,
+        .run = board_best,
     },
     {
         .name = "top",
@@ -326,7 +326,7 @@ static const cli_verb verbs[] = {
         .options = top_options,
         .example = "tackle board add chess alice 15 bob 12\ntackle board top chess --max 1",
         .effect = CLI_READS,
-        .run = top,
+        .run = board_top,
     },
     {
         .name = "around",
@@ -336,7 +336,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when the member is not on the board.",
         .example = "tackle board add chess alice 15 bob 12\ntackle board around chess bob",
         .effect = CLI_READS,
-        .run = around,
+        .run = board_around,
     },
     {
         .name = "rank",
@@ -346,7 +346,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when none of them is on the board.",
         .example = "tackle board add chess alice 15 bob 12\ntackle board rank chess bob alice",
         .effect = CLI_READS,
-        .run = rank,
+        .run = board_rank,
     },
     {
         .name = "count",
@@ -372,7 +372,7 @@ static const cli_verb verbs[] = {
         .summary = "the seasons that are kept, by their first days",
         .example = "tackle board add quiz alice 9 --per week\ntackle board seasons quiz",
         .effect = CLI_READS,
-        .run = seasons,
+        .run = board_seasons,
     },
     {
         .name = "list",
@@ -380,7 +380,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle board add chess alice 15\ntackle board list",
         .effect = CLI_READS,
-        .run = list,
+        .run = board_list,
     },
     {
         .name = "drop",
@@ -390,7 +390,7 @@ static const cli_verb verbs[] = {
         .example = "tackle board add tackle-example alice 15\ntackle board drop tackle-example "
                    "--yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = board_drop,
     },
     {0},
 };

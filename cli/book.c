@@ -95,7 +95,7 @@ static int work_on_all(cli_session *cli, work *w, const tkl_book_options *option
     return failed;
 }
 
-static int add(cli_session *cli)
+static int book_add(cli_session *cli)
 {
     work w = {.removal = false};
     tkl_book_options options = {
@@ -155,7 +155,7 @@ static json_t *id_json(const tkl_book_answer *answer)
     return cli_json_present(answer->id);
 }
 
-static void collect(const tkl_book_answers *page, bool ids, json_t *all)
+static void collect_answers(const tkl_book_answers *page, bool ids, json_t *all)
 {
     for (size_t i = 0; i < page->count; i++) {
         const tkl_book_answer *a = &page->items[i];
@@ -243,7 +243,7 @@ static int print_pages(cli_session *cli, tkl_book *book, tkl_bytes after, size_t
         if (failed)
             break;
         if (cli->json)
-            collect(page, ids, all);
+            collect_answers(page, ids, all);
         else
             print_lines(page, ids);
         count -= page->count;
@@ -257,7 +257,7 @@ static int print_pages(cli_session *cli, tkl_book *book, tkl_bytes after, size_t
     return failed;
 }
 
-static int complete(cli_session *cli)
+static int book_complete(cli_session *cli)
 {
     tkl_book *book = NULL;
     char *bytes = NULL, *next = NULL;
@@ -312,7 +312,7 @@ static int print_found(cli_session *cli, const tkl_book_answers *answers)
     return failed;
 }
 
-static int find(cli_session *cli)
+static int book_find(cli_session *cli)
 {
     tkl_book *book = NULL;
     tkl_book_answers *answers = NULL;
@@ -344,7 +344,7 @@ static const cli_column info_columns[] = {
     {"pinyin", "pinyin"}, {"contains", "contains"}, {0},
 };
 
-static int show(cli_session *cli)
+static int book_show(cli_session *cli)
 {
     tkl_book *book = NULL;
     tkl_book_info *info = NULL;
@@ -362,12 +362,12 @@ static int show(cli_session *cli)
     return cli_print_record(cli, record, info_columns);
 }
 
-static int list(cli_session *cli)
+static int book_list(cli_session *cli)
 {
     return cli_list(cli, tkl_book_names);
 }
 
-static int drop(cli_session *cli)
+static int book_drop(cli_session *cli)
 {
     tkl_book *book = NULL;
     int failed = cli_confirm(cli, "This deletes the book %s with all its entries.", cli->argv[0]);
@@ -448,7 +448,7 @@ static const cli_verb verbs[] = {
         .example = "tackle book add staff 张三丰 'Ann Lee' Müller --pinyin --accents --contains\n"
                    "printf '7\\tBob\\n8\\tEve\\n' | tackle book add staff --lines --ids",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = book_add,
     },
     {
         .name = "remove",
@@ -482,7 +482,7 @@ static const cli_verb verbs[] = {
                    "next=$(tackle book complete staff a --count 1 --json --more | jq -r .next)\n"
                    "tackle book complete staff a --count 1 --after \"$next\"",
         .effect = CLI_READS,
-        .run = complete,
+        .run = book_complete,
     },
     {
         .name = "find",
@@ -496,7 +496,7 @@ static const cli_verb verbs[] = {
         .example = "tackle book add people Anna Hanna Joanna Annabel --contains\n"
                    "tackle book find people anna --json",
         .effect = CLI_READS,
-        .run = find,
+        .run = book_find,
     },
     {
         .name = "show",
@@ -505,7 +505,7 @@ static const cli_verb verbs[] = {
         .example = "tackle book add staff Anna\n"
                    "tackle book show staff",
         .effect = CLI_READS,
-        .run = show,
+        .run = book_show,
     },
     {
         .name = "list",
@@ -514,7 +514,7 @@ static const cli_verb verbs[] = {
         .example = "tackle book add staff Anna\n"
                    "tackle book list",
         .effect = CLI_READS,
-        .run = list,
+        .run = book_list,
     },
     {
         .name = "drop",
@@ -524,7 +524,7 @@ static const cli_verb verbs[] = {
         .example = "tackle book add tackle-example Anna\n"
                    "tackle book drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = book_drop,
     },
     {0},
 };

@@ -145,7 +145,7 @@ static int end_run(running *r, int code, const tkl_cache_value *value)
     return r->none_exit > 0 ? r->none_exit : failed;
 }
 
-static int run(cli_session *cli)
+static int cache_run(cli_session *cli)
 {
     running r = {.cli = cli, .exit = -1, .none_exit = (int)cli_number(cli, "none-exit", -1)};
     tkl_cache *cache = NULL;
@@ -167,7 +167,7 @@ static int run(cli_session *cli)
 
 /* ---- get, set, drop ------------------------------------------------------ */
 
-static int get(cli_session *cli)
+static int cache_get(cli_session *cli)
 {
     tkl_cache *cache = NULL;
     tkl_cache_value *value = NULL;
@@ -183,7 +183,7 @@ static int get(cli_session *cli)
     return failed;
 }
 
-static int set(cli_session *cli)
+static int cache_set(cli_session *cli)
 {
     tkl_cache *cache = NULL;
     tkl_bytes data = {0};
@@ -235,7 +235,7 @@ static int drop_tag(cli_session *cli, const char *tag)
                             columns);
 }
 
-static int drop(cli_session *cli)
+static int cache_drop(cli_session *cli)
 {
     const char *tag = cli_text(cli, "tag", NULL);
     if ((tag != NULL) == (cli->argc > 0))
@@ -249,7 +249,7 @@ static int drop(cli_session *cli)
 
 /* ---- show, list ---------------------------------------------------------- */
 
-static int show(cli_session *cli)
+static int cache_show(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"bytes", "bytes"},
@@ -277,7 +277,7 @@ static int show(cli_session *cli)
     return cli_print_record(cli, record, columns);
 }
 
-static int list(cli_session *cli)
+static int cache_list(cli_session *cli)
 {
     static const cli_column columns[] = {{"key", "KEY"}, {0}};
     tkl_client *client = NULL;
@@ -338,7 +338,7 @@ static const cli_verb verbs[] = {
         .example = "tackle cache run users --ttl 10m -- sh -c 'sleep 0.1; echo 42'\n"
                    "tackle cache run users --ttl 10m -- sh -c 'sleep 0.1; echo 42'",
         .local = "it runs a command",
-        .run = run,
+        .run = cache_run,
     },
     {
         .name = "get",
@@ -347,7 +347,7 @@ static const cli_verb verbs[] = {
         .example = "tackle cache set users 42\n"
                    "tackle cache get users --json",
         .effect = CLI_READS,
-        .run = get,
+        .run = cache_get,
     },
     {
         .name = "set",
@@ -358,7 +358,7 @@ static const cli_verb verbs[] = {
                    "tackle cache get users",
         .effect = CLI_WRITES,
         .binary = "VALUE",
-        .run = set,
+        .run = cache_set,
     },
     {
         .name = "drop",
@@ -369,7 +369,7 @@ static const cli_verb verbs[] = {
         .example = "tackle cache set tackle-example 42 --tags tackle-examples\n"
                    "tackle cache drop --tag tackle-examples --yes",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = cache_drop,
     },
     {
         .name = "show",
@@ -378,7 +378,7 @@ static const cli_verb verbs[] = {
         .example = "tackle cache set users 42\n"
                    "tackle cache show users",
         .effect = CLI_READS,
-        .run = show,
+        .run = cache_show,
     },
     {
         .name = "list",
@@ -387,7 +387,7 @@ static const cli_verb verbs[] = {
         .example = "tackle cache set users 42\n"
                    "tackle cache list",
         .effect = CLI_READS,
-        .run = list,
+        .run = cache_list,
     },
     {0},
 };

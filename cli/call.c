@@ -7,7 +7,7 @@
 #include "reply.h"
 
 /* The arguments; with --stdin, standard input is the last one. */
-static int collect(cli_session *cli, const char **argv, size_t *lens, int *argc)
+static int collect_words(cli_session *cli, const char **argv, size_t *lens, int *argc)
 {
     for (*argc = 0; *argc < cli->argc; ++*argc) {
         argv[*argc] = cli->argv[*argc];
@@ -35,13 +35,13 @@ static int send_call(cli_session *cli, int argc, const char **argv, const size_t
     return exit;
 }
 
-static int call(cli_session *cli)
+static int call_call(cli_session *cli)
 {
     int argc = 0;
     size_t room = (size_t)cli->argc + 1;
     const char **argv = calloc(room, sizeof *argv);
     size_t *lens = calloc(room, sizeof *lens);
-    int exit = argv != NULL && lens != NULL ? collect(cli, argv, lens, &argc)
+    int exit = argv != NULL && lens != NULL ? collect_words(cli, argv, lens, &argc)
                                             : cli_fail(cli, CLI_FAILURE, "out of memory");
     if (exit == CLI_OK)
         exit = send_call(cli, argc, argv, lens);
@@ -70,7 +70,7 @@ static const cli_verb verbs[] = {
                    "echo -n 'from a file' | tackle call SET greeting --stdin",
         .dashes = true,
         .local = "its caller could send any command to the server",
-        .run = call,
+        .run = call_call,
     },
     {0},
 };

@@ -61,7 +61,7 @@ static int publish_payload(cli_session *cli, publishing *p)
     return failed;
 }
 
-static int publish(cli_session *cli)
+static int channel_publish(cli_session *cli)
 {
     static const cli_column columns[] = {{"id", "id"}, {"published", "published"}, {0}};
     tkl_channel_options options = {.history = cli_number(cli, "history", 0),
@@ -160,7 +160,7 @@ static int follow_messages(cli_session *cli, tkl_channel_follower *follower)
     return failed;
 }
 
-static int follow(cli_session *cli)
+static int channel_follow(cli_session *cli)
 {
     tkl_channel *channel = NULL;
     tkl_channel_follower *follower = NULL;
@@ -181,12 +181,12 @@ static int follow(cli_session *cli)
 
 /* ---- list, show, drop ---------------------------------------------------- */
 
-static int list(cli_session *cli)
+static int channel_list(cli_session *cli)
 {
     return cli_list(cli, tkl_channel_names);
 }
 
-static int show(cli_session *cli)
+static int channel_show(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"published", "published"},   {"kept_messages", "kept"},
@@ -213,7 +213,7 @@ static int show(cli_session *cli)
     return cli_print_record(cli, record, columns);
 }
 
-static int drop(cli_session *cli)
+static int channel_drop(cli_session *cli)
 {
     tkl_channel *channel = NULL;
     int failed = cli_confirm(cli, "This deletes the channel %s with its history.", cli->argv[0]);
@@ -260,7 +260,7 @@ static const cli_verb verbs[] = {
                    "tackle channel follow prices --all --wait 0",
         .effect = CLI_WRITES,
         .binary = "MESSAGE",
-        .run = publish,
+        .run = channel_publish,
     },
     {
         .name = "follow",
@@ -277,7 +277,7 @@ static const cli_verb verbs[] = {
                    "tackle channel follow prices --recent 10 --max 1 --json",
         .effect = CLI_READS,
         .follows = true,
-        .run = follow,
+        .run = channel_follow,
     },
     {
         .name = "list",
@@ -286,7 +286,7 @@ static const cli_verb verbs[] = {
         .example = "tackle channel publish prices 'apples 42'\n"
                    "tackle channel list",
         .effect = CLI_READS,
-        .run = list,
+        .run = channel_list,
     },
     {
         .name = "show",
@@ -295,7 +295,7 @@ static const cli_verb verbs[] = {
         .example = "tackle channel publish prices 'apples 42'\n"
                    "tackle channel show prices",
         .effect = CLI_READS,
-        .run = show,
+        .run = channel_show,
     },
     {
         .name = "drop",
@@ -305,7 +305,7 @@ static const cli_verb verbs[] = {
         .example = "tackle channel publish tackle-example 'apples 42'\n"
                    "tackle channel drop tackle-example --yes",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = channel_drop,
     },
     {0},
 };

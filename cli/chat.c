@@ -62,7 +62,7 @@ static int print_created(const cli_session *cli, tkl_bytes id)
     return CLI_OK;
 }
 
-static int create(cli_session *cli)
+static int chat_create(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     tkl_message_limits limits = {0};
@@ -87,7 +87,7 @@ static int send_letters(void *to, tkl_bytes sender, const tkl_letter *letters, s
     return tkl_chat_send(to, sender, letters, count, first_id);
 }
 
-static int send(cli_session *cli)
+static int chat_send(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     int failed = cli_chat_open(cli, 0, &chat);
@@ -167,7 +167,7 @@ static int print_fetched(cli_session *cli, tkl_inbox *inbox, const tkl_inbox_cha
     return failed ? failed : warn_unread(cli, chats);
 }
 
-static int fetch(cli_session *cli)
+static int chat_fetch(cli_session *cli)
 {
     tkl_inbox *inbox = NULL;
     tkl_inbox_chats *chats = NULL;
@@ -201,7 +201,7 @@ static int print_unread(const cli_session *cli, int64_t unread)
     return CLI_OK;
 }
 
-static int ack(cli_session *cli)
+static int chat_ack(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     int64_t id = 0, unread = 0;
@@ -215,7 +215,7 @@ static int ack(cli_session *cli)
     return failed ? failed : print_unread(cli, unread);
 }
 
-static int history(cli_session *cli)
+static int chat_history(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     tkl_messages *messages = NULL;
@@ -239,7 +239,7 @@ static int history(cli_session *cli)
     return failed;
 }
 
-static int join(cli_session *cli)
+static int chat_join(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     tkl_chat_start start = cli_flag(cli, "oldest") ? TKL_CHAT_START_OLDEST : TKL_CHAT_START_END;
@@ -250,7 +250,7 @@ static int join(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "joined");
 }
 
-static int leave(cli_session *cli)
+static int chat_leave(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     int failed = cli_chat_open(cli, 0, &chat);
@@ -321,7 +321,7 @@ static int print_info(const cli_session *cli, json_t *object)
     return cli_print_rows(cli, members, member_columns);
 }
 
-static int show(cli_session *cli)
+static int chat_show(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     tkl_chat_info *info = NULL;
@@ -373,7 +373,7 @@ static int list_of_member(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int chat_list(cli_session *cli)
 {
     return cli->argc > 0 ? list_of_member(cli) : cli_list(cli, tkl_chat_names);
 }
@@ -381,7 +381,7 @@ static int list(cli_session *cli)
 /* ---- limit, drop --------------------------------------------------------- */
 
 /* Reads the limits, changes those that are given, and prints the result. */
-static int limit(cli_session *cli)
+static int chat_limit(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     tkl_chat_info *info = NULL;
@@ -400,7 +400,7 @@ static int limit(cli_session *cli)
     return failed ? failed : cli_print_limits(cli, &limits, true);
 }
 
-static int drop(cli_session *cli)
+static int chat_drop(cli_session *cli)
 {
     tkl_chat *chat = NULL;
     int failed = cli_confirm(cli, "This deletes the chat %s with all its messages.", cli->argv[0]);
@@ -468,7 +468,7 @@ static const cli_verb verbs[] = {
             "and that young. Exit code 1 when the chat exists, or the sender is not a member.",
         .example = "tackle chat create - ann bob",
         .effect = CLI_WRITES,
-        .run = create,
+        .run = chat_create,
     },
     {
         .name = "send",
@@ -484,7 +484,7 @@ static const cli_verb verbs[] = {
                    "tackle chat send \"$chat\" ann 'lunch at noon?'",
         .effect = CLI_WRITES,
         .binary = "BODY",
-        .run = send,
+        .run = chat_send,
     },
     {
         .name = "fetch",
@@ -502,7 +502,7 @@ static const cli_verb verbs[] = {
                    "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
                    "tackle chat fetch bob --wait 5s --ack --json",
         .effect = CLI_WRITES,
-        .run = fetch,
+        .run = chat_fetch,
     },
     {
         .name = "ack",
@@ -514,7 +514,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat ack \"$chat\" bob \"$(tackle chat send \"$chat\" ann hello)\"",
         .effect = CLI_WRITES,
-        .run = ack,
+        .run = chat_ack,
     },
     {
         .name = "history",
@@ -530,7 +530,7 @@ static const cli_verb verbs[] = {
                    "tackle chat fetch bob --ack\n"
                    "tackle chat history \"$chat\" bob --json",
         .effect = CLI_READS,
-        .run = history,
+        .run = chat_history,
     },
     {
         .name = "join",
@@ -543,7 +543,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat join \"$chat\" eve --json",
         .effect = CLI_WRITES,
-        .run = join,
+        .run = chat_join,
     },
     {
         .name = "leave",
@@ -552,7 +552,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat leave \"$chat\" bob --json",
         .effect = CLI_WRITES,
-        .run = leave,
+        .run = chat_leave,
     },
     {
         .name = "show",
@@ -560,7 +560,7 @@ static const cli_verb verbs[] = {
         .summary = "members and how far they have acknowledged, limits",
         .example = "tackle chat show \"$(tackle chat create - ann bob)\"",
         .effect = CLI_READS,
-        .run = show,
+        .run = chat_show,
     },
     {
         .name = "list",
@@ -569,7 +569,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle chat list ann",
         .effect = CLI_READS,
-        .run = list,
+        .run = chat_list,
     },
     {
         .name = "limit",
@@ -580,7 +580,7 @@ static const cli_verb verbs[] = {
         .example =
             "tackle chat limit \"$(tackle chat create - ann bob)\" --max-messages 500 --json",
         .effect = CLI_WRITES,
-        .run = limit,
+        .run = chat_limit,
     },
     {
         .name = "drop",
@@ -590,7 +590,7 @@ static const cli_verb verbs[] = {
         .example = "tackle chat create tackle-example ann\n"
                    "tackle chat drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = chat_drop,
     },
     {
         .name = "talk",

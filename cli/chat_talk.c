@@ -170,7 +170,7 @@ static int send_all(talk *t)
 
 /* ---- A session ----------------------------------------------------------- */
 
-static int run(talk *t)
+static int run_talk(talk *t)
 {
     pthread_t printer;
     tkl_client *client = t->cli->client;
@@ -203,7 +203,7 @@ int cli_chat_talk(cli_session *cli)
     if (!failed && pipe(t->ended) != 0)
         failed = cli_fail(cli, CLI_FAILURE, "pipe: %s", strerror(errno));
     if (!failed) {
-        failed = run(t);
+        failed = run_talk(t);
         close(t->ended[0]);
     }
     tkl_chat_close(t->chat);

@@ -301,7 +301,7 @@ static bool start_watcher(cli_child *child)
     return reason == 0;
 }
 
-static void release(cli_child *child)
+static void release_child(cli_child *child)
 {
     if (child->pid > 0)
         cli_guard_remove(child->pid);
@@ -324,7 +324,7 @@ static int give_up(const cli_session *cli, cli_child *child, const char *name, i
         waitpid(child->pid, NULL, 0);
         take_terminal(child, NULL);
     }
-    release(child);
+    release_child(child);
     if (reason == EACCES && check_command(name) == ENOENT)
         reason = ENOENT; /* exec reports a folder of PATH that we may not search */
     int exit = reason == ENOENT ? 127 : is_our_trouble(reason) ? CLI_FAILURE : 126;
@@ -471,6 +471,6 @@ int cli_child_close(cli_session *cli, cli_child *child)
     if (child->signal == SIGINT && has_terminal(child, child->pid))
         cli->signal = SIGINT;
     take_terminal(child, child->signal != 0 ? &child->modes : NULL);
-    release(child);
+    release_child(child);
     return child->exit;
 }

@@ -4,7 +4,7 @@
  * line in registry.c: help, usage errors, bash completion, the man page's list and the guided
  * tour are all made from the tables.
  *
- *     static int acquire(cli_session *cli)
+ *     static int lock_acquire(cli_session *cli)
  *     {
  *         tkl_client *client = NULL;
  *         int failed = cli_connect(cli, &client);

@@ -168,7 +168,7 @@ static int open_to_set(cli_session *cli, tkl_config **config)
     return open_config(cli, &options, config);
 }
 
-static int set(cli_session *cli)
+static int config_set(cli_session *cli)
 {
     static const cli_column columns[] = {{"version", "version"}, {0}};
     tkl_config *config = NULL;
@@ -192,7 +192,7 @@ static int set(cli_session *cli)
         columns);
 }
 
-static int get(cli_session *cli)
+static int config_get(cli_session *cli)
 {
     tkl_config *config = NULL;
     tkl_config_value *value = NULL;
@@ -228,7 +228,7 @@ static int watch_changes(cli_session *cli, tkl_config *config)
     return failed;
 }
 
-static int watch(cli_session *cli)
+static int config_watch(cli_session *cli)
 {
     tkl_config *config = NULL;
     if (cli_number(cli, "max", 1) < 1)
@@ -240,7 +240,7 @@ static int watch(cli_session *cli)
     return failed;
 }
 
-static int history(cli_session *cli)
+static int config_history(cli_session *cli)
 {
     tkl_config *config = NULL;
     tkl_config_values *values = NULL;
@@ -267,7 +267,7 @@ static json_t *name_json(tkl_bytes name)
                      "component", cli_json_bytes((tkl_bytes){name.data + skip, name.len - skip}));
 }
 
-static int list(cli_session *cli)
+static int config_list(cli_session *cli)
 {
     static const cli_column columns[] = {{"kind", "KIND"}, {"component", "COMPONENT"}, {0}};
     tkl_client *client = NULL;
@@ -285,7 +285,7 @@ static int list(cli_session *cli)
     return failed;
 }
 
-static int drop(cli_session *cli)
+static int config_drop(cli_session *cli)
 {
     tkl_config *config = NULL;
     int failed = cli_confirm(cli, "This deletes the configuration %s of %s with its history.",
@@ -333,7 +333,7 @@ static const cli_verb verbs[] = {
         .example = "tackle config set limits search '{\"results\": 50}' --json\n"
                    "tackle config get limits search",
         .effect = CLI_WRITES,
-        .run = set,
+        .run = config_set,
     },
     {
         .name = "get",
@@ -342,7 +342,7 @@ static const cli_verb verbs[] = {
         .example = "echo '{\"results\": 50}' | tackle config set limits search\n"
                    "tackle config get limits search --json",
         .effect = CLI_READS,
-        .run = get,
+        .run = config_get,
     },
     {
         .name = "watch",
@@ -353,7 +353,7 @@ static const cli_verb verbs[] = {
                    "tackle config watch limits search --max 1",
         .effect = CLI_READS,
         .follows = true,
-        .run = watch,
+        .run = config_watch,
     },
     {
         .name = "history",
@@ -364,7 +364,7 @@ static const cli_verb verbs[] = {
                    "tackle config set limits search 80\n"
                    "tackle config history limits search",
         .effect = CLI_READS,
-        .run = history,
+        .run = config_history,
     },
     {
         .name = "list",
@@ -373,7 +373,7 @@ static const cli_verb verbs[] = {
         .example = "tackle config set limits search 50\n"
                    "tackle config list",
         .effect = CLI_READS,
-        .run = list,
+        .run = config_list,
     },
     {
         .name = "drop",
@@ -383,7 +383,7 @@ static const cli_verb verbs[] = {
         .example = "tackle config set limits tackle-example 50\n"
                    "tackle config drop limits tackle-example --yes",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = config_drop,
     },
     {0},
 };

@@ -123,7 +123,7 @@ static int add_all(cli_session *cli, tkl_counter *counter, int64_t amount, int64
     return failed;
 }
 
-static int add(cli_session *cli)
+static int counter_add(cli_session *cli)
 {
     int64_t amount, added = 0, every_ms[TKL_COUNTER_PRECISIONS_MAX];
     tkl_counter_options options = {.samples = cli_number(cli, "samples", 0)};
@@ -342,12 +342,12 @@ static int series_verb(cli_session *cli)
 
 /* ---- list, clean, drop --------------------------------------------------- */
 
-static int list(cli_session *cli)
+static int counter_list(cli_session *cli)
 {
     return cli_list(cli, tkl_counter_names);
 }
 
-static int clean(cli_session *cli)
+static int counter_clean(cli_session *cli)
 {
     tkl_client *client = NULL;
     int64_t removed = 0;
@@ -362,7 +362,7 @@ static int clean(cli_session *cli)
     return CLI_OK;
 }
 
-static int drop(cli_session *cli)
+static int counter_drop(cli_session *cli)
 {
     tkl_counter *counter = NULL;
     int failed = cli_confirm(cli, "This deletes the counter %s.", cli->argv[0]);
@@ -415,7 +415,7 @@ static const cli_verb verbs[] = {
                    "tackle counter add hits 7 --at 'yesterday 14:00'\n"
                    "date -u -d yesterday '+[%d/%b/%Y:%T +0000]' | tackle counter add hits --lines",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = counter_add,
     },
     {
         .name = "series",
@@ -445,7 +445,7 @@ static const cli_verb verbs[] = {
         .example = "tackle counter add hits\n"
                    "tackle counter list --json",
         .effect = CLI_READS,
-        .run = list,
+        .run = counter_list,
     },
     {
         .name = "clean",
@@ -454,7 +454,7 @@ static const cli_verb verbs[] = {
                    "expire. It frees the memory of counters that are hardly used any more.",
         .example = "tackle counter clean --json",
         .effect = CLI_WRITES,
-        .run = clean,
+        .run = counter_clean,
     },
     {
         .name = "drop",
@@ -464,7 +464,7 @@ static const cli_verb verbs[] = {
         .example = "tackle counter add tackle-example\n"
                    "tackle counter drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = counter_drop,
     },
     {0},
 };

@@ -30,7 +30,7 @@ static json_t *row(const cli_session *cli, int64_t ms)
     return json_pack("{s:s}", "time", text);
 }
 
-static int collect(cli_session *cli, int64_t count, json_t *rows)
+static int collect_times(cli_session *cli, int64_t count, json_t *rows)
 {
     const char *zone = cli_text(cli, "zone", "UTC");
     int64_t now = (int64_t)time(NULL) * 1000, at = cli_number(cli, "after", now);
@@ -45,14 +45,14 @@ static int collect(cli_session *cli, int64_t count, json_t *rows)
     return CLI_OK;
 }
 
-static int cron(cli_session *cli)
+static int cron_cron(cli_session *cli)
 {
     static const cli_column columns[] = {{"time", "TIME"}, {0}};
     int64_t count = cli_number(cli, "count", 5);
     if (count < 1 || count > MOST)
         return cli_usage(cli, "--count is from 1 to %d", MOST);
     json_t *rows = json_array();
-    int failed = collect(cli, count, rows);
+    int failed = collect_times(cli, count, rows);
     if (!failed)
         return cli_print_rows(cli, rows, columns);
     json_decref(rows);
@@ -76,7 +76,7 @@ static const cli_verb verbs[] = {
             "@hourly, @daily, @weekly, @monthly, @yearly. Asks no server.",
         .example = "tackle cron '30 2 * * mon-fri' --zone Europe/Berlin",
         .effect = CLI_READS,
-        .run = cron,
+        .run = cron_cron,
     },
     {0},
 };

@@ -59,7 +59,7 @@ static const char *field(const examination *e, const char *name, char value[FIEL
     return cli_info_field(tkl_reply_str(e->info), name, value);
 }
 
-static int64_t number(const examination *e, const char *name)
+static int64_t number_of(const examination *e, const char *name)
 {
     return cli_info_number(tkl_reply_str(e->info), name);
 }
@@ -167,7 +167,7 @@ static void check_version(examination *e)
 static void check_memory(examination *e)
 {
     char policy[FIELD_SIZE];
-    int64_t most = number(e, "maxmemory"), used = number(e, "used_memory");
+    int64_t most = number_of(e, "maxmemory"), used = number_of(e, "used_memory");
     field(e, "maxmemory_policy", policy);
     if (most == 0) {
         note(e, "eviction", OK, NULL, "none: there is no maxmemory (%s if there were)", policy);
@@ -206,12 +206,12 @@ static void check_append_only_file(examination *e)
 static void check_persistence(examination *e)
 {
     char save[FIELD_SIZE], when[CLI_TIME_SIZE];
-    if (number(e, "aof_enabled") == 1) {
+    if (number_of(e, "aof_enabled") == 1) {
         check_append_only_file(e);
         return;
     }
-    int64_t changes = number(e, "rdb_changes_since_last_save");
-    cli_time_text(number(e, "rdb_last_save_time") * 1000, when);
+    int64_t changes = number_of(e, "rdb_changes_since_last_save");
+    cli_time_text(number_of(e, "rdb_last_save_time") * 1000, when);
     tkl_reply *reply = NULL;
     bool may_look = tkl_callz(e->client, &reply, "CONFIG", "GET", "save", NULL) == TKL_OK;
     tkl_reply_free(reply);
@@ -234,7 +234,7 @@ static int64_t largest_lag(const examination *e)
 {
     int64_t largest = 0;
     char name[32], value[FIELD_SIZE];
-    for (int64_t i = 0; i < number(e, "connected_slaves"); i++) {
+    for (int64_t i = 0; i < number_of(e, "connected_slaves"); i++) {
         snprintf(name, sizeof name, "slave%" PRId64, i);
         const char *lag = strstr(field(e, name, value), "lag=");
         int64_t seconds = lag != NULL ? strtoll(lag + 4, NULL, 10) : 0;
@@ -245,7 +245,7 @@ static int64_t largest_lag(const examination *e)
 
 static void check_replicas(examination *e)
 {
-    int64_t replicas = number(e, "connected_slaves"), lag = largest_lag(e);
+    int64_t replicas = number_of(e, "connected_slaves"), lag = largest_lag(e);
     if (!is_text(e, "role", "master"))
         note(e, "replicas", FAILS, "a replica stores nothing: name its master",
              "this server is a replica");
@@ -453,7 +453,7 @@ static void print_checks(const json_t *checks)
 }
 
 /* The findings stay readable when the server does not answer. */
-static int report(const examination *e)
+static int report_findings(const examination *e)
 {
     const cli_session *cli = e->cli;
     char *url = without_password(cli->url);
@@ -469,7 +469,7 @@ static int report(const examination *e)
     return failed;
 }
 
-static int doctor(cli_session *cli)
+static int doctor_doctor(cli_session *cli)
 {
     const char *url;
     int failed = cli_url(cli, &url);
@@ -483,7 +483,7 @@ static int doctor(cli_session *cli)
         examine(&e);
     if (code != TKL_OK)
         note(&e, "answer", FAILS, "nothing works without it", "%s", tkl_errmsg());
-    int unwritten = report(&e);
+    int unwritten = report_findings(&e);
     json_decref(e.checks);
     if (failed || unwritten)
         return failed ? failed : unwritten;
@@ -502,7 +502,7 @@ static const cli_verb verbs[] = {
             "Exit code 1 when something fails. In a cluster it looks at one of the servers.",
         .example = "tackle doctor",
         .local = "it looks at the machine of its user",
-        .run = doctor,
+        .run = doctor_doctor,
     },
     {0},
 };

@@ -57,7 +57,7 @@ static void print_text(const cli_session *cli, const char *message)
     free(clean);
 }
 
-static void report(const cli_session *cli, int code, const char *message)
+static void report_message(const cli_session *cli, int code, const char *message)
 {
     if (cli->json) {
         print_json(cli, code, message, NULL, NULL);
@@ -101,7 +101,7 @@ static char *format_text(const char *format, va_list list)
 static void report_format(const cli_session *cli, int code, const char *format, va_list list)
 {
     char *text = format_text(format, list);
-    report(cli, code, text != NULL ? text : "out of memory");
+    report_message(cli, code, text != NULL ? text : "out of memory");
     free(text);
 }
 
@@ -172,7 +172,7 @@ int cli_end(const cli_session *cli, int code)
 {
     char *message = code != TKL_OK ? message_of(cli, code) : NULL;
     if (code != TKL_OK)
-        report(cli, code, message != NULL ? message : tkl_strerror(code));
+        report_message(cli, code, message != NULL ? message : tkl_strerror(code));
     free(message);
     return cli_exit_of(code);
 }

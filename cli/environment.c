@@ -18,7 +18,7 @@ static bool is_one_of(const char *entry, const char *const *names, size_t count)
 }
 
 /* Adds "NAME=value" at `*at` and moves on; false when out of memory. */
-static bool add(char ***at, const char *name, tkl_bytes value)
+static bool add_variable(char ***at, const char *name, tkl_bytes value)
 {
     if (value.len == 0 || memchr(value.data, '\0', value.len) != NULL)
         return true;
@@ -39,7 +39,7 @@ char **cli_environment_new(const char *const *names, const tkl_bytes *values, si
     char **environment = calloc(inherited + count + 1, sizeof *environment), **at = environment;
     bool added = environment != NULL;
     for (size_t i = 0; added && i < count; i++)
-        added = add(&at, names[i], values[i]);
+        added = add_variable(&at, names[i], values[i]);
     for (size_t i = 0; added && i < inherited; i++)
         if (!is_one_of(environ[i], names, count))
             *at++ = environ[i];

@@ -98,7 +98,7 @@ static void cancel(void *client)
 }
 
 /* A signal ends the call cleanly; then we die of that signal. */
-static int end(moving *m, int rc)
+static int end_moving(moving *m, int rc)
 {
     cli_files_bar_clear(&m->bar);
     if (cli_patience_signal() != 0) {
@@ -187,7 +187,7 @@ static int send_files(cli_session *cli, tkl_files *files, const tkl_bytes *to, s
     if (failed)
         return failed;
     cli_files_bar_start(&m.bar, cli);
-    failed = end(&m, tkl_files_send(files, to, to_count, sources, count, &options, &totals));
+    failed = end_moving(&m, tkl_files_send(files, to, to_count, sources, count, &options, &totals));
     cli_patience_end(cli);
     return failed ? failed : print_sent(&m, &totals);
 }
@@ -340,7 +340,7 @@ static int receive_files(cli_session *cli, tkl_files *files)
     }
     int rc = tkl_files_receive(files, tkl_str(cli_text(cli, "as", "")), &options,
                                cli_number(cli, "wait", -1), NULL);
-    failed = end(&m, rc);
+    failed = end_moving(&m, rc);
     cli_patience_end(cli);
     return failed;
 }

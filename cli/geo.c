@@ -69,7 +69,7 @@ static int add_places(cli_session *cli, const tkl_geo_place *places, size_t coun
     return failed ? failed : print_number(cli, "added", added);
 }
 
-static int add(cli_session *cli)
+static int geo_add(cli_session *cli)
 {
     size_t count = (size_t)(cli->argc - 1) / 3;
     if (count == 0 || (cli->argc - 1) % 3 != 0)
@@ -108,7 +108,7 @@ static int remove_places(cli_session *cli)
     return failed ? failed : print_number(cli, "removed", removed);
 }
 
-static int distance(cli_session *cli)
+static int geo_distance(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     double length = 0;
@@ -163,7 +163,7 @@ static int ask_positions(tkl_geo *geo, const tkl_bytes *names, size_t count, jso
     return code;
 }
 
-static int positions(cli_session *cli)
+static int geo_positions(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"name", "PLACE"}, {"longitude", "LONGITUDE"}, {"latitude", "LATITUDE"}, {0}};
@@ -186,7 +186,7 @@ static int ask_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t
     return code;
 }
 
-static int hashes(cli_session *cli)
+static int geo_hashes(cli_session *cli)
 {
     static const cli_column columns[] = {{"name", "PLACE"}, {"geohash", "GEOHASH"}, {0}};
     return print_places(cli, ask_hashes, columns);
@@ -252,7 +252,7 @@ static json_t *json_places(const tkl_geo_places *places)
     return rows;
 }
 
-static int near(cli_session *cli)
+static int geo_near(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     tkl_geo_query query;
@@ -275,7 +275,7 @@ static int near(cli_session *cli)
 
 /* ---- Geohashes ----------------------------------------------------------- */
 
-static int within(cli_session *cli)
+static int geo_within(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     tkl_geo_places *places = NULL;
@@ -292,7 +292,7 @@ static int within(cli_session *cli)
     return failed;
 }
 
-static int encode(cli_session *cli)
+static int geo_encode(cli_session *cli)
 {
     double longitude, latitude;
     tkl_geo_text hash;
@@ -311,7 +311,7 @@ static int encode(cli_session *cli)
     return CLI_OK;
 }
 
-static int decode(cli_session *cli)
+static int geo_decode(cli_session *cli)
 {
     static const cli_column columns[] = {{"longitude", "longitude"},
                                          {"latitude", "latitude"},
@@ -331,7 +331,7 @@ static int decode(cli_session *cli)
                                      columns);
 }
 
-static int neighbours(cli_session *cli)
+static int geo_neighbours(cli_session *cli)
 {
     static const char *const sides[8] = {"north", "north-east", "east", "south-east",
                                          "south", "south-west", "west", "north-west"};
@@ -348,12 +348,12 @@ static int neighbours(cli_session *cli)
     return cli_print_rows(cli, rows, columns);
 }
 
-static int list(cli_session *cli)
+static int geo_list(cli_session *cli)
 {
     return cli_list(cli, tkl_geo_names);
 }
 
-static int drop(cli_session *cli)
+static int geo_drop(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     int failed = cli_confirm(cli, "This deletes all places of %s.", cli->argv[0]);
@@ -413,7 +413,7 @@ static const cli_verb verbs[] = {
                    "latitudes from -85.05 to 85.05.",
         .example = "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = geo_add,
     },
     {
         .name = "remove",
@@ -431,7 +431,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo distance cities berlin hamburg --unit km",
         .effect = CLI_READS,
-        .run = distance,
+        .run = geo_distance,
     },
     {
         .name = "positions",
@@ -440,7 +440,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo positions cities berlin hamburg",
         .effect = CLI_READS,
-        .run = positions,
+        .run = geo_positions,
     },
     {
         .name = "hashes",
@@ -449,7 +449,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo hashes cities berlin",
         .effect = CLI_READS,
-        .run = hashes,
+        .run = geo_hashes,
     },
     {
         .name = "near",
@@ -461,7 +461,7 @@ static const cli_verb verbs[] = {
             TWO_CITIES "tackle geo near cities berlin --radius 300 --unit km\n"
                        "tackle geo near cities 10 53 --box 200x200 --unit km --max 10 --json",
         .effect = CLI_READS,
-        .run = near,
+        .run = geo_near,
     },
     {
         .name = "within",
@@ -472,7 +472,7 @@ static const cli_verb verbs[] = {
         .example = TWO_CITIES "tackle geo within cities u3\n"
                               "tackle geo within cities u33d --json",
         .effect = CLI_READS,
-        .run = within,
+        .run = geo_within,
     },
     {
         .name = "encode",
@@ -482,7 +482,7 @@ static const cli_verb verbs[] = {
         .dashes = true,
         .example = "tackle geo encode 13.405 52.52 --length 6",
         .effect = CLI_READS,
-        .run = encode,
+        .run = geo_encode,
     },
     {
         .name = "decode",
@@ -490,7 +490,7 @@ static const cli_verb verbs[] = {
         .summary = "the cell of a geohash: its centre and its edges, in degrees",
         .example = "tackle geo decode u33dc0 --json",
         .effect = CLI_READS,
-        .run = decode,
+        .run = geo_decode,
     },
     {
         .name = "neighbours",
@@ -500,7 +500,7 @@ static const cli_verb verbs[] = {
         .example = "tackle geo neighbours u33dc0\n"
                    "tackle geo neighbours u33dc0 --json",
         .effect = CLI_READS,
-        .run = neighbours,
+        .run = geo_neighbours,
     },
     {
         .name = "list",
@@ -508,7 +508,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = TWO_CITIES "tackle geo list",
         .effect = CLI_READS,
-        .run = list,
+        .run = geo_list,
     },
     {
         .name = "drop",
@@ -518,7 +518,7 @@ static const cli_verb verbs[] = {
         .example = "tackle geo add tackle-example 13.405 52.52 berlin\n"
                    "tackle geo drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = geo_drop,
     },
     {0},
 };

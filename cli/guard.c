@@ -82,7 +82,7 @@ static void drop_group(group_list *list, size_t i)
     list->there[i] = list->there[last];
 }
 
-static void note(group_list *list, const message *news)
+static void note_group(group_list *list, const message *news)
 {
     if (news->kind == SETTLED)
         debt.argv = NULL;
@@ -178,7 +178,7 @@ static void be_guard(const int *ends)
     close_range(1, ~0U, 0); /* closes pipes, whose readers would wait for us */
     while ((n = read(STDIN_FILENO, &news, sizeof news)) != 0)
         if (n == (ssize_t)sizeof news)
-            note(&list, &news);
+            note_group(&list, &news);
         else if (n > 0 || errno != EINTR)
             break;
     if (end_all(&list))
@@ -188,7 +188,7 @@ static void be_guard(const int *ends)
 
 /* ---- In the command ------------------------------------------------------ */
 
-static void start(void)
+static void start_guard(void)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -201,7 +201,7 @@ static void start(void)
 }
 
 /* Writes a whole message or nothing: a pipe never splits so few bytes. */
-static void tell(const message *news)
+static void tell_guard(const message *news)
 {
     while (write(channel, news, sizeof *news) < 0 && errno == EINTR)
         ;
@@ -209,18 +209,19 @@ static void tell(const message *news)
 
 void cli_guard_add(pid_t group, int64_t grace_ms, int64_t until_ms)
 {
-    pthread_once(&once, start);
-    tell(&(message){GROUP_RUNS, group, grace_ms > 0 ? grace_ms : CLI_GUARD_GRACE_MS, until_ms});
+    pthread_once(&once, start_guard);
+    tell_guard(
+        &(message){GROUP_RUNS, group, grace_ms > 0 ? grace_ms : CLI_GUARD_GRACE_MS, until_ms});
 }
 
 void cli_guard_until(pid_t group, int64_t until_ms)
 {
-    tell(&(message){GROUP_UNTIL, group, 0, until_ms});
+    tell_guard(&(message){GROUP_UNTIL, group, 0, until_ms});
 }
 
 void cli_guard_remove(pid_t group)
 {
-    tell(&(message){GROUP_ENDED, group, 0, 0});
+    tell_guard(&(message){GROUP_ENDED, group, 0, 0});
 }
 
 void cli_guard_is_command(void)
@@ -238,7 +239,7 @@ void cli_guard_owe(const char *const *argv, char *const *environment, const char
 void cli_guard_settle(void)
 {
     debt.argv = NULL;
-    tell(&(message){SETTLED, 0, 0, 0});
+    tell_guard(&(message){SETTLED, 0, 0, 0});
 }
 
 void cli_guard_stop(void)

@@ -158,7 +158,7 @@ void cli_help(FILE *stream, const cli_component *component, const cli_verb *verb
 /* ---- The component ------------------------------------------------------- */
 
 /* Makes the invocation look like one of that component, for the right usage errors. */
-static int explain(cli_session subject, int argc, const char **argv)
+static int explain_subject(cli_session subject, int argc, const char **argv)
 {
     subject.component = NULL;
     subject.verb = NULL;
@@ -179,14 +179,14 @@ static int explain(cli_session subject, int argc, const char **argv)
     return CLI_OK;
 }
 
-static int help(cli_session *cli)
+static int help_help(cli_session *cli)
 {
     if (cli_flag(cli, "completion"))
         cli_describe_completion(stdout);
     else if (cli_flag(cli, "man"))
         cli_describe_man(stdout, cli->argc > 0 ? cli_find_component(cli->argv[0]) : NULL);
     else
-        return explain(*cli, cli->argc, cli->argv);
+        return explain_subject(*cli, cli->argc, cli->argv);
     return CLI_OK;
 }
 
@@ -203,7 +203,7 @@ static const cli_verb verbs[] = {
         .options = help_options,
         .example = "tackle help server start",
         .local = "it explains the command",
-        .run = help,
+        .run = help_help,
     },
     {0},
 };

@@ -202,7 +202,7 @@ static bool watch_command(const cli_session *cli, const cli_hold *hold, cli_chil
 
 /* Releases the hold; returns whether it was not ours any more. If the server does not answer, ends
  * the program with the exit code: closing the handle would wait for the server again. */
-static bool release(const cli_session *cli, const cli_hold *hold, int exit)
+static bool release_hold(const cli_session *cli, const cli_hold *hold, int exit)
 {
     const char *message;
     int code = cli_release_soon(hold->kind->release, hold->handle, &message);
@@ -225,7 +225,7 @@ static int run_started(cli_session *cli, cli_hold *hold, cli_child *child)
     hold->was_lost = watch_command(cli, hold, child);
     int exit = cli_child_close(cli, child);
     if (!hold->was_lost)
-        hold->was_lost = release(cli, hold, exit);
+        hold->was_lost = release_hold(cli, hold, exit);
     return hold->was_lost && is_deadly(cli, hold) ? CLI_LOST : exit;
 }
 
@@ -249,7 +249,7 @@ static int run_command(cli_session *cli, cli_hold *hold)
     if (exit == CLI_OK)
         exit = run_started(cli, hold, &child);
     else
-        release(cli, hold, exit);
+        release_hold(cli, hold, exit);
     cli_release_free(&plan);
     return exit;
 }

@@ -100,7 +100,7 @@ static void print_problems(const importing *i)
         fprintf(stderr, "... and %" PRIu64 " more bad rows\n", i->stats.bad - count);
 }
 
-static int commit(importing *i)
+static int commit_import(importing *i)
 {
     cli_progress_start(&i->bar, "checking", 0);
     int rc = tkl_ip_import_commit(i->import, &i->stats);
@@ -151,14 +151,14 @@ static int run_import(importing *i, tkl_ip *ip)
     for (int file = 1; !failed && file < i->cli->argc; file++)
         failed = read_file(i, tkl_ip_import_blocks_file, i->cli->argv[file]);
     if (!failed)
-        failed = commit(i);
+        failed = commit_import(i);
     if (!failed)
         failed = print_import(i);
     tkl_ip_import_close(i->import);
     return failed;
 }
 
-static int import(cli_session *cli)
+static int ip_import(cli_session *cli)
 {
     importing i = {.cli = cli, .started_ms = cli_now_ms()};
     tkl_ip *ip = NULL;
@@ -246,7 +246,7 @@ static int look_some_up(cli_session *cli, const tkl_bytes *items, size_t count, 
     return failed;
 }
 
-static int lookup(cli_session *cli)
+static int ip_lookup(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"address", "ADDRESS"},
@@ -273,7 +273,7 @@ static int lookup(cli_session *cli)
 
 /* ---- show, list, drop ---------------------------------------------------- */
 
-static int show(cli_session *cli)
+static int ip_show(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"name", "name"},
@@ -298,12 +298,12 @@ static int show(cli_session *cli)
                             columns);
 }
 
-static int list(cli_session *cli)
+static int ip_list(cli_session *cli)
 {
     return cli_list(cli, tkl_ip_names);
 }
 
-static int drop(cli_session *cli)
+static int ip_drop(cli_session *cli)
 {
     tkl_ip *ip = NULL;
     int failed = cli_confirm(cli, "This deletes the table %s.", cli->argv[0]);
@@ -351,7 +351,7 @@ static const cli_verb verbs[] = {
                                  "\\\n  --blocks - --columns start_ip,end_ip,,locId\n"
                                  "tackle ip lookup tackle-example 192.0.2.7",
         .local = "it reads files of this machine",
-        .run = import,
+        .run = ip_import,
     },
     {
         .name = "lookup",
@@ -360,7 +360,7 @@ static const cli_verb verbs[] = {
         .options = lookup_options,
         .example = EXAMPLE_TABLE "tackle ip lookup tackle-example 192.0.2.7 --json",
         .effect = CLI_READS,
-        .run = lookup,
+        .run = ip_lookup,
     },
     {
         .name = "show",
@@ -368,7 +368,7 @@ static const cli_verb verbs[] = {
         .summary = "how many ranges a table has, and since when",
         .example = EXAMPLE_TABLE "tackle ip show tackle-example",
         .effect = CLI_READS,
-        .run = show,
+        .run = ip_show,
     },
     {
         .name = "list",
@@ -376,7 +376,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle ip list --json",
         .effect = CLI_READS,
-        .run = list,
+        .run = ip_list,
     },
     {
         .name = "drop",
@@ -385,7 +385,7 @@ static const cli_verb verbs[] = {
         .options = drop_options,
         .example = EXAMPLE_TABLE "tackle ip drop tackle-example --yes",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = ip_drop,
     },
     {0},
 };

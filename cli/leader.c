@@ -101,7 +101,7 @@ static outcome run_term(cli_session *cli, tkl_leader_options *options)
     return (outcome){exit, hold.was_held, hold.was_lost};
 }
 
-static int run(cli_session *cli)
+static int leader_run(cli_session *cli)
 {
     tkl_leader_options options = {
         .lease_ms = cli_hold_lease(cli),
@@ -201,7 +201,7 @@ static int print_leader(const cli_session *cli, const tkl_holders *holders)
     return cli_print_rows(cli, line, candidate_columns);
 }
 
-static int show(cli_session *cli)
+static int show_leader(cli_session *cli)
 {
     tkl_leader *leader = NULL;
     tkl_holders *holders = NULL;
@@ -255,7 +255,7 @@ static int watch_changes(cli_session *cli, tkl_leader *leader)
     return failed;
 }
 
-static int watch(cli_session *cli)
+static int leader_watch(cli_session *cli)
 {
     tkl_leader *leader = NULL;
     if (cli_number(cli, "max", 1) < 1)
@@ -283,7 +283,7 @@ static int add_leader(tkl_client *client, tkl_bytes name, json_t *rows)
     return code;
 }
 
-static int list(cli_session *cli)
+static int leader_list(cli_session *cli)
 {
     tkl_client *client = NULL;
     tkl_names *names = NULL;
@@ -303,7 +303,7 @@ static int list(cli_session *cli)
 
 /* ---- resign, break --------------------------------------------------------- */
 
-static int resign(cli_session *cli)
+static int resign_leader(cli_session *cli)
 {
     tkl_leader *leader = NULL;
     int failed = open_leader(cli, NULL, &leader);
@@ -363,7 +363,7 @@ static const cli_verb verbs[] = {
             "126, 127: COMMAND cannot be run, or was not found.",
         .example = "tackle leader run scheduler -- echo 'one machine does this'",
         .local = "it runs a command",
-        .run = run,
+        .run = leader_run,
     },
     {
         .name = "show",
@@ -373,7 +373,7 @@ static const cli_verb verbs[] = {
         .example = "tackle leader run scheduler --label 10.0.0.5:80 -- tackle leader show "
                    "scheduler",
         .effect = CLI_READS,
-        .run = show,
+        .run = show_leader,
     },
     {
         .name = "watch",
@@ -383,7 +383,7 @@ static const cli_verb verbs[] = {
         .example = "tackle leader watch scheduler --max 1",
         .effect = CLI_READS,
         .follows = true,
-        .run = watch,
+        .run = leader_watch,
     },
     {
         .name = "list",
@@ -391,7 +391,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle leader run scheduler -- tackle leader list",
         .effect = CLI_READS,
-        .run = list,
+        .run = leader_list,
     },
     {
         .name = "resign",
@@ -403,7 +403,7 @@ static const cli_verb verbs[] = {
             "tackle leader run scheduler --once -- \\\n"
             "  sh -c 'tackle leader resign scheduler $TACKLE_TOKEN; sleep 9' || echo exit code $?",
         .effect = CLI_WRITES,
-        .run = resign,
+        .run = resign_leader,
     },
     {
         .name = "break",

@@ -148,7 +148,7 @@ static int print_answer(const cli_session *cli, int code, const tkl_limit_answer
 
 /* ---- check, wait --------------------------------------------------------- */
 
-static int check(cli_session *cli)
+static int limit_check(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
@@ -272,7 +272,7 @@ static int run_command(slot *s)
     return exit;
 }
 
-static int run(cli_session *cli)
+static int limit_run(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
@@ -382,7 +382,7 @@ static int print_all(const cli_session *cli, int code, const tkl_limit_answer *a
     return failed || code == TKL_OK ? failed : cli_answered_no(cli, code, tkl_strerror(code));
 }
 
-static int all(cli_session *cli)
+static int limit_all(cli_session *cli)
 {
     tkl_client *client = NULL;
     tkl_limit_item items[ALL_MAX] = {{0}};
@@ -405,7 +405,7 @@ static int all(cli_session *cli)
 
 /* ---- refund, renew, reset ------------------------------------------------ */
 
-static int refund(cli_session *cli)
+static int limit_refund(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     int failed = open_limit(cli, (tkl_limit_rule){0}, &limit);
@@ -418,7 +418,7 @@ static int refund(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "refunded");
 }
 
-static int renew(cli_session *cli)
+static int limit_renew(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     int failed = open_limit(cli, (tkl_limit_rule){0}, &limit);
@@ -432,7 +432,7 @@ static int renew(cli_session *cli)
 }
 
 /* Works for any rule. */
-static int reset(cli_session *cli)
+static int limit_reset(cli_session *cli)
 {
     static const tkl_limit_rule any = {.count = 1, .period_ms = 1};
     tkl_client *client = NULL;
@@ -532,7 +532,7 @@ static const cli_verb verbs[] = {
                    "tackle limit check login alice --rate 5/m --algorithm window --count-denied\n"
                    "tackle limit reset login alice",
         .effect = CLI_WRITES,
-        .run = check,
+        .run = limit_check,
     },
     {
         .name = "wait",
@@ -560,7 +560,7 @@ static const cli_verb verbs[] = {
         .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s --burst 0 -- echo "
                    "mail $i; done",
         .local = "it runs a command",
-        .run = run,
+        .run = limit_run,
     },
     {
         .name = "all",
@@ -574,7 +574,7 @@ static const cli_verb verbs[] = {
                    "tackle limit reset minute alice\n"
                    "tackle limit reset day alice",
         .effect = CLI_WRITES,
-        .run = all,
+        .run = limit_all,
     },
     {
         .name = "refund",
@@ -588,7 +588,7 @@ static const cli_verb verbs[] = {
                    "tackle limit refund api bob --rate 3/h --burst 2 --quantity 2\n"
                    "tackle limit reset api bob",
         .effect = CLI_WRITES,
-        .run = refund,
+        .run = limit_refund,
     },
     {
         .name = "renew",
@@ -602,7 +602,7 @@ static const cli_verb verbs[] = {
             "tackle limit renew slots eve --algorithm concurrency --rate 2/10m --ticket $ticket\n"
             "tackle limit refund slots eve $rule --ticket $ticket",
         .effect = CLI_WRITES,
-        .run = renew,
+        .run = limit_renew,
     },
     {
         .name = "reset",
@@ -614,7 +614,7 @@ static const cli_verb verbs[] = {
                    "tackle limit check api alice --rate 1/h\n"
                    "tackle limit reset api alice",
         .effect = CLI_WRITES,
-        .run = reset,
+        .run = limit_reset,
     },
     {
         .name = "show",

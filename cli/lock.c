@@ -242,7 +242,7 @@ static int read_options(const cli_session *cli, cli_hold_options *options)
 
 /* ---- run ----------------------------------------------------------------- */
 
-static int run(cli_session *cli)
+static int hold_run(cli_session *cli)
 {
     cli_hold_options options;
     cli_hold hold;
@@ -283,7 +283,7 @@ static int print_new_claim(const cli_session *cli, const cli_hold *hold, int64_t
     return failed;
 }
 
-static int acquire(cli_session *cli)
+static int hold_acquire(cli_session *cli)
 {
     cli_hold_options options;
     cli_hold hold;
@@ -299,7 +299,7 @@ static int acquire(cli_session *cli)
     return failed;
 }
 
-static int renew(cli_session *cli)
+static int hold_renew(cli_session *cli)
 {
     char token[TKL_TOKEN_SIZE];
     int64_t lease_ms = cli_hold_lease(cli);
@@ -313,7 +313,7 @@ static int renew(cli_session *cli)
     return failed;
 }
 
-static int release(cli_session *cli)
+static int hold_release(cli_session *cli)
 {
     cli_hold hold;
     int failed = open_named(cli, NULL, &hold);
@@ -327,7 +327,7 @@ static int release(cli_session *cli)
 
 /* ---- For operators: show, list, break ------------------------------------ */
 
-static int show(cli_session *cli)
+static int hold_show(cli_session *cli)
 {
     tkl_holders *holders = NULL;
     cli_hold hold;
@@ -362,7 +362,7 @@ static int add_held(const cli_session *cli, tkl_client *client, tkl_bytes name, 
     return code;
 }
 
-static int list(cli_session *cli)
+static int hold_list(cli_session *cli)
 {
     const cli_hold_kind *kind = kind_of(cli);
     tkl_client *client = NULL;
@@ -447,7 +447,7 @@ static const cli_verb lock_verbs[] = {
             "environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle lock run backup -- echo 'nobody else does this now'",
         .local = "it runs a command",
-        .run = run,
+        .run = hold_run,
     },
     {
         .name = "acquire",
@@ -459,7 +459,7 @@ static const cli_verb lock_verbs[] = {
                    "another holder has it.",
         .example = "tackle lock acquire deploy --lease 1m\ntackle lock break deploy",
         .effect = CLI_WRITES,
-        .run = acquire,
+        .run = hold_acquire,
     },
     {
         .name = "renew",
@@ -472,7 +472,7 @@ static const cli_verb lock_verbs[] = {
                    "tackle lock renew deploy $token --lease 1m\n"
                    "tackle lock release deploy $token",
         .effect = CLI_WRITES,
-        .run = renew,
+        .run = hold_renew,
     },
     {
         .name = "release",
@@ -484,7 +484,7 @@ static const cli_verb lock_verbs[] = {
                    "\"\\([^\"]*\\).*/\\1/')\n"
                    "tackle lock release deploy $token --json",
         .effect = CLI_WRITES,
-        .run = release,
+        .run = hold_release,
     },
     {
         .name = "show",
@@ -493,7 +493,7 @@ static const cli_verb lock_verbs[] = {
         .details = "Exit code 1 when nobody holds it or waits for it.",
         .example = "tackle lock run backup --label nightly -- tackle lock show backup",
         .effect = CLI_READS,
-        .run = show,
+        .run = hold_show,
     },
     {
         .name = "list",
@@ -501,7 +501,7 @@ static const cli_verb lock_verbs[] = {
         .options = cli_list_options,
         .example = "tackle lock run backup -- tackle lock list",
         .effect = CLI_READS,
-        .run = list,
+        .run = hold_list,
     },
     {
         .name = "break",
@@ -559,7 +559,7 @@ static const cli_verb sem_verbs[] = {
             "environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle sem run crawlers --limit 5 -- echo 'at most five do this'",
         .local = "it runs a command",
-        .run = run,
+        .run = hold_run,
     },
     {
         .name = "acquire",
@@ -573,7 +573,7 @@ static const cli_verb sem_verbs[] = {
             "away.",
         .example = "tackle sem acquire crawlers --limit 5 --lease 2s",
         .effect = CLI_WRITES,
-        .run = acquire,
+        .run = hold_acquire,
     },
     {
         .name = "renew",
@@ -586,7 +586,7 @@ static const cli_verb sem_verbs[] = {
                    "tackle sem renew crawlers $token --lease 1m\n"
                    "tackle sem release crawlers $token",
         .effect = CLI_WRITES,
-        .run = renew,
+        .run = hold_renew,
     },
     {
         .name = "release",
@@ -599,7 +599,7 @@ static const cli_verb sem_verbs[] = {
                    "    sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
                    "tackle sem release crawlers $token --json",
         .effect = CLI_WRITES,
-        .run = release,
+        .run = hold_release,
     },
     {
         .name = "show",
@@ -608,7 +608,7 @@ static const cli_verb sem_verbs[] = {
         .details = "Exit code 1 when nobody holds it or waits for it.",
         .example = "tackle sem run crawlers --limit 5 -- tackle sem show crawlers",
         .effect = CLI_READS,
-        .run = show,
+        .run = hold_show,
     },
     {
         .name = "list",
@@ -616,7 +616,7 @@ static const cli_verb sem_verbs[] = {
         .options = cli_list_options,
         .example = "tackle sem run crawlers --limit 5 -- tackle sem list",
         .effect = CLI_READS,
-        .run = list,
+        .run = hold_list,
     },
     {
         .name = "break",

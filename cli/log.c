@@ -128,7 +128,7 @@ static int write_lines(cli_session *cli, tkl_log *log, tkl_log_severity severity
 }
 
 /* The words joined by spaces. */
-static char *join(const char *const *words)
+static char *join_words(const char *const *words)
 {
     char *text = NULL;
     size_t size = 0;
@@ -143,7 +143,7 @@ static char *join(const char *const *words)
 
 static int write_words(cli_session *cli, tkl_log *log, tkl_log_severity severity)
 {
-    char *text = join((const char *const *)&cli->argv[2]);
+    char *text = join_words((const char *const *)&cli->argv[2]);
     if (text == NULL)
         return cli_end(cli, TKL_ENOMEM);
     tkl_log_message message = {
@@ -303,7 +303,7 @@ static int read_what(cli_session *cli, int64_t otherwise, choice *what)
     return cli->argc > 1 ? read_severity(cli, cli->argv[1], &what->severity) : CLI_OK;
 }
 
-static int recent(cli_session *cli)
+static int log_recent(cli_session *cli)
 {
     choice what;
     tkl_log *log = NULL;
@@ -368,7 +368,7 @@ static int print_counts(const cli_session *cli, const tkl_log_counts *counts)
     return failed;
 }
 
-static int common(cli_session *cli)
+static int log_common(cli_session *cli)
 {
     choice what;
     tkl_log *log = NULL;
@@ -397,12 +397,12 @@ static int common(cli_session *cli)
 
 /* ---- list, drop ---------------------------------------------------------- */
 
-static int list(cli_session *cli)
+static int log_list(cli_session *cli)
 {
     return cli_list(cli, tkl_log_names);
 }
 
-static int drop(cli_session *cli)
+static int log_drop(cli_session *cli)
 {
     tkl_log *log = NULL;
     int failed = cli_confirm(cli, "This deletes the log %s.", cli->argv[0]);
@@ -484,7 +484,7 @@ static const cli_verb verbs[] = {
                    "tackle log recent shop --csv\n"
                    "tackle log recent shop --json",
         .effect = CLI_READS,
-        .run = recent,
+        .run = log_recent,
     },
     {
         .name = "common",
@@ -504,7 +504,7 @@ static const cli_verb verbs[] = {
                    "tackle log common shop --csv\n"
                    "tackle log common shop --last --json",
         .effect = CLI_READS,
-        .run = common,
+        .run = log_common,
     },
     {
         .name = "list",
@@ -513,7 +513,7 @@ static const cli_verb verbs[] = {
         .example = "tackle log write shop info started\n"
                    "tackle log list --json",
         .effect = CLI_READS,
-        .run = list,
+        .run = log_list,
     },
     {
         .name = "drop",
@@ -523,7 +523,7 @@ static const cli_verb verbs[] = {
         .example = "tackle log write tackle-example info started\n"
                    "tackle log drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = log_drop,
     },
     {0},
 };

@@ -26,7 +26,7 @@ static int send_letters(void *to, tkl_bytes sender, const tkl_letter *letters, s
     return tkl_mail_send(to, sender, letters, count, first_id);
 }
 
-static int send(cli_session *cli)
+static int mail_send(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     int failed = open_box(cli, &mail);
@@ -66,7 +66,7 @@ static int print_fetched(cli_session *cli, tkl_mail *mail, const tkl_messages *m
     return cli_end(cli, tkl_mail_ack(mail, messages->items[messages->count - 1].id, NULL));
 }
 
-static int fetch(cli_session *cli)
+static int mail_fetch(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     tkl_messages *messages = NULL;
@@ -97,7 +97,7 @@ static int print_unread(const cli_session *cli, int64_t unread)
     return CLI_OK;
 }
 
-static int ack(cli_session *cli)
+static int mail_ack(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     int64_t id = 0, unread = 0;
@@ -121,7 +121,7 @@ static int find_info(cli_session *cli, tkl_mail *mail, tkl_mail_info **info)
 }
 
 /* Nobody has sent anything to a mailbox that does not exist. */
-static int unread(cli_session *cli)
+static int mail_unread(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     tkl_mail_info *info = NULL;
@@ -153,7 +153,7 @@ static json_t *json_id(int64_t id)
     return id > 0 ? json_integer((json_int_t)id) : json_null();
 }
 
-static int show(cli_session *cli)
+static int mail_show(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     tkl_mail_info *info = NULL;
@@ -189,7 +189,7 @@ static int change_limits(cli_session *cli, tkl_mail *mail)
     return failed ? failed : cli_end(cli, tkl_mail_limit(mail, &limits));
 }
 
-static int limit(cli_session *cli)
+static int mail_limit(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     tkl_mail_info *info = NULL;
@@ -215,7 +215,7 @@ static int print_purged(const cli_session *cli, int64_t removed)
     return CLI_OK;
 }
 
-static int purge(cli_session *cli)
+static int mail_purge(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     int64_t removed = 0;
@@ -228,7 +228,7 @@ static int purge(cli_session *cli)
     return failed ? failed : print_purged(cli, removed);
 }
 
-static int drop(cli_session *cli)
+static int mail_drop(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     int failed = cli_confirm(cli, "This deletes the mailbox of %s.", cli->argv[0]);
@@ -240,7 +240,7 @@ static int drop(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "dropped");
 }
 
-static int list(cli_session *cli)
+static int mail_list(cli_session *cli)
 {
     return cli_list(cli, tkl_mail_names);
 }
@@ -283,7 +283,7 @@ static const cli_verb verbs[] = {
                    "echo 'see attachment' | tackle mail send ann --from bob --header type=text",
         .effect = CLI_WRITES,
         .binary = "BODY",
-        .run = send,
+        .run = mail_send,
     },
     {
         .name = "fetch",
@@ -298,7 +298,7 @@ static const cli_verb verbs[] = {
         .example = "tackle mail send ann --from bob hello\n"
                    "tackle mail fetch ann --wait 5s --ack --json",
         .effect = CLI_WRITES,
-        .run = fetch,
+        .run = mail_fetch,
     },
     {
         .name = "ack",
@@ -309,7 +309,7 @@ static const cli_verb verbs[] = {
             "this id yet.",
         .example = "tackle mail ack ann \"$(tackle mail send ann hello)\"",
         .effect = CLI_WRITES,
-        .run = ack,
+        .run = mail_ack,
     },
     {
         .name = "unread",
@@ -317,7 +317,7 @@ static const cli_verb verbs[] = {
         .summary = "how many messages are not acknowledged",
         .example = "tackle mail unread ann",
         .effect = CLI_READS,
-        .run = unread,
+        .run = mail_unread,
     },
     {
         .name = "show",
@@ -327,7 +327,7 @@ static const cli_verb verbs[] = {
         .example = "tackle mail send ann hello\n"
                    "tackle mail show ann --json",
         .effect = CLI_READS,
-        .run = show,
+        .run = mail_show,
     },
     {
         .name = "limit",
@@ -339,7 +339,7 @@ static const cli_verb verbs[] = {
             "code 1 when there is no such mailbox.",
         .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --json",
         .effect = CLI_WRITES,
-        .run = limit,
+        .run = mail_limit,
     },
     {
         .name = "purge",
@@ -350,7 +350,7 @@ static const cli_verb verbs[] = {
         .example = "tackle mail send tackle-example hello\n"
                    "tackle mail purge tackle-example --yes",
         .effect = CLI_WRITES,
-        .run = purge,
+        .run = mail_purge,
     },
     {
         .name = "drop",
@@ -360,7 +360,7 @@ static const cli_verb verbs[] = {
         .example = "tackle mail send tackle-example hello\n"
                    "tackle mail drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = mail_drop,
     },
     {
         .name = "list",
@@ -368,7 +368,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle mail list",
         .effect = CLI_READS,
-        .run = list,
+        .run = mail_list,
     },
     {0},
 };

@@ -37,7 +37,7 @@ static int explain_usage(const cli_session *cli)
     return CLI_USAGE;
 }
 
-static int run(cli_session *cli, int argc, char **argv)
+static int run_command(cli_session *cli, int argc, char **argv)
 {
     int failed = cli_args_read(cli, argc, argv);
     if (failed)
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     setlocale(LC_CTYPE, "C.UTF-8");
     cli_session cli = {0};
-    int exit = run(&cli, argc, argv);
+    int exit = run_command(&cli, argc, argv);
     tkl_close(cli.client);
     exit = cli_finish(&cli, exit);
     cli_args_free(&cli);

@@ -47,17 +47,17 @@ static int switch_to(cli_session *cli, bool on, const char *reason)
     return failed;
 }
 
-static int on(cli_session *cli)
+static int maintenance_on(cli_session *cli)
 {
     return switch_to(cli, true, cli_text(cli, "reason", ""));
 }
 
-static int off(cli_session *cli)
+static int maintenance_off(cli_session *cli)
 {
     return switch_to(cli, false, "");
 }
 
-static int status(cli_session *cli)
+static int maintenance_status(cli_session *cli)
 {
     tkl_maintenance *flag = NULL;
     tkl_maintenance_state state = {0};
@@ -84,7 +84,7 @@ static const cli_verb verbs[] = {
         .example = "tackle maintenance on tackle-example --reason 'moving the database'\n"
                    "tackle maintenance off tackle-example",
         .effect = CLI_WRITES,
-        .run = on,
+        .run = maintenance_on,
     },
     {
         .name = "off",
@@ -92,7 +92,7 @@ static const cli_verb verbs[] = {
         .summary = "end it",
         .example = "tackle maintenance off tackle-example",
         .effect = CLI_WRITES,
-        .run = off,
+        .run = maintenance_off,
     },
     {
         .name = "status",
@@ -102,7 +102,7 @@ static const cli_verb verbs[] = {
                    "tackle maintenance status tackle-example --json\n"
                    "tackle maintenance off tackle-example",
         .effect = CLI_READS,
-        .run = status,
+        .run = maintenance_status,
     },
     {0},
 };

@@ -370,7 +370,7 @@ int cli_metrics_write(tkl_client *client, int64_t max, FILE *to, FILE *problems)
 
 /* ---- The verb ------------------------------------------------------------ */
 
-static int run(cli_session *cli)
+static int metrics_run(cli_session *cli)
 {
     tkl_client *client = NULL;
     int64_t max = cli_number(cli, "series", SERIES_DEFAULT);
@@ -405,7 +405,7 @@ static const cli_verb verbs[] = {
                    "tackle metrics | grep tackle-example\n"
                    "tackle queue drop tackle-example --yes",
         .local = "it prints text for Prometheus",
-        .run = run,
+        .run = metrics_run,
     },
     {0},
 };

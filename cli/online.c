@@ -77,7 +77,7 @@ static int check_above_0(const cli_session *cli)
     return failed;
 }
 
-static int mark(cli_session *cli)
+static int online_mark(cli_session *cli)
 {
     marking m = {.day = cli_text(cli, "day", NULL)};
     tkl_online_options options = {
@@ -110,7 +110,7 @@ static int unmark_some(cli_session *cli, const tkl_bytes *users, size_t count, v
     return failed;
 }
 
-static int unmark(cli_session *cli)
+static int online_unmark(cli_session *cli)
 {
     marking m = {.day = cli_text(cli, "day", NULL)};
     int failed = open_online(cli, NULL, &m.online);
@@ -122,7 +122,7 @@ static int unmark(cli_session *cli)
 
 /* ---- count, check -------------------------------------------------------- */
 
-static int count(cli_session *cli)
+static int online_count(cli_session *cli)
 {
     tkl_online *online = NULL;
     int64_t users = 0, days = cli_number(cli, "days", 1);
@@ -143,7 +143,7 @@ static int count(cli_session *cli)
     return CLI_OK;
 }
 
-static int check(cli_session *cli)
+static int online_check(cli_session *cli)
 {
     tkl_online *online = NULL;
     bool present = false;
@@ -185,7 +185,7 @@ static int print_users(const cli_session *cli, tkl_online_users *users)
     return failed || code == TKL_EMPTY ? failed : cli_end(cli, code);
 }
 
-static int users(cli_session *cli)
+static int online_users(cli_session *cli)
 {
     tkl_online *online = NULL;
     tkl_online_users *users = NULL;
@@ -204,7 +204,7 @@ static int users(cli_session *cli)
 
 /* ---- returning ----------------------------------------------------------- */
 
-static int returning(cli_session *cli)
+static int online_returning(cli_session *cli)
 {
     tkl_online *online = NULL;
     int64_t back = 0, fresh = 0;
@@ -243,7 +243,7 @@ static int print_cohort(cli_session *cli, const tkl_online_cohort *found)
     return cli_print_rows(cli, days, columns);
 }
 
-static int cohort(cli_session *cli)
+static int online_cohort(cli_session *cli)
 {
     tkl_online *online = NULL;
     tkl_online_cohort *found = NULL;
@@ -308,7 +308,7 @@ static int print_report(cli_session *cli, const tkl_online_report *report)
     return cli_print_rows(cli, days, columns);
 }
 
-static int report(cli_session *cli)
+static int online_report(cli_session *cli)
 {
     tkl_online *online = NULL;
     tkl_online_report *found = NULL;
@@ -322,12 +322,12 @@ static int report(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int online_list(cli_session *cli)
 {
     return cli_list(cli, tkl_online_names);
 }
 
-static int drop(cli_session *cli)
+static int online_drop(cli_session *cli)
 {
     tkl_online *online = NULL;
     int failed = cli_confirm(cli, "This forgets all days of '%s'.", cli->argv[0]);
@@ -395,7 +395,7 @@ static const cli_verb verbs[] = {
                    "tackle online mark visitors eve --day yesterday\n"
                    "seq 1000 | tackle online mark players --using bitmap --lines",
         .effect = CLI_WRITES,
-        .run = mark,
+        .run = online_mark,
     },
     {
         .name = "unmark",
@@ -406,7 +406,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online unmark visitors bob",
         .effect = CLI_WRITES,
-        .run = unmark,
+        .run = online_unmark,
     },
     {
         .name = "count",
@@ -417,7 +417,7 @@ static const cli_verb verbs[] = {
                    "tackle online count visitors\n"
                    "tackle online count visitors --days 7 --all",
         .effect = CLI_READS,
-        .run = count,
+        .run = online_count,
     },
     {
         .name = "check",
@@ -428,7 +428,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann\n"
                    "tackle online check visitors ann",
         .effect = CLI_READS,
-        .run = check,
+        .run = online_check,
     },
     {
         .name = "users",
@@ -442,7 +442,7 @@ static const cli_verb verbs[] = {
                    "tackle online users visitors\n"
                    "tackle online users visitors --max 100 --json",
         .effect = CLI_READS,
-        .run = users,
+        .run = online_users,
     },
     {
         .name = "returning",
@@ -452,7 +452,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online returning visitors --days 7",
         .effect = CLI_READS,
-        .run = returning,
+        .run = online_returning,
     },
     {
         .name = "cohort",
@@ -464,7 +464,7 @@ static const cli_verb verbs[] = {
                    "tackle online cohort visitors --first \"$(date -u +%F)\"\n"
                    "tackle online cohort visitors --first \"$(date -u -d yesterday +%F)\" --json",
         .effect = CLI_READS,
-        .run = cohort,
+        .run = online_cohort,
     },
     {
         .name = "report",
@@ -473,7 +473,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online report visitors",
         .effect = CLI_READS,
-        .run = report,
+        .run = online_report,
     },
     {
         .name = "compare",
@@ -493,7 +493,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann\n"
                    "tackle online list --json",
         .effect = CLI_READS,
-        .run = list,
+        .run = online_list,
     },
     {
         .name = "drop",
@@ -503,7 +503,7 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark tackle-example ann\n"
                    "tackle online drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = online_drop,
     },
     {0},
 };

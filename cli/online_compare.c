@@ -95,8 +95,8 @@ static int measure_memory(tkl_online *online, measured *m)
     return TKL_OK;
 }
 
-static int measure(tkl_client *client, const struct contender *who, int64_t users, int64_t days,
-                   time_t now, measured *m)
+static int measure_contender(tkl_client *client, const struct contender *who, int64_t users,
+                             int64_t days, time_t now, measured *m)
 {
     char name[96];
     tkl_online *online = NULL;
@@ -156,7 +156,8 @@ int cli_online_compare(cli_session *cli)
     for (size_t i = 0; !failed && i < CONTENDERS; i++) {
         measured m = {0};
         cli_progress_update(&progress, i);
-        failed = cli_end(cli, measure(client, &contenders[i], users, days, time(NULL), &m));
+        failed =
+            cli_end(cli, measure_contender(client, &contenders[i], users, days, time(NULL), &m));
         if (!failed)
             json_array_append_new(rows, measured_json(&contenders[i], &m));
     }

@@ -95,7 +95,7 @@ static void find_range(canvas *c)
 }
 
 /* Merges as many numbers into a column as needed to fit them all. */
-static void merge(canvas *c, const cli_plot *plot, int room)
+static void merge_samples(canvas *c, const cli_plot *plot, int room)
 {
     c->merged = (plot->count + (size_t)room - 1) / (size_t)room;
     c->merged = c->merged > 0 ? c->merged : 1;
@@ -116,9 +116,9 @@ static void lay_out(canvas *c, const cli_plot *plot)
     int width = plot->width > 0 ? plot->width : terminal_width();
     width = width > WIDTH_MAX ? WIDTH_MAX : width;
     c->height = plot->height > 0 ? plot->height : HEIGHT;
-    merge(c, plot, width - LABEL_SIZE / 4);
+    merge_samples(c, plot, width - LABEL_SIZE / 4);
     int room = width - c->margin - 2;
-    merge(c, plot, room > 1 ? room : 1);
+    merge_samples(c, plot, room > 1 ? room : 1);
 }
 
 /* Eighths of a line that a number reaches into the line, counted from the bottom. */

@@ -87,7 +87,7 @@ static int give_back(cli_session *cli, const tkl_jobs *jobs)
     return cli_end_of_signal(cli, cli_patience_signal());
 }
 
-static int claim(cli_session *cli, const claiming *p, tkl_jobs **jobs)
+static int claim_jobs(cli_session *cli, const claiming *p, tkl_jobs **jobs)
 {
     int failed = cli_patience_begin(cli, cancel_claim, p->consumer);
     if (failed)
@@ -105,7 +105,7 @@ static int claim_from(cli_session *cli, claiming *p)
     tkl_consumer_options options = {.lease_ms = p->lease_ms, .no_renewal = true};
     int failed = cli_end(cli, tkl_consumer_open(p->queues, p->count, &options, &p->consumer));
     if (!failed)
-        failed = claim(cli, p, &jobs);
+        failed = claim_jobs(cli, p, &jobs);
     if (!failed)
         failed = print_claim(cli, p, &jobs->items[0]);
     tkl_jobs_free(jobs);
@@ -151,7 +151,7 @@ static int64_t delay_of(const cli_session *cli, tkl_outcome outcome)
     return outcome == TKL_OUTCOME_RELEASED ? cli_number(cli, "delay", 0) : 0;
 }
 
-static int finish(cli_session *cli, tkl_outcome outcome, tkl_bytes text)
+static int finish_job(cli_session *cli, tkl_outcome outcome, tkl_bytes text)
 {
     tkl_queue *queue = NULL;
     int64_t delay_ms = delay_of(cli, outcome);
@@ -169,7 +169,7 @@ int cli_queue_ack(cli_session *cli)
     tkl_bytes result = tkl_str(cli_text(cli, "result", ""));
     bool is_input = cli->sink == NULL && strcmp(result.data, "-") == 0;
     int failed = is_input ? cli_payload(cli, cli->argc, &result) : CLI_OK;
-    return failed ? failed : finish(cli, TKL_OUTCOME_DONE, result);
+    return failed ? failed : finish_job(cli, TKL_OUTCOME_DONE, result);
 }
 
 int cli_queue_fail(cli_session *cli)
@@ -177,13 +177,13 @@ int cli_queue_fail(cli_session *cli)
     bool dead = cli_flag(cli, "dead");
     if (dead && cli_flag(cli, "delay"))
         return cli_usage(cli, "either --dead or --delay");
-    return finish(cli, dead ? TKL_OUTCOME_DEAD : TKL_OUTCOME_FAILED,
-                  tkl_str(cli_text(cli, "reason", "")));
+    return finish_job(cli, dead ? TKL_OUTCOME_DEAD : TKL_OUTCOME_FAILED,
+                      tkl_str(cli_text(cli, "reason", "")));
 }
 
 int cli_queue_release(cli_session *cli)
 {
-    return finish(cli, TKL_OUTCOME_RELEASED, tkl_str(""));
+    return finish_job(cli, TKL_OUTCOME_RELEASED, tkl_str(""));
 }
 
 int cli_queue_renew(cli_session *cli)

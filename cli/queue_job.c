@@ -302,7 +302,7 @@ static bool prints_in_vain(const job_run *r)
 
 /* A command that we ended because the worker stops has not failed, nor has one whose reader is
  * gone. */
-static int judge(job_run *r)
+static int judge_end(job_run *r)
 {
     bool in_vain = prints_in_vain(r);
     if (in_vain)
@@ -368,7 +368,7 @@ static int run_command(job_run *r)
     close_file(&r->printed.pipe[1]);
     close_file(&r->input);
     follow(r);
-    return judge(r);
+    return judge_end(r);
 }
 
 static void begin_job(void)

@@ -136,7 +136,7 @@ int cli_queue_retry(cli_session *cli)
     return failed;
 }
 
-static int clear(cli_session *cli, tkl_queue *queue)
+static int clear_jobs(cli_session *cli, tkl_queue *queue)
 {
     int64_t count = 0;
     int failed = cli_confirm(cli, "This deletes all dead letters of %s.", cli->argv[0]);
@@ -157,7 +157,8 @@ int cli_queue_dead(cli_session *cli)
     if (!failed && delete)
         failed = for_ids(cli, queue, cancel_dead, "not in the dead letters", "removed");
     else if (!failed)
-        failed = all ? clear(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
+        failed =
+            all ? clear_jobs(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
     tkl_queue_close(queue);
     return failed;
 }

@@ -96,7 +96,7 @@ static tkl_bytes request_of(const cli_session *cli, pushing *p, char text[REQUES
     return tkl_str(text);
 }
 
-static void note(pushing *p, const tkl_pushed *pushed)
+static void note_pushed(pushing *p, const tkl_pushed *pushed)
 {
     p->pushed += pushed->code == TKL_OK || pushed->code == TKL_EXISTS;
     p->existed += pushed->code == TKL_EXISTS;
@@ -115,7 +115,7 @@ static int push_jobs(cli_session *cli, pushing *p, const tkl_push *jobs, size_t 
     tkl_push_options options = {.request = request_of(cli, p, text)};
     int code = tkl_queue_push(p->queue, jobs, count, &options, pushed);
     for (size_t i = 0; i < count; i++)
-        note(p, &pushed[i]);
+        note_pushed(p, &pushed[i]);
     free(pushed);
     cli_progress_update(&p->progress, p->pushed);
     if (code == TKL_OK)

@@ -33,7 +33,7 @@ static int print_done(const cli_session *cli, const char *what)
         cli, json_pack("{s:o, s:b}", "id", cli_json_bytes(tkl_str(cli->argv[1])), what, true));
 }
 
-static int add(cli_session *cli, tkl_queue *queue)
+static int add_schedule(cli_session *cli, tkl_queue *queue)
 {
     tkl_schedule schedule;
     int failed = read_schedule(cli, &schedule);
@@ -93,7 +93,7 @@ static json_t *row_text(const tkl_schedule_info *s)
                      cli_queue_short(s->payload));
 }
 
-static int list(cli_session *cli, tkl_queue *queue)
+static int list_schedules(cli_session *cli, tkl_queue *queue)
 {
     tkl_schedules *schedules = NULL;
     int failed = cli_end(cli, tkl_schedule_list(queue, &schedules));
@@ -121,12 +121,12 @@ static int with_queue(cli_session *cli, int (*run)(cli_session *cli, tkl_queue *
 
 int cli_queue_schedule(cli_session *cli)
 {
-    return with_queue(cli, add);
+    return with_queue(cli, add_schedule);
 }
 
 int cli_queue_schedules(cli_session *cli)
 {
-    return with_queue(cli, list);
+    return with_queue(cli, list_schedules);
 }
 
 int cli_queue_unschedule(cli_session *cli)

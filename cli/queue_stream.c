@@ -610,7 +610,7 @@ static void dismiss(cli_stream *s)
     bury(s, true);
 }
 
-static void *keep(void *arg)
+static void *keep_claims(void *arg)
 {
     cli_stream *s = arg;
     for (bool over = false; !over;) {
@@ -740,7 +740,7 @@ static const char *await_answer(cli_stream *s, errand *e, int64_t began_ms)
 }
 
 /* Tells the worker how the job ended. */
-static int judge(cli_stream *s, const errand *e, const char *why)
+static int judge_errand(cli_stream *s, const errand *e, const char *why)
 {
     char reason[REASON_MAX];
     bool stopped = why != NULL && atomic_load(&s->crew->now);
@@ -784,7 +784,7 @@ int cli_stream_run_job(tkl_task *task, void *stream)
     const char *why = await_answer(s, &e, began_ms);
     remove_errand(s, &e);
     pthread_mutex_unlock(&s->mutex);
-    int code = judge(s, &e, why);
+    int code = judge_errand(s, &e, why);
     free(e.line);
     free(e.text);
     free(e.progress);
@@ -822,7 +822,7 @@ int cli_stream_open(cli_crew *crew, const char *const *argv, cli_stream **stream
     s->files = epoll_create1(EPOLL_CLOEXEC);
     int reason = s->wake > 0 && s->files > 0 && watch(s, s->wake, EPOLLIN) ? 0 : errno;
     if (reason == 0)
-        reason = pthread_create(&s->keeper, NULL, keep, s);
+        reason = pthread_create(&s->keeper, NULL, keep_claims, s);
     if (reason == 0) {
         *stream = s;
         return CLI_OK;

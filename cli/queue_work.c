@@ -42,7 +42,7 @@ static int news[2] = {-1, -1};
 
 /* ---- Telling ------------------------------------------------------------- */
 
-static void tell(int what)
+static void tell_worker(int what)
 {
     char byte = (char)what;
     ssize_t n = write(news[1], &byte, 1);
@@ -53,13 +53,13 @@ void cli_crew_give_up(cli_crew *crew, int exit)
 {
     int none = 0;
     atomic_compare_exchange_strong(&crew->trouble, &none, exit);
-    tell(ENOUGH);
+    tell_worker(ENOUGH);
 }
 
 static void on_signal(int number)
 {
     int reason = errno;
-    tell(number);
+    tell_worker(number);
     errno = reason;
 }
 
@@ -394,7 +394,7 @@ static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *
     cli_stream_close(stream);
     if (reason != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot start a thread: %s", strerror(reason));
-    tell(OVER);
+    tell_worker(OVER);
     pthread_join(listener, NULL);
     tkl_worker_close(crew->worker);
     print_summary(crew, &stats);
@@ -412,7 +412,7 @@ static int check_server(const cli_session *cli, cli_crew *crew)
     return failed;
 }
 
-static int work(cli_session *cli, cli_crew *crew, const tkl_worker_options *options)
+static int run_workers(cli_session *cli, cli_crew *crew, const tkl_worker_options *options)
 {
     pthread_sigmask(SIG_SETMASK, NULL, &crew->mask);
     if (pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0)
@@ -443,7 +443,7 @@ int cli_queue_work(cli_session *cli)
     options.kinds = on.kinds;
     options.kind_count = on.count;
     if (!failed)
-        failed = work(cli, &crew, &options);
+        failed = run_workers(cli, &crew, &options);
     free_on(&on);
     return failed;
 }

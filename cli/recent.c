@@ -32,7 +32,7 @@ static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void
     return cli_end_items(cli, tkl_recent_add(w->recent, items, count), count);
 }
 
-static int add(cli_session *cli)
+static int recent_add(cli_session *cli)
 {
     work w = {NULL, 0};
     tkl_recent_options options = {.keep = cli_number(cli, "keep", 100),
@@ -65,7 +65,7 @@ static int remove_contacts(cli_session *cli)
     return failed ? failed : cli_print_removed(cli, w.count);
 }
 
-static int complete(cli_session *cli)
+static int recent_complete(cli_session *cli)
 {
     tkl_recent *recent = NULL;
     tkl_names *found = NULL;
@@ -85,7 +85,7 @@ static int complete(cli_session *cli)
     return failed;
 }
 
-static int find(cli_session *cli)
+static int recent_find(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"contact", "CONTACT"}, {"match", "MATCH"}, {"added_at", "LAST ADDED"}, {0}};
@@ -115,7 +115,7 @@ static int find(cli_session *cli)
     return cli_print_rows(cli, rows, columns);
 }
 
-static int drop(cli_session *cli)
+static int recent_drop(cli_session *cli)
 {
     tkl_recent *recent = NULL;
     int failed = cli_confirm(cli, "This deletes the recent contacts of %s.", cli->argv[0]);
@@ -127,7 +127,7 @@ static int drop(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "dropped");
 }
 
-static int list(cli_session *cli)
+static int recent_list(cli_session *cli)
 {
     return cli_list(cli, tkl_recent_names);
 }
@@ -168,7 +168,7 @@ static const cli_verb verbs[] = {
                    "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --keep 50\n"
                    "tackle recent complete ann",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = recent_add,
     },
     {
         .name = "remove",
@@ -190,7 +190,7 @@ static const cli_verb verbs[] = {
                    "tackle recent complete ann ju --accents --json\n"
                    "tackle recent complete ann zs --pinyin",
         .effect = CLI_READS,
-        .run = complete,
+        .run = recent_complete,
     },
     {
         .name = "find",
@@ -205,7 +205,7 @@ static const cli_verb verbs[] = {
                    "tackle recent find ann anna\n"
                    "tackle recent find ann --json",
         .effect = CLI_READS,
-        .run = find,
+        .run = recent_find,
     },
     {
         .name = "list",
@@ -214,7 +214,7 @@ static const cli_verb verbs[] = {
         .example = "tackle recent add ann Bob\n"
                    "tackle recent list",
         .effect = CLI_READS,
-        .run = list,
+        .run = recent_list,
     },
     {
         .name = "drop",
@@ -224,7 +224,7 @@ static const cli_verb verbs[] = {
         .example = "tackle recent add tackle-example Bob\n"
                    "tackle recent drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = recent_drop,
     },
     {0},
 };

@@ -153,7 +153,7 @@ static void note_left(redlock *r)
 
 /* A lock that cannot be renewed in time any more counts as lost: another attempt might end too
  * late. */
-static void *keep(void *arg)
+static void *keep_renewed(void *arg)
 {
     redlock *r = arg;
     for (int64_t pause = r->lease_ms / 3; !told_to_stop(r, pause);) {
@@ -177,7 +177,7 @@ static bool start_keeper(redlock *r)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int reason = pthread_create(&r->keeper, NULL, keep, r);
+    int reason = pthread_create(&r->keeper, NULL, keep_renewed, r);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     r->kept = reason == 0;
     return r->kept;
@@ -254,7 +254,7 @@ static int run_held(cli_session *cli, redlock *r)
     return exit;
 }
 
-static int run(cli_session *cli)
+static int redlock_run(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
     int failed = open_with_lease(&r);
@@ -282,7 +282,7 @@ static int print_claim(const redlock *r)
 
 /* Acquires, prints the token and detaches the handle: the reader of the output now holds the lock.
  * If printing fails, closing releases the lock. */
-static int acquire(cli_session *cli)
+static int redlock_acquire(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
     cli_hold hold;
@@ -298,7 +298,7 @@ static int acquire(cli_session *cli)
     return failed;
 }
 
-static int adopt(redlock *r)
+static int adopt_token(redlock *r)
 {
     return cli_end(r->cli, tkl_redlock_adopt(r->lock, r->cli->argv[1]));
 }
@@ -313,24 +313,24 @@ static int renew_adopted(redlock *r)
     return failed ? failed : cli_end(r->cli, code);
 }
 
-static int renew(cli_session *cli)
+static int redlock_renew(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
     int failed = open_with_lease(&r);
     if (!failed)
-        failed = adopt(&r);
+        failed = adopt_token(&r);
     if (!failed)
         failed = renew_adopted(&r);
     close_redlock(&r);
     return failed;
 }
 
-static int release(cli_session *cli)
+static int redlock_release(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
     int failed = open_redlock(&r);
     if (!failed)
-        failed = adopt(&r);
+        failed = adopt_token(&r);
     if (!failed)
         failed = cli_end(cli, tkl_redlock_release(r.lock));
     close_redlock(&r);
@@ -393,7 +393,7 @@ static const cli_verb verbs[] = {
             "It finds TACKLE_LOCK and TACKLE_TOKEN in its environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle redlock run backup --nodes embedded:,embedded:,embedded: -- echo mine",
         .local = "its caller names the servers",
-        .run = run,
+        .run = redlock_run,
     },
     {
         .name = "acquire",
@@ -405,7 +405,7 @@ static const cli_verb verbs[] = {
                    "another holder has it, 69 when no majority of the servers answers.",
         .example = "tackle redlock acquire deploy --nodes embedded:,embedded:,embedded:",
         .local = "its caller names the servers",
-        .run = acquire,
+        .run = redlock_acquire,
     },
     {
         .name = "renew",
@@ -415,7 +415,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when that token does not hold the lock (any more).",
         .example = TOKEN_EXAMPLE "tackle redlock renew deploy $token --lease 1m" TOKEN_EXAMPLE_END,
         .local = "its caller names the servers",
-        .run = renew,
+        .run = redlock_renew,
     },
     {
         .name = "release",
@@ -426,7 +426,7 @@ static const cli_verb verbs[] = {
                    "since the lease ended was done without protection.",
         .example = TOKEN_EXAMPLE "tackle redlock release deploy $token --json" TOKEN_EXAMPLE_END,
         .local = "its caller names the servers",
-        .run = release,
+        .run = redlock_release,
     },
     {0},
 };

@@ -92,7 +92,7 @@ static void close_file(int *fd)
 }
 
 /* If there is no memory for a buffer, prints the text at once. */
-static void keep(cli_relay *r, const char *data, size_t len)
+static void keep_bytes(cli_relay *r, const char *data, size_t len)
 {
     if (r->len + len > r->cap) {
         size_t cap = 2 * (r->len + len);
@@ -115,7 +115,7 @@ bool cli_relay_take(cli_relay *r, char *data, size_t size, size_t *len)
         close_file(&r->pipe[0]);
     if (n <= 0)
         return false;
-    keep(r, data, (size_t)n);
+    keep_bytes(r, data, (size_t)n);
     if (!r->whole)
         print_whole_lines(r);
     if (len)
@@ -128,7 +128,7 @@ void cli_relay_close(cli_relay *r)
     close_file(&r->pipe[0]);
     close_file(&r->pipe[1]);
     if (r->len > 0 && r->text[r->len - 1] != '\n')
-        keep(r, "\n", 1);
+        keep_bytes(r, "\n", 1);
     if (r->len > 0)
         print_kept(r, r->len);
     free(r->text);

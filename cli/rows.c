@@ -22,7 +22,7 @@ typedef struct source {
     size_t columns, column;
 } source;
 
-static void stop(cli_rows *rows, int failed)
+static void stop_rows(cli_rows *rows, int failed)
 {
     if (!rows->failed)
         rows->failed = failed;
@@ -30,7 +30,7 @@ static void stop(cli_rows *rows, int failed)
 
 static void no_memory(cli_rows *rows)
 {
-    stop(rows, cli_end(rows->cli, TKL_ENOMEM));
+    stop_rows(rows, cli_end(rows->cli, TKL_ENOMEM));
 }
 
 /* Bytes of the file where its size is known, else rows. */
@@ -213,8 +213,8 @@ static void check_names(const source *s)
     for (size_t i = 0; i < s->columns; i++)
         if (strcmp(s->names[i].data, rows->needed) == 0)
             return;
-    stop(rows,
-         cli_usage(rows->cli, "%s has no column '%s' in its first row", rows->file, rows->needed));
+    stop_rows(rows, cli_usage(rows->cli, "%s has no column '%s' in its first row", rows->file,
+                              rows->needed));
 }
 
 /* libcsv has read a row. */
@@ -257,8 +257,8 @@ static void parse_chunks(source *s, struct csv_parser *parser)
     s->rows->row = 1;
     while (!s->rows->failed && (len = gzread(s->file, chunk, sizeof chunk)) > 0) {
         if (csv_parse(parser, chunk, (size_t)len, on_cell, on_row, s) != (size_t)len)
-            stop(s->rows, cli_fail(s->rows->cli, CLI_FAILURE, "%s: %s", s->rows->file,
-                                   csv_strerror(csv_error(parser))));
+            stop_rows(s->rows, cli_fail(s->rows->cli, CLI_FAILURE, "%s: %s", s->rows->file,
+                                        csv_strerror(csv_error(parser))));
         show_progress(s);
     }
     if (!s->rows->failed)
@@ -332,8 +332,8 @@ static void check_read(const source *s)
     int error = Z_OK;
     const char *why = gzerror(s->file, &error);
     if (error != Z_OK && error != Z_STREAM_END)
-        stop(s->rows, cli_fail(s->rows->cli, CLI_FAILURE, "cannot read %s: %s", s->rows->file,
-                               error == Z_ERRNO ? strerror(errno) : why));
+        stop_rows(s->rows, cli_fail(s->rows->cli, CLI_FAILURE, "cannot read %s: %s", s->rows->file,
+                                    error == Z_ERRNO ? strerror(errno) : why));
 }
 
 int cli_rows_read(cli_rows *rows, const char *path, const char *format)

@@ -60,7 +60,7 @@ static int refuse_empty(const cli_session *cli, const char *option)
                : cli_usage(cli, "invalid --%s: must not be empty", option);
 }
 
-static int run(cli_session *cli)
+static int scan_run(cli_session *cli)
 {
     tkl_scan_options options = {
         .key = tkl_str(cli_text(cli, "members", NULL)),
@@ -118,7 +118,7 @@ static const cli_verb verbs[] = {
                    "tackle scan --match 'user:*'\n"
                    "tackle scan --stop-after 1000 --json",
         .effect = CLI_READS,
-        .run = run,
+        .run = scan_run,
     },
     {0},
 };

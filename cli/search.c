@@ -65,7 +65,7 @@ static int read_fields(const cli_session *cli, tkl_search_field *fields, size_t 
     return failed;
 }
 
-static int create(cli_session *cli)
+static int search_create(cli_session *cli)
 {
     tkl_search *search = NULL;
     tkl_search_field fields[TKL_SEARCH_FIELDS_MAX];
@@ -157,7 +157,7 @@ static int add_document(cli_session *cli, tkl_search *search, const tkl_search_s
     return failed ? failed : print_added(cli, added > 0);
 }
 
-static int add(cli_session *cli)
+static int search_add(cli_session *cli)
 {
     tkl_search *search = NULL;
     tkl_search_info *info = NULL;
@@ -215,7 +215,7 @@ static int get_documents(cli_session *cli, tkl_search *search, const tkl_search_
     return failed;
 }
 
-static int get(cli_session *cli)
+static int search_get(cli_session *cli)
 {
     tkl_search *search = NULL;
     tkl_search_info *info = NULL;
@@ -231,7 +231,7 @@ static int get(cli_session *cli)
 
 /* ---- query --------------------------------------------------------------- */
 
-static int query(cli_session *cli)
+static int search_query(cli_session *cli)
 {
     tkl_search *search = NULL;
     cli_search_request request = {.info = NULL};
@@ -336,7 +336,7 @@ static int print_info(const cli_session *cli, const tkl_search_info *info)
     return cli_print_record(cli, record, columns);
 }
 
-static int info(cli_session *cli)
+static int search_info(cli_session *cli)
 {
     tkl_search *search = NULL;
     tkl_search_info *about = NULL;
@@ -350,12 +350,12 @@ static int info(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int search_list(cli_session *cli)
 {
     return cli_list(cli, tkl_search_names);
 }
 
-static int drop(cli_session *cli)
+static int search_drop(cli_session *cli)
 {
     tkl_search *search = NULL;
     int failed = cli_confirm(cli, "This deletes the index %s with all documents.", cli->argv[0]);
@@ -439,7 +439,7 @@ static const cli_verb verbs[] = {
                    "tackle search create notes --stem en --positions --accents\n"
                    "tackle search info notes",
         .effect = CLI_WRITES,
-        .run = create,
+        .run = search_create,
     },
     {
         .name = "add",
@@ -449,7 +449,7 @@ static const cli_verb verbs[] = {
         .details = "The text is standard input when it is missing or -.",
         .example = PAGES "echo 'Queues and locks' | tackle search add pages p3 --set votes=1",
         .effect = CLI_WRITES,
-        .run = add,
+        .run = search_add,
     },
     {
         .name = "import",
@@ -486,7 +486,7 @@ static const cli_verb verbs[] = {
                          "tackle search query pages 'votes:>=3' --show all --facets lang --json",
         .dashes = true,
         .effect = CLI_READS,
-        .run = query,
+        .run = search_query,
     },
     {
         .name = "get",
@@ -495,7 +495,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when one of them is not there.",
         .example = PAGES "tackle search get pages p1 p2 --json",
         .effect = CLI_READS,
-        .run = get,
+        .run = search_get,
     },
     {
         .name = "remove",
@@ -521,7 +521,7 @@ static const cli_verb verbs[] = {
         .summary = "how many documents and terms there are, and the schema",
         .example = PAGES "tackle search info pages",
         .effect = CLI_READS,
-        .run = info,
+        .run = search_info,
     },
     {
         .name = "list",
@@ -529,7 +529,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = PAGES "tackle search list",
         .effect = CLI_READS,
-        .run = list,
+        .run = search_list,
     },
     {
         .name = "drop",
@@ -539,7 +539,7 @@ static const cli_verb verbs[] = {
         .example = "tackle search create tackle-example\n"
                    "tackle search drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = search_drop,
     },
     {0},
 };

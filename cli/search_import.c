@@ -50,14 +50,14 @@ typedef struct importing {
 
 /* ---- Memory of the batch ------------------------------------------------- */
 
-static void stop(importing *i, int failed)
+static void stop_import(importing *i, int failed)
 {
     if (!i->rows.failed)
         i->rows.failed = failed;
 }
 
 /* Keeps the memory until the batch is sent; NULL when out of memory. */
-static char *keep(importing *i, char *memory)
+static char *keep_memory(importing *i, char *memory)
 {
     if (i->kept_count == i->kept_cap) {
         size_t cap = i->kept_cap ? 2 * i->kept_cap : 1024;
@@ -69,7 +69,7 @@ static char *keep(importing *i, char *memory)
     }
     if (!memory || i->kept_count == i->kept_cap) {
         free(memory);
-        stop(i, cli_end(i->cli, TKL_ENOMEM));
+        stop_import(i, cli_end(i->cli, TKL_ENOMEM));
         return NULL;
     }
     return i->kept[i->kept_count++] = memory;
@@ -80,7 +80,7 @@ static tkl_bytes keep_copy(importing *i, tkl_bytes bytes)
     char *copy = malloc(bytes.len + 1);
     if (copy && bytes.len)
         memcpy(copy, bytes.data, bytes.len);
-    copy = keep(i, copy);
+    copy = keep_memory(i, copy);
     return (tkl_bytes){copy, copy ? bytes.len : 0};
 }
 
@@ -98,7 +98,7 @@ static void send_batch(importing *i)
         int rc = tkl_search_add(i->search, i->docs, i->count, &added);
         if (rc != TKL_OK)
             cli_progress_end(&i->rows.bar);
-        stop(i, cli_end(i->cli, rc));
+        stop_import(i, cli_end(i->cli, rc));
         i->documents += rc == TKL_OK ? i->count : 0;
         i->added += added;
     }
@@ -157,7 +157,7 @@ static void end_row(void *arg)
         int64_t most = cli_number(i->cli, "max-bad", 0);
         if (++i->bad > (uint64_t)most) {
             send_batch(i);
-            stop(i, CLI_USAGE); /* the problems are printed at the end */
+            stop_import(i, CLI_USAGE); /* the problems are printed at the end */
         }
         return;
     }
@@ -168,7 +168,7 @@ static void end_row(void *arg)
 
 /* ---- Cells --------------------------------------------------------------- */
 
-static bool same(tkl_bytes a, tkl_bytes b)
+static bool is_same_text(tkl_bytes a, tkl_bytes b)
 {
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
@@ -176,7 +176,7 @@ static bool same(tkl_bytes a, tkl_bytes b)
 static bool is_text(const importing *i, tkl_bytes name)
 {
     for (size_t t = 0; t < i->text_name_count; t++)
-        if (same(i->text_names[t], name))
+        if (is_same_text(i->text_names[t], name))
             return true;
     return false;
 }
@@ -196,7 +196,7 @@ static void add_text(importing *i, tkl_bytes text)
         joined[doc->text.len] = '\n';
         memcpy(joined + doc->text.len + 1, text.data, text.len);
     }
-    joined = keep(i, joined);
+    joined = keep_memory(i, joined);
     doc->text = (tkl_bytes){joined, joined ? len : 0};
 }
 
@@ -205,7 +205,7 @@ static void add_value(importing *i, const tkl_search_field *field, tkl_bytes tex
     tkl_search_doc *doc = &i->docs[i->count];
     tkl_search_value *value = (tkl_search_value *)&doc->values[doc->value_count];
     for (size_t v = 0; v < doc->value_count; v++)
-        if (same(doc->values[v].field, field->name)) {
+        if (is_same_text(doc->values[v].field, field->name)) {
             complain(i, "'" TKL_FMT "' is there twice", TKL_ARG(field->name));
             return;
         }
@@ -231,7 +231,7 @@ static void note_ignored(importing *i, tkl_bytes name)
 static bool wants_cell(void *arg, tkl_bytes name)
 {
     importing *i = arg;
-    bool wanted = same(i->id_name, name) || is_text(i, name) ||
+    bool wanted = is_same_text(i->id_name, name) || is_text(i, name) ||
                   cli_search_field(&i->info->schema, name) != NULL;
     if (!wanted)
         note_ignored(i, name);
@@ -244,7 +244,7 @@ static void take_cell(void *arg, tkl_bytes name, tkl_bytes text)
     const tkl_search_field *field = cli_search_field(&i->info->schema, name);
     if (i->rows.failed)
         return;
-    if (same(i->id_name, name)) {
+    if (is_same_text(i->id_name, name)) {
         i->docs[i->count].id = keep_copy(i, text);
         i->has_id = true;
     }
@@ -308,7 +308,7 @@ static int print_report(const importing *i)
 }
 
 /* More bad rows than allowed have no message of their own yet. */
-static int finish(importing *i)
+static int finish_import(importing *i)
 {
     int64_t most = cli_number(i->cli, "max-bad", 0);
     if (!i->cli->json)
@@ -335,7 +335,7 @@ static int read_options(importing *i)
                                      &i->text_name_count);
 }
 
-static int prepare(importing *i)
+static int prepare_import(importing *i)
 {
     int failed = read_options(i);
     if (!failed)
@@ -363,13 +363,13 @@ static int prepare(importing *i)
 int cli_search_import(cli_session *cli)
 {
     importing i = {.cli = cli, .started_ms = cli_now_ms()};
-    int failed = prepare(&i);
+    int failed = prepare_import(&i);
     for (int file = 1; !failed && !i.rows.failed && file < cli->argc; file++) {
         cli_rows_read(&i.rows, cli->argv[file], cli_text(cli, "format", NULL));
         send_batch(&i);
     }
     if (!failed)
-        failed = finish(&i);
+        failed = finish_import(&i);
     clear_batch(&i);
     free(i.docs);
     free(i.values);

@@ -35,7 +35,7 @@ static const char help[] =
 /* ---- Settings ------------------------------------------------------------ */
 
 /* The setting lives as long as the shell, or until it is set again. */
-static int keep(const shell *s, char **setting, const char *value)
+static int keep_setting(const shell *s, char **setting, const char *value)
 {
     char *copy = strdup(value);
     if (!copy)
@@ -53,7 +53,7 @@ static int set_order(shell *s, const char *value)
     int failed = cli_end(s->cli, tkl_search_query(s->search, tkl_str(""), &options, &nothing));
     tkl_search_result_free(nothing);
     if (!failed)
-        failed = keep(s, &s->order, value);
+        failed = keep_setting(s, &s->order, value);
     if (!failed)
         s->request.order = tkl_str(s->order);
     return failed;
@@ -61,14 +61,14 @@ static int set_order(shell *s, const char *value)
 
 static int set_facets(shell *s, const char *value)
 {
-    int failed = keep(s, &s->facets, value);
+    int failed = keep_setting(s, &s->facets, value);
     return failed ? failed
                   : cli_search_split(s->cli, s->facets, s->request.facets, &s->request.facet_count);
 }
 
 static int set_show(shell *s, const char *value)
 {
-    int failed = keep(s, &s->show, value);
+    int failed = keep_setting(s, &s->show, value);
     return failed ? failed : cli_search_set_show(s->cli, s->search, s->show, &s->request);
 }
 
@@ -82,7 +82,7 @@ static int set_number(shell *s, const char *value, int64_t max, int64_t *number)
     return CLI_OK;
 }
 
-static int ask(shell *s)
+static int run_query(shell *s)
 {
     if (!s->query)
         return CLI_OK;
@@ -93,7 +93,7 @@ static int ask(shell *s)
 static int go_to(shell *s, const char *value)
 {
     int failed = set_number(s, value, TKL_SEARCH_REACH_MAX, &s->request.page);
-    return failed ? failed : ask(s);
+    return failed ? failed : run_query(s);
 }
 
 /* ---- Lines --------------------------------------------------------------- */
@@ -103,14 +103,14 @@ static int next_page(shell *s)
     if (!s->query || s->request.page * s->request.size >= s->total)
         return CLI_OK;
     s->request.page++;
-    return ask(s);
+    return run_query(s);
 }
 
 static int new_query(shell *s, const char *line)
 {
-    int failed = keep(s, &s->query, line);
+    int failed = keep_setting(s, &s->query, line);
     s->request.page = 1;
-    return failed ? failed : ask(s);
+    return failed ? failed : run_query(s);
 }
 
 /* A setting: its name and its value. */
@@ -163,7 +163,7 @@ static char *read_line(const shell *s)
 
 /* An invalid query does not end the session, but the exit code reports it. A server that is down
  * ends the session. */
-static int loop(shell *s)
+static int read_lines(shell *s)
 {
     int result = CLI_OK;
     char *line;
@@ -202,7 +202,7 @@ int cli_search_shell(cli_session *cli)
     if (!failed)
         failed = cli_search_read_request(cli, s.search, &s.request);
     if (!failed)
-        failed = loop(&s);
+        failed = read_lines(&s);
     cli_search_request_free(&s.request);
     tkl_search_close(s.search);
     free(s.query);

@@ -54,7 +54,7 @@ static char **words_of(const cli_session *cli)
     return words;
 }
 
-static int serve(cli_session *cli)
+static int serve_serve(cli_session *cli)
 {
     char *path = NULL;
     int failed = find_program(cli, &path);
@@ -105,7 +105,7 @@ static const cli_verb verbs[] = {
                    "http://localhost/v1/lock/acquire\n"
                    "kill $server; wait $server",
         .local = "it is this server",
-        .run = serve,
+        .run = serve_serve,
     },
     {0},
 };

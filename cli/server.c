@@ -82,7 +82,7 @@ static char *with_durability(const char *url, const char *durability)
     return n >= 0 ? full : NULL;
 }
 
-static int start(cli_session *cli)
+static int server_start(cli_session *cli)
 {
     const char *url;
     int failed = directory_url(cli, &url);
@@ -98,7 +98,7 @@ static int start(cli_session *cli)
                           : cli_end(cli, code);
 }
 
-static int stop(cli_session *cli)
+static int server_stop(cli_session *cli)
 {
     const char *url;
     int failed = directory_url(cli, &url);
@@ -111,7 +111,7 @@ static int stop(cli_session *cli)
                           : cli_end(cli, code);
 }
 
-static int status(cli_session *cli)
+static int server_status(cli_session *cli)
 {
     const char *url;
     int failed = directory_url(cli, &url);
@@ -139,21 +139,21 @@ static int end_written(cli_session *cli, const char *url, int code)
                           : cli_end(cli, code);
 }
 
-static int save(cli_session *cli)
+static int server_save(cli_session *cli)
 {
     const char *url;
     int failed = directory_url(cli, &url);
     return failed ? failed : end_written(cli, url, tkl_server_save(url));
 }
 
-static int rewrite(cli_session *cli)
+static int server_rewrite(cli_session *cli)
 {
     const char *url;
     int failed = directory_url(cli, &url);
     return failed ? failed : end_written(cli, url, tkl_server_rewrite(url));
 }
 
-static int backup(cli_session *cli)
+static int server_backup(cli_session *cli)
 {
     const char *url;
     int failed = directory_url(cli, &url);
@@ -177,7 +177,7 @@ static json_t *describe_library(const tkl_function_library *library)
 }
 
 /* Loads or removes libraries as the options say, then lists them. */
-static int functions(cli_session *cli)
+static int server_functions(cli_session *cli)
 {
     bool load = cli_flag(cli, "load"), remove_old = cli_flag(cli, "remove-old");
     tkl_client *client = NULL;
@@ -221,7 +221,7 @@ static const cli_verb verbs[] = {
                    "needed. This verb chooses the durability, and prints where the server is.",
         .example = "tackle server start --durability everysec",
         .local = "it manages a server of this machine",
-        .run = start,
+        .run = server_start,
     },
     {
         .name = "stop",
@@ -229,7 +229,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when it was not running.",
         .example = "tackle server start\ntackle server stop",
         .local = "it manages a server of this machine",
-        .run = stop,
+        .run = server_stop,
     },
     {
         .name = "status",
@@ -237,7 +237,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server status",
         .local = "it manages a server of this machine",
-        .run = status,
+        .run = server_status,
     },
     {
         .name = "save",
@@ -246,7 +246,7 @@ static const cli_verb verbs[] = {
                    "durability none nothing is kept: make a backup.",
         .example = "tackle server start\ntackle server save",
         .local = "it manages a server of this machine",
-        .run = save,
+        .run = server_save,
     },
     {
         .name = "rewrite",
@@ -255,7 +255,7 @@ static const cli_verb verbs[] = {
                    "file is complete. Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server rewrite",
         .local = "it manages a server of this machine",
-        .run = rewrite,
+        .run = server_rewrite,
     },
     {
         .name = "backup",
@@ -267,7 +267,7 @@ static const cli_verb verbs[] = {
             "code 1 when the server is not running, or DIR has a backup already.",
         .example = "tackle server start\ntackle server backup \"$(mktemp -d)\"",
         .local = "it manages a server of this machine",
-        .run = backup,
+        .run = server_backup,
     },
     {
         .name = "functions",
@@ -279,7 +279,7 @@ static const cli_verb verbs[] = {
                    "programs that may call functions and not load them.",
         .example = "tackle server functions --load",
         .local = "it manages a server of this machine",
-        .run = functions,
+        .run = server_functions,
     },
     {0},
 };

@@ -161,7 +161,7 @@ static int be_there(cli_session *cli, const registering *r)
     return failed;
 }
 
-static int leave(cli_session *cli, registering *r, int failed)
+static int leave_service(cli_session *cli, registering *r, int failed)
 {
     int code = tkl_registration_close(r->registration);
     if (code < 0)
@@ -182,7 +182,7 @@ static int register_while(cli_session *cli, registering *r, tkl_service *service
         failed =
             cli_end(cli, tkl_service_register(service, &r->instance, &options, &r->registration));
     if (!failed)
-        failed = leave(cli, r, be_there(cli, r));
+        failed = leave_service(cli, r, be_there(cli, r));
     close(r->woken);
     return failed;
 }
@@ -212,7 +212,7 @@ static int list_names(cli_session *cli)
     return cli_list(cli, tkl_service_names);
 }
 
-static int list(cli_session *cli)
+static int service_list(cli_session *cli)
 {
     static const cli_column columns[] = {
         {"id", "ID"},     {"address", "ADDRESS"},    {"weight", "WEIGHT"},
@@ -266,7 +266,7 @@ static int watch_changes(cli_session *cli, tkl_service *service)
     return failed;
 }
 
-static int watch(cli_session *cli)
+static int service_watch(cli_session *cli)
 {
     tkl_service *service = NULL;
     if (cli_number(cli, "max", 1) < 1)
@@ -278,7 +278,7 @@ static int watch(cli_session *cli)
     return failed;
 }
 
-static int pick(cli_session *cli)
+static int service_pick(cli_session *cli)
 {
     tkl_service *service = NULL;
     tkl_service_instances *picked = NULL;
@@ -340,7 +340,7 @@ static const cli_verb verbs[] = {
         .options = cli_list_options,
         .example = "tackle service list shop --json",
         .effect = CLI_READS,
-        .run = list,
+        .run = service_list,
     },
     {
         .name = "watch",
@@ -350,7 +350,7 @@ static const cli_verb verbs[] = {
         .example = "tackle service watch shop --max 1",
         .effect = CLI_READS,
         .follows = true,
-        .run = watch,
+        .run = service_watch,
     },
     {
         .name = "pick",
@@ -360,7 +360,7 @@ static const cli_verb verbs[] = {
         .example = "tackle service register shop --address localhost:8080 -- \\\n"
                    "  tackle service pick shop",
         .effect = CLI_READS,
-        .run = pick,
+        .run = service_pick,
     },
     {0},
 };

@@ -37,7 +37,7 @@ static int check_page(const cli_session *cli)
 
 /* ---- A session ----------------------------------------------------------- */
 
-static int create(cli_session *cli)
+static int sessions_create(cli_session *cli)
 {
     tkl_session *store = NULL;
     char token[TKL_TOKEN_SIZE] = "";
@@ -93,7 +93,7 @@ static const cli_column session_columns[] = {
     {"seen_at", "last use"}, {"ends_at", "ends"}, {0},
 };
 
-static int check(cli_session *cli)
+static int sessions_check(cli_session *cli)
 {
     tkl_session *store = NULL;
     tkl_session_info *session = NULL;
@@ -109,7 +109,7 @@ static int check(cli_session *cli)
     return failed;
 }
 
-static int touch(cli_session *cli)
+static int sessions_touch(cli_session *cli)
 {
     tkl_session *store = NULL;
     tkl_session_view view = {.token = cli->argv[0], .item = tkl_str(cli->argv[1])};
@@ -142,7 +142,7 @@ static int read_field(const cli_session *cli, const char *text, tkl_session_fiel
     return CLI_OK;
 }
 
-static int set(cli_session *cli)
+static int sessions_set(cli_session *cli)
 {
     tkl_session *store = NULL;
     size_t count = (size_t)cli->argc - 1;
@@ -181,7 +181,7 @@ static int end_all(cli_session *cli, tkl_session *store, const char *user)
     return CLI_OK;
 }
 
-static int end(cli_session *cli)
+static int sessions_end(cli_session *cli)
 {
     tkl_session *store = NULL;
     const char *user = cli_text(cli, "user", NULL);
@@ -194,7 +194,7 @@ static int end(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int sessions_list(cli_session *cli)
 {
     tkl_session *store = NULL;
     tkl_session_list *found = NULL;
@@ -264,17 +264,17 @@ static int print_page(cli_session *cli, bool ranking)
     return failed;
 }
 
-static int recent(cli_session *cli)
+static int sessions_recent(cli_session *cli)
 {
     return print_page(cli, false);
 }
 
-static int top(cli_session *cli)
+static int sessions_top(cli_session *cli)
 {
     return print_page(cli, true);
 }
 
-static int view(cli_session *cli)
+static int sessions_view(cli_session *cli)
 {
     tkl_session *store = NULL;
     size_t count = (size_t)cli->argc;
@@ -337,12 +337,12 @@ static int forget_item(cli_session *cli)
     return all ? drop_ranking(cli) : change_item(cli, false);
 }
 
-static int stores(cli_session *cli)
+static int sessions_stores(cli_session *cli)
 {
     return cli_list(cli, tkl_session_names);
 }
 
-static int drop(cli_session *cli)
+static int sessions_drop(cli_session *cli)
 {
     tkl_session *store = NULL;
     const char *name = cli_text(cli, "store", "default");
@@ -428,7 +428,7 @@ static const cli_verb verbs[] = {
             "The token opens the session, so keep it secret. The server keeps only a hash of it.",
         .example = "tackle session create alice --ttl 2h",
         .effect = CLI_WRITES,
-        .run = create,
+        .run = sessions_create,
     },
     {
         .name = "check",
@@ -438,7 +438,7 @@ static const cli_verb verbs[] = {
         .details = "Does not count as a use. Exit code 1 when the session has ended.",
         .example = "tackle session check \"$(tackle session create alice)\"",
         .effect = CLI_READS,
-        .run = check,
+        .run = sessions_check,
     },
     {
         .name = "touch",
@@ -452,7 +452,7 @@ static const cli_verb verbs[] = {
             "has ended.",
         .example = "tackle session touch \"$(tackle session create alice)\" teapot --json",
         .effect = CLI_WRITES,
-        .run = touch,
+        .run = sessions_touch,
     },
     {
         .name = "set",
@@ -465,7 +465,7 @@ static const cli_verb verbs[] = {
                    "tackle session set \"$token\" language=de cart='{\"teapot\": 2}'\n"
                    "tackle session check \"$token\" --json",
         .effect = CLI_WRITES,
-        .run = set,
+        .run = sessions_set,
     },
     {
         .name = "recent",
@@ -477,7 +477,7 @@ static const cli_verb verbs[] = {
                    "tackle session touch \"$token\" kettle\n"
                    "tackle session recent \"$token\"",
         .effect = CLI_READS,
-        .run = recent,
+        .run = sessions_recent,
     },
     {
         .name = "view",
@@ -488,7 +488,7 @@ static const cli_verb verbs[] = {
         .example = "tackle session view teapot kettle teapot\n"
                    "tackle session top --count 3 --json",
         .effect = CLI_WRITES,
-        .run = view,
+        .run = sessions_view,
     },
     {
         .name = "top",
@@ -499,7 +499,7 @@ static const cli_verb verbs[] = {
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session top --count 3",
         .effect = CLI_READS,
-        .run = top,
+        .run = sessions_top,
     },
     {
         .name = "end",
@@ -510,7 +510,7 @@ static const cli_verb verbs[] = {
         .example = "tackle session end \"$(tackle session create alice)\" --json\n"
                    "tackle session end --user alice",
         .effect = CLI_WRITES,
-        .run = end,
+        .run = sessions_end,
     },
     {
         .name = "list",
@@ -521,7 +521,7 @@ static const cli_verb verbs[] = {
         .example = "tackle session create alice\n"
                    "tackle session list alice",
         .effect = CLI_READS,
-        .run = list,
+        .run = sessions_list,
     },
     {
         .name = "rename",
@@ -550,7 +550,7 @@ static const cli_verb verbs[] = {
         .example = "tackle session create alice\n"
                    "tackle session stores --json",
         .effect = CLI_READS,
-        .run = stores,
+        .run = sessions_stores,
     },
     {
         .name = "drop",
@@ -559,7 +559,7 @@ static const cli_verb verbs[] = {
         .example = "tackle session create alice --store tackle-example\n"
                    "tackle session drop --store tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = sessions_drop,
     },
     {0},
 };

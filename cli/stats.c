@@ -74,7 +74,7 @@ static int record_some(cli_session *cli, const tkl_bytes *items, size_t count, v
     return failed;
 }
 
-static int record(cli_session *cli)
+static int stats_record(cli_session *cli)
 {
     target t = {.context = tkl_str(cli->argv[0]), .at_ms = cli_number(cli, "at", 0)};
     int failed = open_stats(cli, cli->argv[1], &t.stats);
@@ -154,7 +154,7 @@ static int print_summary(const cli_session *cli, const tkl_stats_summary *summar
     return cli_print_record(cli, summary_json(summary), fields);
 }
 
-static int show(cli_session *cli)
+static int stats_show(cli_session *cli)
 {
     tkl_stats *stats = NULL;
     tkl_stats_summary *summary = NULL;
@@ -183,7 +183,7 @@ static int show(cli_session *cli)
 /* ---- time ---------------------------------------------------------------- */
 
 /* Reports a failure of the statistics; it does not change the exit code of the command. */
-static void stop(cli_session *cli, tkl_timer *timer)
+static void stop_timer(cli_session *cli, tkl_timer *timer)
 {
     tkl_timer_result result;
     if (tkl_timer_stop(timer, &result) != TKL_OK)
@@ -207,7 +207,7 @@ static int time_verb(cli_session *cli)
     if (!exit) {
         cli_child_wait(&child, -1, -1);
         exit = cli_child_close(cli, &child);
-        stop(cli, &timer);
+        stop_timer(cli, &timer);
     }
     tkl_stats_close(stats);
     return exit;
@@ -245,7 +245,7 @@ static int print_ranking(const cli_session *cli, const tkl_stats_ranking *rankin
                                          ranking_json(ranking)));
 }
 
-static int slowest(cli_session *cli)
+static int stats_slowest(cli_session *cli)
 {
     tkl_stats *stats = NULL;
     tkl_stats_ranking *ranking = NULL;
@@ -265,12 +265,12 @@ static int slowest(cli_session *cli)
     return failed;
 }
 
-static int list(cli_session *cli)
+static int stats_list(cli_session *cli)
 {
     return cli_list(cli, tkl_stats_names);
 }
 
-static int contexts(cli_session *cli)
+static int stats_contexts(cli_session *cli)
 {
     static const cli_column columns[] = {{"context", "CONTEXT"}, {0}};
     tkl_stats *stats = NULL;
@@ -289,7 +289,7 @@ static int contexts(cli_session *cli)
     return failed;
 }
 
-static int drop(cli_session *cli)
+static int stats_drop(cli_session *cli)
 {
     tkl_stats *stats = NULL;
     int failed = cli_confirm(cli, "This deletes the statistics of %s.", cli->argv[0]);
@@ -342,7 +342,7 @@ static const cli_verb verbs[] = {
                    "seq 100 | tackle stats record /search size --lines\n"
                    "tackle stats show /cart size",
         .effect = CLI_WRITES,
-        .run = record,
+        .run = stats_record,
     },
     {
         .name = "show",
@@ -355,7 +355,7 @@ static const cli_verb verbs[] = {
                    "tackle stats show /cart size --json\n"
                    "tackle stats show /cart size --graphite",
         .effect = CLI_READS,
-        .run = show,
+        .run = stats_show,
     },
     {
         .name = "time",
@@ -379,7 +379,7 @@ static const cli_verb verbs[] = {
                    "tackle stats slowest --csv\n"
                    "tackle stats slowest --json",
         .effect = CLI_READS,
-        .run = slowest,
+        .run = stats_slowest,
     },
     {
         .name = "list",
@@ -388,7 +388,7 @@ static const cli_verb verbs[] = {
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats list --json",
         .effect = CLI_READS,
-        .run = list,
+        .run = stats_list,
     },
     {
         .name = "contexts",
@@ -397,7 +397,7 @@ static const cli_verb verbs[] = {
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats contexts size --json",
         .effect = CLI_READS,
-        .run = contexts,
+        .run = stats_contexts,
     },
     {
         .name = "drop",
@@ -407,7 +407,7 @@ static const cli_verb verbs[] = {
         .example = "tackle stats record tackle-example size 1\n"
                    "tackle stats drop tackle-example size --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = stats_drop,
     },
     {0},
 };

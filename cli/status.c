@@ -261,7 +261,7 @@ static int exit_of_parts(const cli_session *cli, const json_t *status)
                     json_string_value(json_object_get(server, "message")));
 }
 
-static int run(cli_session *cli)
+static int status_run(cli_session *cli)
 {
     tkl_client *client = NULL;
     int failed = cli_connect(cli, &client);
@@ -302,7 +302,7 @@ static const cli_verb verbs[] = {
                    "tackle status --json\n"
                    "tackle queue drop tackle-example --yes",
         .effect = CLI_READS,
-        .run = run,
+        .run = status_run,
     },
     {0},
 };

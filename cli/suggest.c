@@ -93,7 +93,7 @@ static tkl_setting setting(const cli_session *cli, const char *name)
     return cli_flag(cli, name) ? TKL_SETTING_ON : TKL_SETTING_AS_IS;
 }
 
-static int feed(cli_session *cli)
+static int suggest_feed(cli_session *cli)
 {
     work w = {.weight = 1, .lines = cli_flag(cli, "lines")};
     tkl_suggest_options options = {
@@ -182,7 +182,7 @@ static int print_hints(const cli_session *cli, const tkl_suggestions *found)
     return cli_print_rows(cli, rows, hint_columns);
 }
 
-static int hint(cli_session *cli)
+static int suggest_hint(cli_session *cli)
 {
     tkl_suggest *suggest = NULL;
     tkl_suggestions *found = NULL;
@@ -229,7 +229,7 @@ static json_t *number_or_null(int64_t number)
     return number == TKL_NONE ? json_null() : json_integer((json_int_t)number);
 }
 
-static int show(cli_session *cli)
+static int suggest_show(cli_session *cli)
 {
     tkl_suggest *suggest = NULL;
     tkl_suggest_info *info = NULL;
@@ -249,12 +249,12 @@ static int show(cli_session *cli)
     return cli_print_record(cli, record, info_columns);
 }
 
-static int list(cli_session *cli)
+static int suggest_list(cli_session *cli)
 {
     return cli_list(cli, tkl_suggest_names);
 }
 
-static int drop(cli_session *cli)
+static int suggest_drop(cli_session *cli)
 {
     tkl_suggest *suggest = NULL;
     int failed = cli_confirm(cli, "This deletes the suggestions %s with all texts.", cli->argv[0]);
@@ -312,7 +312,7 @@ static const cli_verb verbs[] = {
                    "printf '5\\tweather\\n2\\t北京天气\\n' | tackle suggest feed queries --lines\n"
                    "tackle suggest hint queries we",
         .effect = CLI_WRITES,
-        .run = feed,
+        .run = suggest_feed,
     },
     {
         .name = "hint",
@@ -323,7 +323,7 @@ static const cli_verb verbs[] = {
                    "tackle suggest hint queries we --json\n"
                    "tackle suggest hint queries waether --typos",
         .effect = CLI_READS,
-        .run = hint,
+        .run = suggest_hint,
     },
     {
         .name = "remove",
@@ -353,7 +353,7 @@ static const cli_verb verbs[] = {
         .example = "tackle suggest feed queries weather\n"
                    "tackle suggest show queries",
         .effect = CLI_READS,
-        .run = show,
+        .run = suggest_show,
     },
     {
         .name = "list",
@@ -362,7 +362,7 @@ static const cli_verb verbs[] = {
         .example = "tackle suggest feed queries weather\n"
                    "tackle suggest list",
         .effect = CLI_READS,
-        .run = list,
+        .run = suggest_list,
     },
     {
         .name = "drop",
@@ -372,7 +372,7 @@ static const cli_verb verbs[] = {
         .example = "tackle suggest feed tackle-example weather\n"
                    "tackle suggest drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = suggest_drop,
     },
     {0},
 };

@@ -136,7 +136,7 @@ static void draw(const line *l)
 }
 
 /* An error is reported on an empty line. */
-static int refresh(line *l)
+static int refresh_screen(line *l)
 {
     tkl_suggestions_free(l->found);
     int rc = tkl_suggest_hint(l->suggest, (tkl_bytes){l->text, l->len}, l->count, &l->found);
@@ -151,7 +151,7 @@ static int refresh(line *l)
 
 /* ---- Typing -------------------------------------------------------------- */
 
-static void set(line *l, tkl_bytes text)
+static void set_text(line *l, tkl_bytes text)
 {
     l->len = text.len < LINE_MAX_BYTES ? text.len : LINE_MAX_BYTES;
     memcpy(l->text, text.data, l->len);
@@ -173,9 +173,9 @@ static void type(line *l, const char *keys, size_t len)
         if (keys[i] == '\b' || keys[i] == 127)
             erase_character(l);
         else if (keys[i] == CTRL_U)
-            set(l, (tkl_bytes){"", 0});
+            set_text(l, (tkl_bytes){"", 0});
         else if (keys[i] == TAB && l->found->count)
-            set(l, l->found->items[0].text);
+            set_text(l, l->found->items[0].text);
         else if ((unsigned char)keys[i] >= ' ' && l->len < LINE_MAX_BYTES)
             l->text[l->len++] = keys[i];
     }
@@ -191,10 +191,10 @@ static size_t before_end(const char *keys, size_t len)
     return n;
 }
 
-static int loop(line *l)
+static int read_keys(line *l)
 {
     char keys[64];
-    int failed = refresh(l);
+    int failed = refresh_screen(l);
     while (!failed) {
         ssize_t len = read(STDIN_FILENO, keys, sizeof keys);
         if (len <= 0)
@@ -203,7 +203,7 @@ static int loop(line *l)
         type(l, keys, typed);
         if (typed < (size_t)len)
             break;
-        failed = refresh(l);
+        failed = refresh_screen(l);
     }
     if (!failed)
         printf(CLEAR);
@@ -256,7 +256,7 @@ int cli_suggest_try(cli_session *cli, tkl_suggest *suggest, size_t count)
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
         return cli_usage(cli, "this is for a terminal");
     take_terminal();
-    int failed = loop(&l);
+    int failed = read_keys(&l);
     give_terminal_back();
     if (!failed && l.len) {
         cli_print_bytes((tkl_bytes){l.text, l.len});

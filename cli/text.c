@@ -45,7 +45,7 @@ static int end_rows(const cli_session *cli, int failed, json_t *rows)
     return failed ? failed : cli_flush(cli);
 }
 
-static int fold(cli_session *cli)
+static int text_fold(cli_session *cli)
 {
     json_t *rows = json_array();
     return end_rows(cli, cli_text_items(cli, 0, fold_some, rows), rows);
@@ -53,7 +53,7 @@ static int fold(cli_session *cli)
 
 /* ---- words --------------------------------------------------------------- */
 
-static int words(cli_session *cli)
+static int text_words(cli_session *cli)
 {
     static const cli_column columns[] = {{"word", "WORD"},   {"position", "POSITION"},
                                          {"start", "START"}, {"length", "LENGTH"},
@@ -109,7 +109,7 @@ static int pinyin_some(cli_session *cli, const tkl_bytes *texts, size_t count, v
     return failed;
 }
 
-static int pinyin(cli_session *cli)
+static int text_pinyin(cli_session *cli)
 {
     json_t *rows = json_array();
     return end_rows(cli, cli_text_items(cli, 0, pinyin_some, rows), rows);
@@ -132,7 +132,7 @@ static int score_some(cli_session *cli, const tkl_bytes *texts, size_t count, vo
     return CLI_OK;
 }
 
-static int score(cli_session *cli)
+static int text_score(cli_session *cli)
 {
     json_t *rows = json_array();
     return end_rows(cli, cli_text_items(cli, 0, score_some, rows), rows);
@@ -167,7 +167,7 @@ static const cli_verb verbs[] = {
         .example = "tackle text fold 'STRASSE' 'Müller' --accents\n"
                    "echo 張三 | tackle text fold --chinese --lines --json",
         .effect = CLI_READS,
-        .run = fold,
+        .run = text_fold,
     },
     {
         .name = "words",
@@ -178,7 +178,7 @@ static const cli_verb verbs[] = {
         .example = "tackle text words 'The cats were running' --no-stop-words --stem en\n"
                    "tackle text words 我爱北京 --pieces --json",
         .effect = CLI_READS,
-        .run = words,
+        .run = text_words,
     },
     {
         .name = "pinyin",
@@ -188,7 +188,7 @@ static const cli_verb verbs[] = {
         .example = "tackle text pinyin 张三 重庆\n"
                    "tackle text pinyin 张三 --json",
         .effect = CLI_READS,
-        .run = pinyin,
+        .run = text_pinyin,
     },
     {
         .name = "score",
@@ -199,7 +199,7 @@ static const cli_verb verbs[] = {
                    "... BYSCORE the two find them.",
         .example = "tackle text score Mo 'Moby Dick'",
         .effect = CLI_READS,
-        .run = score,
+        .run = text_score,
     },
     {0},
 };

@@ -417,7 +417,7 @@ static int run_batch(cli_session *cli, tkl_client *client, int64_t interval_ms, 
     return failed;
 }
 
-static int run(cli_session *cli)
+static int top_run(cli_session *cli)
 {
     tkl_client *client = NULL;
     int64_t interval_ms = cli_number(cli, "interval", INTERVAL_MS);
@@ -449,7 +449,7 @@ static const cli_verb verbs[] = {
                    "tackle top --once --json\n"
                    "tackle queue drop tackle-example --yes",
         .local = "it is a screen for a terminal",
-        .run = run,
+        .run = top_run,
     },
     {0},
 };

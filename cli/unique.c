@@ -48,7 +48,7 @@ static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void
     return cli_end(cli, tkl_unique_add(unique, items, count, NULL));
 }
 
-static int add(cli_session *cli)
+static int unique_add(cli_session *cli)
 {
     tkl_client *client = NULL;
     tkl_unique *unique = NULL;
@@ -65,7 +65,7 @@ static int add(cli_session *cli)
     return failed ? failed : print_count(cli, count);
 }
 
-static int count(cli_session *cli)
+static int unique_count(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
     int64_t number = 0;
@@ -76,7 +76,7 @@ static int count(cli_session *cli)
     return failed ? failed : print_count(cli, number);
 }
 
-static int merge(cli_session *cli)
+static int unique_merge(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
     int failed = open_all(cli, cli_number(cli, "ttl", 0), &uniques);
@@ -86,12 +86,12 @@ static int merge(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "merged");
 }
 
-static int list(cli_session *cli)
+static int unique_list(cli_session *cli)
 {
     return cli_list(cli, tkl_unique_names);
 }
 
-static int drop(cli_session *cli)
+static int unique_drop(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
     int failed = cli_confirm(cli, "This deletes the count %s.", cli->argv[0]);
@@ -125,7 +125,7 @@ static const cli_verb verbs[] = {
                    "printf 'bob\\neve\\n' | tackle unique add visitors --lines --ttl 30d",
         .effect = CLI_WRITES,
         .binary = "ITEM",
-        .run = add,
+        .run = unique_add,
     },
     {
         .name = "count",
@@ -135,7 +135,7 @@ static const cli_verb verbs[] = {
                    "tackle unique add tuesday bob eve\n"
                    "tackle unique count monday tuesday",
         .effect = CLI_READS,
-        .run = count,
+        .run = unique_count,
     },
     {
         .name = "merge",
@@ -146,7 +146,7 @@ static const cli_verb verbs[] = {
                    "tackle unique merge week monday --json\n"
                    "tackle unique count week",
         .effect = CLI_WRITES,
-        .run = merge,
+        .run = unique_merge,
     },
     {
         .name = "list",
@@ -155,7 +155,7 @@ static const cli_verb verbs[] = {
         .example = "tackle unique add visitors ann\n"
                    "tackle unique list",
         .effect = CLI_READS,
-        .run = list,
+        .run = unique_list,
     },
     {
         .name = "drop",
@@ -165,7 +165,7 @@ static const cli_verb verbs[] = {
         .example = "tackle unique add tackle-example ann\n"
                    "tackle unique drop tackle-example --yes --json",
         .effect = CLI_WRITES,
-        .run = drop,
+        .run = unique_drop,
     },
     {0},
 };
