@@ -596,11 +596,11 @@ static const cli_verb verbs[] = {
         .summary = "keep slots of a concurrency limit for another PERIOD",
         .options = renew_options,
         .details = "Exit code 1 when all slots of the ticket have ended.",
-        .example =
-            "rule='--algorithm concurrency --rate 2/10m'\n"
-            "ticket=$(tackle limit check slots eve $rule --json | jq -r .ticket)\n"
-            "tackle limit renew slots eve --algorithm concurrency --rate 2/10m --ticket $ticket\n"
-            "tackle limit refund slots eve $rule --ticket $ticket",
+        .example = "rule='--algorithm concurrency --rate 2/10m'\n"
+                   "ticket=$(tackle limit check slots eve $rule --json | jq -r .ticket)\n"
+                   "tackle limit renew slots eve --algorithm concurrency --rate 2/10m \\\n"
+                   "  --ticket $ticket --json\n"
+                   "tackle limit refund slots eve $rule --ticket $ticket",
         .effect = CLI_WRITES,
         .run = limit_renew,
     },
