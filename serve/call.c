@@ -80,30 +80,11 @@ void serve_answer_error(serve_answer *answer, int status, int code, const char *
 typedef struct hearing {
     const cli_session *cli;
     const serve_caller *caller;
-    char *results; /* separated by commas; NULL: none */
-    size_t size;   /* without the zero byte */
-    bool no_memory;
+    char *results;   /* separated by commas; NULL: none */
+    size_t size;     /* without the zero byte */
     int code;        /* of the first failure; TKL_OK: none */
     json_t *failure; /* its body */
 } hearing;
-
-static int hear_result(void *arg, char *json)
-{
-    hearing *h = arg;
-    size_t len = strlen(json), more = h->size > 0 ? 2 : 0;
-    char *results =
-        h->caller->is_gone(h->caller->arg) ? NULL : realloc(h->results, h->size + more + len + 1);
-    if (results != NULL) {
-        h->results = results;
-        memcpy(results + h->size, ", ", more);
-        memcpy(results + h->size + more, json, len + 1);
-        h->size += more + len;
-    } else {
-        h->no_memory = true;
-    }
-    free(json);
-    return results != NULL ? CLI_OK : CLI_FAILURE;
-}
 
 /* Options have no dashes in a request: "invalid --rate" becomes "invalid rate". */
 static char *reword_message(const char *message)
@@ -166,6 +147,25 @@ static void hear_failure(void *arg, int code, const char *message, const char *f
         json_object_set(h->failure, field, (json_t *)value);
     else if (wrong != NULL)
         json_object_set_new(h->failure, "field", json_string(wrong));
+}
+
+static int hear_result(void *arg, char *json)
+{
+    hearing *h = arg;
+    bool gone = h->caller->is_gone(h->caller->arg);
+    size_t len = strlen(json), more = h->size > 0 ? 2 : 0;
+    char *results = gone ? NULL : realloc(h->results, h->size + more + len + 1);
+    if (results != NULL) {
+        h->results = results;
+        memcpy(results + h->size, ", ", more);
+        memcpy(results + h->size + more, json, len + 1);
+        h->size += more + len;
+    } else {
+        hear_failure(h, gone ? TKL_EINTR : TKL_ENOMEM,
+                     gone ? "the client is gone" : "out of memory", NULL, NULL);
+    }
+    free(json);
+    return results != NULL ? CLI_OK : CLI_FAILURE;
 }
 
 /* ---- A call -------------------------------------------------------------- */
@@ -250,7 +250,7 @@ void serve_call(tkl_client *client, const serve_route *route, const json_t *fiel
         exit = route->verb->run(&cli);
     }
     if (exit != CLI_OK && h.code == TKL_OK)
-        hear_failure(&h, h.no_memory ? TKL_ENOMEM : TKL_EBUG, tkl_strerror(TKL_EBUG), NULL, NULL);
+        hear_failure(&h, TKL_EBUG, tkl_strerror(TKL_EBUG), NULL, NULL);
     answer_with(answer, &cli, &h);
     serve_fields_free(&cli, &texts);
     json_decref(h.failure);

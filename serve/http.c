@@ -57,7 +57,7 @@ typedef struct request {
     json_t *query;   /* of a GET; NULL: the fields are in the body */
     char *body;
     size_t size;
-    bool too_large;
+    int refusal; /* status with which the body is refused at its end; 0: it is not */
     int64_t began_ms;
 
     uint64_t operation; /* id in the loop */
@@ -169,6 +169,13 @@ static const char *type_of(const request *r)
                                                          : "application/json";
 }
 
+static const char *allowed_methods(const request *r)
+{
+    if (r->kind == CALL)
+        return serve_route_gets(&r->route) ? "GET, POST" : "POST";
+    return r->kind == BATCH ? "POST" : "GET";
+}
+
 static void add_headers(struct MHD_Response *response, const request *r)
 {
     const serve_answer *a = &r->answer;
@@ -178,7 +185,7 @@ static void add_headers(struct MHD_Response *response, const request *r)
     if (a->status == 401)
         add_header(response, "WWW-Authenticate", "Bearer realm=\"tackle\"");
     if (a->status == 405)
-        add_header(response, "Allow", "%s", r->kind == CALL ? "POST" : "GET");
+        add_header(response, "Allow", "%s", allowed_methods(r));
     if (r->http->is_ending)
         add_header(response, "Connection", "close");
     if (!a->has_limit)
@@ -390,10 +397,9 @@ static bool find_target(request *r, const char *path, enum MHD_Result *result)
 
 static bool is_allowed_method(const request *r, const char *method)
 {
-    bool gets = strcmp(method, "GET") == 0;
-    if (r->kind == CALL)
-        return strcmp(method, "POST") == 0 || (gets && serve_route_gets(&r->route));
-    return r->kind == BATCH ? strcmp(method, "POST") == 0 : gets;
+    const char *allowed = allowed_methods(r);
+    return (strcmp(method, "GET") == 0 || strcmp(method, "POST") == 0) &&
+           strstr(allowed, method) != NULL;
 }
 
 /* Checks a request whose head has arrived. False: it was refused, with *result. */
@@ -430,14 +436,13 @@ static bool admit_request(request *r, const char *path, const char *method, enum
 static void keep_body(request *r, const char *data, size_t size)
 {
     serve_http *http = r->http;
-    char *body = NULL;
-    if ((int64_t)(r->size + size) > http->options.max_body ||
-        http->bodies + (int64_t)size > BODIES_MAX)
-        r->too_large = true;
-    if (!r->too_large)
-        body = realloc(r->body, r->size + size);
+    if ((int64_t)(r->size + size) > http->options.max_body)
+        r->refusal = 413;
+    else if (http->bodies + (int64_t)size > BODIES_MAX)
+        r->refusal = 503;
+    char *body = r->refusal == 0 ? realloc(r->body, r->size + size) : NULL;
     if (body == NULL) {
-        r->too_large = true;
+        r->refusal = r->refusal != 0 ? r->refusal : 503;
         return;
     }
     memcpy(body + r->size, data, size);
@@ -450,10 +455,10 @@ static void keep_body(request *r, const char *data, size_t size)
 static enum MHD_Result take_request(request *r)
 {
     serve_http *http = r->http;
-    if (r->too_large)
-        return (int64_t)r->size < http->options.max_body && http->bodies > BODIES_MAX / 2
-                   ? refuse_request(r, 503, TKL_ENOMEM, "too many large requests at once")
-                   : refuse_request(r, 413, TKL_EINVAL, "the body is too large");
+    if (r->refusal == 413)
+        return refuse_request(r, 413, TKL_EINVAL, "the body is too large");
+    if (r->refusal != 0)
+        return refuse_request(r, r->refusal, TKL_ENOMEM, "too many large requests at once");
     r->answer.status = 200;
     switch (r->kind) {
     case HEALTH:
