@@ -67,7 +67,10 @@ void serve_answer_free(serve_answer *answer)
 
 void serve_answer_error(serve_answer *answer, int status, int code, const char *message)
 {
-    json_t *body = json_pack("{s:s, s:s}", "error", tkl_codename(code), "message", message);
+    char *clean = cli_escape(tkl_str(message), false); /* it may quote what is not UTF-8 */
+    json_t *body =
+        json_pack("{s:s, s:s}", "error", tkl_codename(code), "message", clean != NULL ? clean : "");
+    free(clean);
     answer->status = status;
     free(answer->body);
     answer->body = body != NULL ? cli_json_text(body) : NULL;

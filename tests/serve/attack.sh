@@ -15,7 +15,7 @@ serve --max-body 64kb --client-timeout 2s
 # ---- Broken requests ------------------------------------------------------------------------------
 
 for body in '{' '[]' '"x"' '1' 'null' '{"name": "a", "name": "b"}' '{"name": 1e999}' '{"name": {}}' \
-    '{"name": [[]]}' '{"name": {"base64": 7}}' $'{"name": "\xff"}' '{"name": "a"} x' \
+    '{"name": [[]]}' '{éééééééééééééééééééééééééééééééééééé' '{"name": {"base64": 7}}' $'{"name": "\xff"}' '{"name": "a"} x' \
     "$(printf '[%.0s' {1..5000})" '{"name": 123456789012345678901234567890}'; do
     answers 400 /v1/queue/push "$body"
 done
