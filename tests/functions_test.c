@@ -182,7 +182,7 @@ static void a_component_that_was_used_has_its_library(void **state)
     assert_string_equal(library->purpose, "task queues");
     assert_string_equal(library->version, TKL_VERSION);
     assert_int_equal(library->bytes, tkl__lua_queue.len);
-    assert_int_equal(library->functions, 25);
+    assert_int_equal(library->functions, 31);
     assert_int_equal(library->servers, 1);
     assert_true(library->is_current);
     tkl_function_libraries_free(list);
