@@ -885,7 +885,7 @@ static void entries_of_chats_that_are_no_more_are_forgotten(void **state)
     fixture *f = *state;
     tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
     tkl_inbox *ann = open_inbox(f->client, "ann"), *bob = open_inbox(f->client, "bob");
-    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000;
+    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000000;
     age_list(f, "ann", "lunch");
     expect_inbox(ann, "");
     assert_int_equal(listed(f, "ann"), 1); /* she is a member */
@@ -904,13 +904,13 @@ static void entries_of_chats_that_are_no_more_are_forgotten(void **state)
 }
 
 /* Bob's list has as many chats as it may. None of them exists any more. */
-static void fill_list(fixture *f, int64_t from_ms)
+static void fill_list(fixture *f, int64_t from_us)
 {
     static const char fill[] =
         "redis.call('DEL', KEYS[1]) "
         "for i = 1, 5000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, 'gone' .. i) end";
     char from[24];
-    snprintf(from, sizeof from, "%lld", (long long)from_ms);
+    snprintf(from, sizeof from, "%lld", (long long)from_us);
     assert_ok(tkl_callz(f->client, NULL, "EVAL", fill, "1", "tackle:chats:{bob}", from, NULL));
     assert_int_equal(listed(f, "bob"), TKL_CHAT_LISTED_MAX);
 }
@@ -920,7 +920,7 @@ static void a_list_full_of_chats_that_are_no_more_is_not_full(void **state)
     fixture *f = *state;
     tkl_chat *chat = open_chat(f->client, "lunch"), *other = create_chat(f->client, "other", "ann");
     tkl_inbox *bob = open_inbox(f->client, "bob");
-    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000;
+    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000000;
     tkl_bytes both[] = {tkl_str("ann"), tkl_str("bob")};
     fill_list(f, later); /* all of them may be chats that are being made */
     assert_code(tkl_chat_create(chat, both, 2, NULL), TKL_FULL);
@@ -966,7 +966,7 @@ static void an_entry_that_was_forgotten_makes_nobody_a_member(void **state)
     tkl_reply_free(reply);
     assert_in_range(server_ask_int(f->server, "PTTL tackle:chat:{lunch}:refused"), 1, 1200000);
     server_do(f->server, "HSET tackle:chat:{lunch}:refused bob %lld", /* the clock was set back */
-              (long long)(server_ask_int(f->server, "TIME") + 3600) * 1000);
+              (long long)(server_ask_int(f->server, "TIME") + 3600) * 1000000);
     assert_ok(chat_join(chat, "bob"));
     assert_int_equal(listed(f, "bob"), 1);
     chat_say(chat, "ann", "x");

@@ -207,7 +207,7 @@ static int create_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64
     tkl__post_limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
     for (size_t i = 0; i < lists->count; i++) {
         tkl__args_bytes(&args, lists->items[i].member);
-        tkl__args_int(&args, lists->items[i].listed_ms);
+        tkl__args_int(&args, lists->items[i].listed_us);
     }
     tkl__post_letters_args(c->letters, c->letter_count, &args);
     int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, &args, deadline, &reply);
@@ -245,7 +245,7 @@ static int join_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64_t
     tkl_reply *reply;
     tkl__args_init(&args);
     tkl__args_bytes(&args, lists->items[0].member);
-    tkl__args_int(&args, lists->items[0].listed_ms);
+    tkl__args_int(&args, lists->items[0].listed_us);
     tkl__args_int(&args, TKL_CHAT_MEMBERS_MAX);
     tkl__args_str(&args, arg);
     int rc = tkl__post_run(&chat->post, &tkl__lua_post_join, &args, deadline, &reply);

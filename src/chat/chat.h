@@ -32,7 +32,7 @@ int tkl__chat_list_key(const tkl_client *client, tkl_bytes member, tkl__keys *li
 typedef struct tkl__chat_list {
     tkl__keys key;
     tkl_bytes member;
-    int64_t listed_ms; /* when the chat was put there; 0: it is not there */
+    int64_t listed_us; /* when the chat was put there; 0: it is not there */
     bool added;        /* it was not there before */
     bool full;
 } tkl__chat_list;
@@ -60,7 +60,7 @@ void tkl__chat_lists_remove(const tkl__chat_lists *lists, bool added, int64_t de
 typedef struct tkl__chat_entry {
     const tkl__post *post; /* the chat */
     tkl_bytes id;
-    int64_t listed_ms;
+    int64_t listed_us;
 } tkl__chat_entry;
 
 /* Removes entries of chats in which the member is unknown, unless they were put there again. Best

@@ -228,9 +228,9 @@ static void forget_strangers(const tkl__chat_look *l)
     tkl__chat_entry *entries = calloc(l->all->count + 1, sizeof *entries);
     for (size_t i = 0; entries && i < l->all->count; i++) {
         tkl__chat_place *p = l->all->items[i];
-        if (!p->listed || !p->stranger || l->all->now_ms - p->listed_ms < FORGET_AFTER_MS)
+        if (!p->listed || !p->stranger || l->all->now_ms - p->listed_us / 1000 < FORGET_AFTER_MS)
             continue;
-        entries[count++] = (tkl__chat_entry){&p->post, tkl__chat_place_id(p), p->listed_ms};
+        entries[count++] = (tkl__chat_entry){&p->post, tkl__chat_place_id(p), p->listed_us};
         p->listed = false;
     }
     tkl__chat_forget(l->inbox->client, &l->inbox->list, member_of(l->inbox), entries, count,

@@ -16,7 +16,7 @@ typedef struct tkl__chat_place {
     size_t id_len;
     tkl__post post;
     tkl__ear ear;
-    int64_t listed_ms; /* when it was put into the list */
+    int64_t listed_us; /* when it was put into the list */
     bool listed;       /* it is on the latest list */
     bool stranger;     /* the chat does not know the member */
     bool asked;        /* the last look has read it */

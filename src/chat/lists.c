@@ -62,7 +62,7 @@ static int take_time(tkl__chat_list *list, const tkl_reply *reply)
     list->full = said == TKL_FULL;
     if (said != TKL_OK)
         return tkl__fail(said, "a member is in %d chats", TKL_CHAT_LISTED_MAX);
-    list->listed_ms = tkl_reply_int(tkl_reply_at(reply, 1));
+    list->listed_us = tkl_reply_int(tkl_reply_at(reply, 1));
     list->added |= tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
     return TKL_OK;
 }
@@ -124,7 +124,7 @@ int tkl__chat_lists_look(tkl__chat_lists *lists, int64_t deadline)
     int rc = tkl__batch_run(&batch, deadline);
     for (size_t i = 0; i < lists->count; i++)
         if (tkl__batch_code(&batch, i) == TKL_OK)
-            lists->items[i].listed_ms = tkl__reply_number(tkl__batch_reply(&batch, i));
+            lists->items[i].listed_us = tkl__reply_number(tkl__batch_reply(&batch, i));
     tkl__batch_free(&batch);
     return rc;
 }
@@ -135,8 +135,8 @@ void tkl__chat_lists_remove(const tkl__chat_lists *lists, bool added, int64_t de
     tkl__batch_init(&batch, lists->client);
     for (size_t i = 0; i < lists->count; i++) {
         const tkl__chat_list *list = &lists->items[i];
-        if (list->listed_ms != 0 && (list->added || !added))
-            add_call(&batch, &tkl__lua_chat_unlist, &list->key, lists->id, list->listed_ms);
+        if (list->listed_us != 0 && (list->added || !added))
+            add_call(&batch, &tkl__lua_chat_unlist, &list->key, lists->id, list->listed_us);
     }
     (void)tkl__batch_run(&batch, deadline);
     tkl__batch_free(&batch);
@@ -153,11 +153,11 @@ void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes membe
     tkl__batch_init(&removals, client);
     for (size_t i = 0; i < count; i++)
         add_call(&refusals, &tkl__lua_post_refuse, &entries[i].post->keys, member,
-                 entries[i].listed_ms);
+                 entries[i].listed_us);
     (void)tkl__batch_run(&refusals, deadline);
     for (size_t i = 0; i < count; i++)
         if (tkl_reply_int(tkl__batch_reply(&refusals, i)) == 1)
-            add_call(&removals, &tkl__lua_chat_unlist, list, entries[i].id, entries[i].listed_ms);
+            add_call(&removals, &tkl__lua_chat_unlist, list, entries[i].id, entries[i].listed_us);
     (void)tkl__batch_run(&removals, deadline);
     tkl__batch_free(&refusals);
     tkl__batch_free(&removals);

@@ -109,7 +109,7 @@ int tkl__chat_places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__
         if (rc == TKL_OK) {
             p = p ? p : all->items[all->count - 1];
             p->listed = true;
-            p->listed_ms = tkl__reply_number(tkl_reply_at(entries, i + 1));
+            p->listed_us = tkl__reply_number(tkl_reply_at(entries, i + 1));
         }
     }
     return rc;

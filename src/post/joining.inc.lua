@@ -6,6 +6,7 @@ local joining = {}
 
 local REFUSED = KEYS[6] -- hash: a stranger, and the time of the entry removed from its list
 local JOIN_WITHIN = 600000 -- milliseconds: 10 minutes
+local US_IN_MS = 1000
 
 -- Whether the entry in the member's list may be removed before this script adds the member. The
 -- exact time identifies an entry, so REFUSED is compared for equality: the clock may have been set
@@ -14,13 +15,14 @@ function joining.is_stale(member, listed)
   return joining.is_any_stale({member}, {listed})
 end
 
--- Whether one of several entries may be removed; `listed` has their times in the same order.
+-- Whether one of several entries may be removed; `listed` has their times, in microseconds, in the
+-- same order.
 function joining.is_any_stale(members, listed)
   local first = listed[1]
   for _, time in ipairs(listed) do
     first = math.min(first, time)
   end
-  if now > first + JOIN_WITHIN then
+  if now > first / US_IN_MS + JOIN_WITHIN then
     return true
   end
   for i, refused in ipairs(redis.call('HMGET', REFUSED, unpack(members))) do
