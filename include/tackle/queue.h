@@ -381,7 +381,7 @@ typedef struct tkl_queue_worker {
 typedef struct tkl_queue_worker_list {
     const tkl_queue_worker *items; /* by host, program and pid */
     size_t count;
-    int64_t now_ms; /* the server's clock, for ages */
+    int64_t now_ms; /* Unix time of the server's clock, for ages */
 } tkl_queue_worker_list;
 
 /* Who works on these queues, all of one client, in one round trip. A worker that ended or was killed

@@ -322,6 +322,8 @@ def _make_getter(how: str, field: str, facts: Tuple[Any, ...]) -> Reader:
         return lambda view: read(get(view)[0]) if get(view) else None
     if how == "number":
         return lambda view: None if get(view) == NONE else get(view)
+    if how == "numbers":
+        return lambda view: list(get(view))
     if how == "list":
         return _list_getter(get, *facts)
     return get

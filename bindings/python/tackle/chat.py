@@ -40,10 +40,25 @@ class Chat(Component):
 
     def create(self, members: Iterable[Name], *, max_messages: Union[int, float, None] = None,
                max_bytes: Union[int, float, None] = None, max_age: Optional[Duration] = None,
-               ttl: Optional[Duration] = None, when_full: Optional[str] = None) -> None:
-        """Creates the chat. Exists: a chat has this id. Full: a member is in too many chats."""
+               ttl: Optional[Duration] = None, when_full: Optional[str] = None,
+               history_messages: Optional[int] = None, history: Optional[Duration] = None) -> None:
+        """Creates the chat. `history_messages`, `history`: how many messages stay, and how long,
+        after all members have acknowledged them. Exists: a chat has this id. Full: a member is in too
+        many chats."""
         self._call("tkl_chat_create", members,
-                   limits(max_messages, max_bytes, max_age, ttl, when_full))
+                   limits(max_messages, max_bytes, max_age, ttl, when_full, history_messages, history))
+
+    def create_and_send(self, members: Iterable[Name], sender: Name, bodies: Iterable[Any], *,
+                        max_messages: Union[int, float, None] = None,
+                        max_bytes: Union[int, float, None] = None,
+                        max_age: Optional[Duration] = None, ttl: Optional[Duration] = None,
+                        when_full: Optional[str] = None, history_messages: Optional[int] = None,
+                        history: Optional[Duration] = None) -> None:
+        """Creates the chat with first messages of a member: nobody sees it without them. NotOwner:
+        the sender is not among the members."""
+        self._call("tkl_chat_create_and_send", members,
+                   limits(max_messages, max_bytes, max_age, ttl, when_full, history_messages, history),
+                   sender, letters(bodies))
 
     def join(self, member: Name, start: str = "default") -> None:
         """Adds a member, who begins at the "end" or with the "oldest" message."""
@@ -62,12 +77,20 @@ class Chat(Component):
         return int(self._call("tkl_chat_send", sender, letters(bodies)))
 
     def fetch(self, member: Name, max: int = 100, wait: Optional[Duration] = None) -> Messages:
-        """Messages that the member has not acknowledged, waiting for one. Empty: none in time."""
+        """Messages of others that the member has not acknowledged, waiting for one. Empty: none in
+        time."""
         code, found = self._wait("tkl_chat_fetch", member, max, wait=wait)
         if code:
             raise error(code, "")
         messages: Messages = found
         return messages
+
+    def history(self, member: Name, max: int = 100, before_id: int = 0) -> Messages:
+        """The newest messages that are kept, oldest first, also those that are acknowledged and the
+        member's own; `before_id`: those before that message. Acknowledges nothing. Empty: there is
+        none."""
+        found: Messages = self._call("tkl_chat_history", member, before_id, max)
+        return found
 
     def ack(self, member: Name, id: int) -> int:
         """The member acknowledges all messages up to `id`: how many are left."""
@@ -79,9 +102,11 @@ class Chat(Component):
 
     def limit(self, *, max_messages: Union[int, float, None] = None,
               max_bytes: Union[int, float, None] = None, max_age: Optional[Duration] = None,
-              ttl: Optional[Duration] = None, when_full: Optional[str] = None) -> None:
-        """Sets what is kept, as Mail.limit()."""
-        self._call("tkl_chat_limit", limits(max_messages, max_bytes, max_age, ttl, when_full))
+              ttl: Optional[Duration] = None, when_full: Optional[str] = None,
+              history_messages: Optional[int] = None, history: Optional[Duration] = None) -> None:
+        """Sets what is kept, as Mail.limit(), and the history, as create()."""
+        self._call("tkl_chat_limit", limits(max_messages, max_bytes, max_age, ttl, when_full,
+                                            history_messages, history))
 
     def drop(self) -> None:
         self._call("tkl_chat_drop")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 from . import _call
 from ._component import closing, record_callback
-from ._convert import Duration, Name, build, encode, from_enum, to_bytes, to_text
+from ._convert import Duration, Name, build, encode, from_bytes, from_enum, to_bytes, to_text
 from ._handle import Cell, Handle, clients
 from ._headers import FUNCTIONS
 from ._native import ctype, function
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .log import Log
     from .mail import Mail
     from .online import Online
+    from .overview import Overviews
     from .pipeline import Pipeline
     from .queue import Consumer, Queue
     from .recent import Recent
@@ -75,6 +76,7 @@ COMPONENTS = {
     "ip": ("ip", "Ip"), "leader": ("leader", "Leader"), "limit": ("limit", "Limit"),
     "lock": ("lock", "Lock"), "log": ("log", "Log"), "mail": ("mail", "Mail"),
     "maintenance": ("config", "Maintenance"), "online": ("online", "Online"),
+    "overviews": ("overview", "Overviews"),
     "pipeline": ("pipeline", "Pipeline"), "queue": ("queue", "Queue"),
     "recent": ("recent", "Recent"), "scan": ("scan", "Scan"), "script": ("script", "Script"),
     "search": ("search", "Search"), "semaphore": ("semaphore", "Semaphore"),
@@ -170,6 +172,7 @@ class Client(Handle):
         mail = opens(Mail)
         maintenance = opens(Maintenance)
         online = opens(Online)
+        overviews = opens(Overviews)
         pipeline = opens(Pipeline)
         queue = opens(Queue)
         recent = opens(Recent)
@@ -223,23 +226,34 @@ class Client(Handle):
         found: ClientStats = _call.value("tkl_client_stats_get", self)
         return found
 
+    def metrics(self) -> str:
+        """The same numbers as text for Prometheus, for programs that serve metrics of their own.
+
+        >>> "tackle_client_calls_total" in client.metrics()
+        True
+        """
+        return self._text("tkl_metrics")
+
     def key(self, component: str, name: Name, part: str = "") -> str:
         """The key of a name on the server.
 
         >>> client.key("lock", "backup", "state")
         'tackle:lock:{backup}:state'
         """
-        key = ctype("tkl_bytes")()
+        return self._text("tkl_key", to_text(component), to_bytes(name), to_text(part))
+
+    def _text(self, name: str, *given: Any) -> str:
+        """Calls a function whose result is a text, which is freed."""
+        found = ctype("tkl_bytes")()
         self._cell.enter()
         try:
-            _call.raise_for(function("tkl_key")(self._cell.pointer, to_text(component),
-                                                to_bytes(name), to_text(part), ctypes.byref(key)))
+            _call.raise_for(function(name)(self._cell.pointer, *given, ctypes.byref(found)))
         finally:
             self._cell.leave()
         try:
-            return ctypes.string_at(key.data, key.len).decode("utf-8", "surrogateescape")
+            return from_bytes(found)
         finally:
-            function("tkl_key_free")(key)
+            function(name + "_free")(found)
 
     def names(self, component: str) -> List[str]:
         """All names of a component that the server has, sorted: client.names("queue").

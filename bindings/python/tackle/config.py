@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
 from . import _call
 from ._component import Component
-from ._convert import Duration, Name, to_bytes, to_ms
+from ._convert import Duration, Name, from_text, to_bytes, to_ms
 from ._handle import Cell
 from ._headers import CODES
 from ._native import ctype, function
@@ -116,12 +117,15 @@ class ConfigClient(Component):
     >>> client.config("server", "sessions").set(url)
     1
     >>> with client.config_client("sessions") as source:
+    ...     source.url() == url
     ...     with source.borrow() as sessions:
     ...         sessions.call("PING")
+    True
     b'PONG'
     """
 
     def __init__(self, client: "Client", component: Name, *, timeout: Optional[Duration] = None) -> None:
+        self.name = component
         self._open(client, "tkl_config_client_open", "tkl_config_client_close", client, component,
                    {"timeout": timeout})
 
@@ -140,6 +144,22 @@ class ConfigClient(Component):
 
     def _give_back(self, pointer: Any) -> None:
         function("tkl_config_client_return")(self._cell.pointer, pointer)
+
+    def url(self) -> str:
+        """The URL of the server that is configured now, read from the server, with everything that
+        the configuration says but the size of the pool. It may have a password. NotFound: no server
+        is configured."""
+        url = ctypes.c_void_p()
+        self.client._cell.enter()
+        try:
+            _call.raise_for(function("tkl_config_url")(self.client._cell.pointer, to_bytes(self.name),
+                                                       ctypes.byref(url)))
+        finally:
+            self.client._cell.leave()
+        try:
+            return from_text(ctypes.cast(url, ctypes.c_char_p).value)
+        finally:
+            function("tkl_config_url_free")(url)
 
     def show(self) -> ConfigClientInfo:
         found: ConfigClientInfo = self._call("tkl_config_client_show")

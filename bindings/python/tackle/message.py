@@ -31,7 +31,8 @@ def letters(bodies: Iterable[Any]) -> List[Dict[str, Any]]:
 
 
 def limits(max_messages: Union[int, float, None], max_bytes: Union[int, float, None],
-           max_age: Optional[Duration], ttl: Optional[Duration],
-           when_full: Optional[str]) -> Dict[str, Any]:
+           max_age: Optional[Duration], ttl: Optional[Duration], when_full: Optional[str],
+           history_messages: Optional[int] = None,
+           history: Optional[Duration] = None) -> Dict[str, Any]:
     return {"max_messages": max_messages, "max_bytes": max_bytes, "max_age": max_age, "ttl": ttl,
-            "when_full": when_full}
+            "when_full": when_full, "history_messages": history_messages, "history": history}

@@ -132,6 +132,11 @@ class Pipeline(Component):
         """Counter.add()"""
         return self._add("tkl_counter_add_in", counter, amount)
 
+    def counter_read(self, counter: Counter, every: Duration, start: Optional[Time] = None,
+                     end: Optional[Time] = None) -> Result:
+        """Counter.read()"""
+        return self._add("tkl_counter_read_in", counter, every, start, end)
+
     def queue_push(self, queue: Queue, payload: Any, **options: Any) -> Result:
         """Queue.push()"""
         result = self._add("tkl_queue_push_in", queue, Push(payload, **options).fields,

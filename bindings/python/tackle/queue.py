@@ -12,16 +12,18 @@ from . import _call
 from ._component import Component, hook
 from ._convert import (Duration, Name, Time, build, encode_data, from_bytes, from_data, from_text,
                        from_time, wait_ms)
-from ._headers import CODES
+from ._headers import CODES, CONSTANTS
 from ._native import ctype, function
 from ._record import Data
 from .errors import Error, error, last_text
-from .records import JobInfo, QueueLevel, QueueLimits, QueueStats, ScheduleInfo
+from .records import (JobInfo, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
+                      QueueReasons, QueueStats, QueueWorkerList, ScheduleInfo)
 
 if TYPE_CHECKING:
     from .client import Client
 
 EXISTS, NOTOWNER = (CODES[name][0] for name in ("TKL_EXISTS", "TKL_NOTOWNER"))
+BUCKETS = int(CONSTANTS["TKL_QUEUE_BUCKETS"])      # of a histogram of Queue.times()
 
 
 class Pushed(NamedTuple):
@@ -210,13 +212,15 @@ class Consumer(Component):
     to ann 1
 
     `on_lost(id, token)`: a claim is lost. `on_error(error)`: the server cannot be reached; the claim
-    goes on. `on_damaged(queue, id)`: a job cannot be read, and went to the dead letters.
+    goes on. `on_damaged(queue, id)`: a job cannot be read, and went to the dead letters. Queue.workers()
+    shows `label` and `threads`, the jobs that the program runs at once.
     """
 
     def __init__(self, client: "Client", queues: Sequence["Queue"], *, lease: Optional[Duration] = None,
                  renew: bool = True, on_lost: Optional[Callable[[str, str], None]] = None,
                  on_error: Optional[Callable[[Error], None]] = None,
                  on_damaged: Optional[Callable[[str, str], None]] = None,
+                 label: Optional[Name] = None, threads: Optional[int] = None,
                  timeout: Optional[Duration] = None) -> None:
         self.queues = tuple(queues)
         struct = "tkl_consumer_options"
@@ -225,7 +229,7 @@ class Consumer(Component):
                  hook(struct, "on_damaged", damaged_hook(self.queues, on_damaged))]
         self._open(client, "tkl_consumer_open", "tkl_consumer_close", self.queues, {
             "timeout": timeout, "lease": lease, "no_renewal": not renew, "on_lost": hooks[0],
-            "on_error": hooks[1], "on_damaged": hooks[2]},
+            "on_error": hooks[1], "on_damaged": hooks[2], "label": label, "threads": threads},
             parents=(client, *self.queues), keep=hooks)
 
     def claim(self, max: int = 1, wait: Optional[Duration] = None) -> List[Job]:
@@ -337,6 +341,39 @@ def damaged_hook(queues: Sequence["Queue"],
         if run:
             run(str(names.get(queue, "")), from_text(id))
     return call if run else None
+
+
+class Watcher(Component):
+    """What happens to the jobs of a queue: "pushed", "claimed", "done", "failed" and so on. Events are
+    not kept: it gets those that happen from its first next() on. One thread at a time uses it."""
+
+    def __init__(self, queue: "Queue") -> None:
+        self._open(queue.client, "tkl_queue_watch", "tkl_queue_watcher_close", queue, parents=(queue,))
+
+    def next(self, wait: Optional[Duration] = None) -> QueueEvents:
+        """The next events, waiting for the first; `lost`: the connection was lost before them, and
+        some may be missing. Empty: none in time. NotFound: there is no such queue."""
+        code, found = self._wait("tkl_queue_watch_next", wait=wait)
+        if code:
+            raise error(code, "")
+        events: QueueEvents = found
+        return events
+
+    def __iter__(self) -> Iterator[QueueEvent]:
+        while True:
+            yield from self.next()
+
+
+def bounds() -> List[Optional[timedelta]]:
+    """The bounds of the buckets of a histogram: times up to it are in this bucket or an earlier one.
+    None: the last bucket has no bound.
+
+    >>> from tackle.queue import bounds
+    >>> bounds()[0].total_seconds(), bounds()[-1]
+    (0.001, None)
+    """
+    found = [int(_call.value("tkl_queue_bound_ms", bucket)) for bucket in range(BUCKETS)]
+    return [None if ms < 0 else timedelta(milliseconds=ms) for ms in found]
 
 
 class Queue(Component):
@@ -468,6 +505,41 @@ class Queue(Component):
         found: List[QueueLevel] = self._call("tkl_queue_levels")
         return found
 
+    def workers(self, *others: "Queue") -> QueueWorkerList:
+        """Who works on this queue, and on others of the same client, in one round trip: consumers and
+        workers with the jobs that they have claimed."""
+        found: QueueWorkerList = _call.call("tkl_queue_workers", (self, *others))
+        return found
+
+    def times(self, *others: "Queue") -> List[QueueKind]:
+        """How long the jobs of each kind waited and ran since the queue was created, of this queue and
+        others of the same client, in one round trip. bounds() says what the buckets mean.
+
+        >>> mails = client.queue("mails")
+        >>> pushed = mails.push("x", kind="send")
+        >>> done = [job.ack() for job in mails.consume(wait=0)]
+        >>> [(kind.kind, kind.done, sum(kind.run.counts)) for kind in mails.times()]
+        [('send', 1, 1)]
+        """
+        found: List[QueueKind] = _call.call("tkl_queue_times", (self, *others))
+        return found
+
+    def why(self, id: Optional[str] = None) -> QueueReasons:
+        """Why a job, or the job that should come next, does not run: the decisive cause first; no
+        cause: a worker gets it in a moment. NotFound: there is no such job, or none that waits.
+
+        >>> mails = client.queue("mails")
+        >>> id = mails.push("x", delay=60).id
+        >>> [reason.cause for reason in mails.why(id)]
+        ['delayed']
+        """
+        found: QueueReasons = self._call("tkl_queue_why", id)
+        return found
+
+    def watch(self) -> "Watcher":
+        """A watcher of what happens to the jobs of this queue from now on."""
+        return Watcher(self)
+
     def peek(self, state: str = "ready", skip: int = 0, max: int = 100) -> List[JobInfo]:
         """Looks at jobs that are "ready", "delayed", "held", "active" or "dead"."""
         found: List[JobInfo] = self._call("tkl_queue_peek", state, skip, max)
@@ -485,6 +557,11 @@ class Queue(Component):
     def promote(self, id: str) -> None:
         """Makes a delayed job ready now. NotFound."""
         self._call("tkl_queue_promote", id)
+
+    def requeue(self, id: str, force: bool = False) -> None:
+        """Puts a claimed job back to the front of the queue, for a worker that hangs; the attempt does
+        not count. Busy: its lease still runs, and `force` is false. NotFound."""
+        self._call("tkl_queue_requeue", id, force)
 
     def retry(self, id: Optional[str] = None) -> int:
         """Puts a dead letter, or all of them, back into the queue. NotFound: there is none."""

@@ -106,14 +106,14 @@ class Worker(Handle):
     idempotent: a job may run more than once.
 
     `prefetch` jobs are fetched ahead for each thread. `drain`: end when no job is ready. `max_jobs`:
-    end after so many. `on_end(task, outcome, seconds)` is called after each job, `on_error(error)`
-    when a round trip failed and will be repeated; neither may block.
+    end after so many. `label`: for Queue.workers(). `on_end(task, outcome, seconds)` is called after
+    each job, `on_error(error)` when a round trip failed and will be repeated; neither may block.
     """
 
     def __init__(self, client: "Client", queues: Union[Name, Queue, Sequence[Union[Name, Queue]]], *,
                  threads: Optional[int] = None, prefetch: Optional[int] = None,
                  lease: Optional[Duration] = None, drain: bool = False,
-                 max_jobs: Optional[int] = None,
+                 max_jobs: Optional[int] = None, label: Optional[Name] = None,
                  on_end: Optional[Callable[[JobView, str, float], None]] = None,
                  on_error: Optional[Callable[[Error], None]] = None,
                  on_damaged: Optional[Callable[[str, str], None]] = None,
@@ -126,7 +126,7 @@ class Worker(Handle):
         self._on_end, self._on_error, self._on_damaged = on_end, on_error, on_damaged
         self._options: Dict[str, Any] = {
             "timeout": timeout, "lease": lease, "threads": threads, "prefetch": prefetch,
-            "drain": drain, "max_jobs": max_jobs}
+            "drain": drain, "max_jobs": max_jobs, "label": label}
 
     def on(self, kind: Optional[str] = None) -> Callable[[H], H]:
         """Names the handler for the jobs of a kind ("": jobs that have none); without a kind, for all

@@ -241,12 +241,32 @@ def test_mail_and_chat(client):
     chat.leave("eve")
     inbox = client.inbox("ann")
     assert inbox.show()[0].id == chat.id
-    assert inbox.fetch(wait=0)[0].messages.unread == 3
+    assert inbox.fetch(wait=0) == []        # its own messages are not for itself
+    chat.send_all("bob", ["x", "y"])
+    assert inbox.fetch(wait=0)[0].messages.unread == 2
     inbox.ack_all()
     assert inbox.fetch(wait=0) == []
     inbox.ack_all()     # nothing to acknowledge
     assert client.names("chat") == [chat.id]
     chat.drop()
+
+
+def test_chat_history(client):
+    chat = client.chat("lunch")
+    with pytest.raises(tackle.NotOwner):
+        chat.create_and_send(["ann", "bob"], "eve", ["hi"])
+    chat.create_and_send(["ann", "bob"], "ann", ["noodles?", Letter("or rice?")], history_messages=2)
+    assert [m.body for m in chat.fetch("bob", wait=0)] == [b"noodles?", b"or rice?"]
+    assert chat.ack("bob", 2) == 0 and chat.send("bob", "rice") == 3
+    assert chat.ack("ann", 3) == 0
+    assert [m.id for m in chat.history("ann")] == [2, 3]
+    assert [m.body for m in chat.history("bob", max=1, before_id=3)] == [b"or rice?"]
+    with pytest.raises(tackle.Empty):
+        chat.history("ann", before_id=1)
+    with pytest.raises(tackle.NotOwner):
+        chat.history("eve")
+    chat.limit(history_messages=1)
+    assert [m.id for m in chat.history("ann")] == [3]
 
 
 def test_config(client, url, eventually):
@@ -273,6 +293,11 @@ def test_config(client, url, eventually):
     with pytest.raises(ValueError):
         config.set(math.nan)
 
+    with client.config_client("x") as source, pytest.raises(tackle.NotFound):
+        source.url()
+    client.config("server", "x").set({"url": url, "namespace": "other"})
+    with client.config_client("x") as source:
+        assert source.url().startswith(url) and "other" in source.url()
     client.config("server", "x").set(url)
     with client.config_client("x") as source:
         with source.borrow() as lent:
@@ -280,7 +305,7 @@ def test_config(client, url, eventually):
             assert inside.acquire(wait=0)
             with source.borrow() as same:
                 assert "inside" in same.names("lock")
-        assert lent.closed and source.show().version == 1
+        assert lent.closed and source.show().version == 2
     flag = client.maintenance("shop", author="me")
     assert flag.read().on is False
     flag.set(True, "disks")
@@ -623,6 +648,7 @@ def test_pipeline(client):
         "use": page.session_use(shop, token), "push": page.queue_push(queue, "x", unique="u"),
         "again": page.queue_push(queue, "y", unique="u"), "script": page.script(script),
         "invalid": page.queue_push(queue, "x", priority=5000),
+        "read": page.counter_read(hits, 60), "unread": page.counter_read(client.counter("none"), 60),
         "last": page.call("GET", "k"),
     }
     with pytest.raises(tackle.NotSent):
@@ -638,6 +664,9 @@ def test_pipeline(client):
     assert results["none"].value is None and results["publish"].value.number == 1
     assert results["mark"].value is True and results["use"].value.user == "alice"
     assert results["push"].value.is_new and not results["again"].value.is_new
+    assert sum(one.count for one in results["read"].value) == 2
+    with pytest.raises(tackle.NotFound):
+        results["unread"].value
     assert results["script"].value == 7 and "Result" in repr(results["script"])
     for name in ("count", "set", "log", "stats", "touch"):
         assert results[name].error is None
@@ -672,7 +701,8 @@ def test_pipelines_keep_their_handles(client):
 def test_functions_and_servers(client, url, tmp_path):
     assert client.load_functions() >= 0 and client.remove_old_functions() >= 0
     assert "queue" in {library.component for library in client.functions()}
-    assert client.counters().calls > 0
+    assert client.counters().calls > 0 and sum(client.counters().took) > 0
+    assert "\ntackle_client_calls_total " in client.metrics()
     with pytest.raises(ValueError):
         client.names("nonsense")
     with pytest.raises(ValueError):
@@ -689,6 +719,23 @@ def test_functions_and_servers(client, url, tmp_path):
     with pytest.raises(tackle.NotFound):
         tackle.server_stop(place)
     assert tackle.version() == tackle.__version__
+
+
+def test_overviews(client):
+    overviews = client.overviews(max=100)
+    assert overviews.read().queues == []
+    client.queue("q").push("x")
+    client.counter("hits").add(3)
+    with client.lock("l", wait=1):
+        overviews.read()        # new names have their numbers in the next one
+        found = overviews.read()
+    assert [(one.name, one.code, one.stats.ready) for one in found.queues] == [("q", 0, 1)]
+    assert [(one.name, one.holders.items[0].fence > 0) for one in found.locks] == [("l", True)]
+    assert [(one.name, sum(slice.count for slice in one.series)) for one in found.counters] == [("hits", 3)]
+    assert found.semaphores == [] and found.leaders == [] and "# Server" in found.server
+    assert found.queues_result.code == 0 and found.counters[0].series.every.total_seconds() == 1
+    with pytest.raises(tackle.InvalidArgument):
+        client.overviews(max=-1).read()
 
 
 def test_default_server(monkeypatch, url):

@@ -214,6 +214,64 @@ def test_operators(client):
         queue.drop()
 
 
+def test_workers_and_times(client):
+    queue, other = client.queue("q"), client.queue("other")
+    queue.push_all([tackle.Push(n, kind="send") for n in range(3)])
+    with client.consumer([queue], label="blue", threads=4) as consumer:
+        first, second = consumer.claim(2, wait=0)
+        worker, = queue.workers(other)
+        assert (worker.label, worker.threads, worker.lease.total_seconds()) == ("blue", 4, 10)
+        assert {run.id for run in worker.runs} == {first.id, second.id} and worker.runs[0].kind == "send"
+        assert worker.id == first.token[:12] == queue.show(first.id).worker
+        assert worker.seen <= queue.workers().now
+        first.ack()
+        second.fail("no disk", delay=60)
+    kind, = queue.times(other)
+    assert (kind.queue, kind.kind, kind.done, kind.failed) == ("q", "send", 1, 1)
+    assert len(kind.run.counts) == len(tackle.queue.bounds()) and sum(kind.run.counts) == kind.run.count == 2
+    assert other.workers().items == [] and other.times() == []
+
+
+def test_why_a_job_does_not_run(client):
+    queue = client.queue("q")
+    with pytest.raises(tackle.NotFound):
+        queue.why()
+    id = queue.push("x").id
+    queue.pause()
+    reasons = queue.why()
+    assert (reasons.id, reasons.state, reasons[0].cause) == (id, "ready", "paused")
+    queue.resume()
+    with client.consumer([queue]) as consumer:
+        job, = consumer.claim(wait=0)
+        assert [reason.cause for reason in queue.why(id)] == ["runs"]
+        with pytest.raises(tackle.Busy):
+            queue.requeue(id)
+        queue.requeue(id, force=True)
+        with pytest.raises(tackle.NotOwner):
+            job.ack()
+        with pytest.raises(tackle.NotFound):
+            queue.requeue(id)
+    assert queue.peek()[0].attempt == 0
+
+
+def test_watching(client):
+    queue = client.queue("q")
+    with queue.watch() as watcher:
+        with pytest.raises(tackle.NotFound):
+            watcher.next(wait=0)
+    queue.push("x")
+    with queue.watch() as watcher:
+        with pytest.raises(tackle.Empty):
+            watcher.next(wait=0.1)
+        id = queue.push("y").id
+        event, = watcher.next(wait=30)
+        assert (event.event, event.id, event.note) == ("pushed", id, "") and event.at is not None
+        queue.cancel(id)
+        queue.pause()
+        events = iter(watcher)
+        assert [(one.event, one.id) for one in (next(events), next(events))] == [("cancelled", id), ("paused", "")]
+
+
 def test_schedules(client):
     queue = client.queue("q")
     queue.schedule("a", {"n": 1}, every=3600, kind="k", missed="skip")

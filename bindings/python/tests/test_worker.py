@@ -16,6 +16,13 @@ def run(client, handler, **options):
     return worker
 
 
+def test_workers_have_labels(client):
+    queue, seen = client.queue("q"), []
+    queue.push("x")
+    run(client, lambda task: seen.extend(one.label for one in queue.workers()), label="blue")
+    assert seen == ["blue"]
+
+
 def test_handlers_by_kind(client):
     queue = client.queue("q")
     for kind in ("send", "resize", "other", None):

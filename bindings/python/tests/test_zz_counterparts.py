@@ -18,6 +18,8 @@ UNNEEDED = {
     "tkl_reply_is_nil": "replies are read by their types",
     "tkl_reply_double": "replies are read by their types",
     "tkl_reply_str": "replies are read by their types",
+    **{name: "event loops are not offered yet: asyncio.to_thread() runs calls in threads"
+       for name in FUNCTIONS if name.startswith("tkl_loop_")},
 }
 
 

@@ -207,8 +207,8 @@ class Records:
         index = 0
         while index < len(fields):
             kind, name, notes = fields[index]
-            end = next((i for i in range(index, len(fields)) if not is_array(fields[i][0])), None)
-            if is_array(kind) and end is not None and fields[end][0] == "size_t":
+            end = next((i for i in range(index, len(fields)) if not self.is_array(fields[i][0])), None)
+            if self.is_array(kind) and end is not None and fields[end][0] == "size_t":
                 for array, array_name, _ in fields[index:end]:
                     yield self.attribute(struct, array, array_name, "", fields[end][1])
                 index = end + 1
@@ -231,6 +231,8 @@ class Records:
             return name, text, text.lower(), name, ()
         if kind == "const char *" or kind.startswith("char["):
             return name, "str", "text", name, ()
+        if kind.endswith("]"):
+            return name, "List[int]", "numbers", name, ()
         unit = re.fullmatch(r"(\w+)_(ms|us)", name)
         if unit and "time" in notes:
             return unit[1], "Optional[datetime]", "time", name, ()
@@ -250,6 +252,11 @@ class Records:
         if "none" in notes:
             return name, f"Optional[{plain}]", "number", name, ()
         return name, plain, "plain", name, ()
+
+    def is_array(self, kind):
+        """Whether it points to items, counted by a field that follows. A list counts its own."""
+        item = re.fullmatch(r"(?:const )?(tkl_\w+|bool) \*", kind)
+        return item and not any(name == "items" for _, name, _ in self.headers.structs.get(item[1], ()))
 
     def hint(self, struct):
         if struct not in self.headers.structs:
@@ -284,10 +291,6 @@ class Records:
                 yield f"        ({attribute!r}, {how!r}, {field!r}, {facts!r}),\n"
             yield "    )),\n"
         yield "}\n"
-
-
-def is_array(kind):
-    return re.fullmatch(r"(const )?(tkl_\w+|bool) \*", kind)
 
 
 def is_plain_list(attributes):
