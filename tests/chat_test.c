@@ -957,7 +957,7 @@ static void an_entry_that_was_forgotten_makes_nobody_a_member(void **state)
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_bytes(&args, name);
-    tkl__args_int(&args, lists.items[0].listed_ms);
+    tkl__args_int(&args, lists.items[0].listed_us);
     tkl__args_int(&args, TKL_CHAT_MEMBERS_MAX);
     tkl__args_str(&args, "end");
     assert_code(tkl__post_run(&chat->post, &tkl__lua_post_join, &args, tkl__deadline_ms(LONG_MS),

@@ -520,6 +520,16 @@ static void fiber_main(void)
     abort(); /* nothing resumes a fiber that is over */
 }
 
+/* Not inlined: compilers take getcontext() for a function that returns twice, and warn of variables
+ * around it. */
+__attribute__((noinline)) static void prepare_context(strand *s)
+{
+    getcontext(&s->context);
+    s->context.uc_stack.ss_sp = s->mapping + sysconf(_SC_PAGESIZE);
+    s->context.uc_stack.ss_size = (size_t)((char *)s - (char *)s->context.uc_stack.ss_sp);
+    makecontext(&s->context, fiber_main, 0);
+}
+
 static bool begin_fiber(carrier *c, tkl__fiber *f)
 {
     strand *s = timer_make_room(c) ? strand_get(c) : NULL;
@@ -528,11 +538,7 @@ static bool begin_fiber(carrier *c, tkl__fiber *f)
     *s = (strand){.mapping = s->mapping, .mapped = s->mapped};
     s->own.cancelled_at = &f->cancelled_at;
     shadow_make(s);
-    char *stack = s->mapping + sysconf(_SC_PAGESIZE);
-    getcontext(&s->context);
-    s->context.uc_stack.ss_sp = stack;
-    s->context.uc_stack.ss_size = (size_t)((char *)s - stack);
-    makecontext(&s->context, fiber_main, 0);
+    prepare_context(s);
     f->strand = s;
     return true;
 }
