@@ -401,12 +401,14 @@ int64_t server_commands(server *s)
 int server_connections(server *s, const char *name)
 {
     char *text = server_ask(s, "CLIENT LIST");
-    char *wanted = name != NULL ? test_format(" name=%s ", name) : strdup(" ");
+    char *exact = test_format(" name=%s ", name != NULL ? name : "");
+    char *longer = test_format(" name=%s:", name != NULL ? name : ""); /* "tackle:PROGRAM:..." */
     int count = name != NULL ? 0 : -1;
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-        count += strstr(line, wanted) != NULL;
-    free(wanted);
+        count += *line != '\0' && (name == NULL || strstr(line, exact) || strstr(line, longer));
+    free(exact);
+    free(longer);
     free(text);
     return count;
 }
