@@ -35,7 +35,7 @@ static void note(const tkl_trace *trace, void *arg)
 static tkl_client *open_tracing(const char *url, diary *d)
 {
     *d = (diary){0};
-    return test_open(url, &(tkl_options){.on_trace = note, .trace_arg = d});
+    return test_open(url, &(tkl_options){.name = "tackle", .on_trace = note, .trace_arg = d});
 }
 
 static void each_command_is_traced(void **state)
