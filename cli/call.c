@@ -35,7 +35,7 @@ static int send_call(cli_session *cli, int argc, const char **argv, const size_t
     return exit;
 }
 
-static int call_call(cli_session *cli)
+static int run_call(cli_session *cli)
 {
     int argc = 0;
     size_t room = (size_t)cli->argc + 1;
@@ -70,7 +70,7 @@ static const cli_verb verbs[] = {
                    "echo -n 'from a file' | tackle call SET greeting --stdin",
         .dashes = true,
         .local = "its caller could send any command to the server",
-        .run = call_call,
+        .run = run_call,
     },
     {0},
 };

@@ -45,7 +45,7 @@ static int collect_times(cli_session *cli, int64_t count, json_t *rows)
     return CLI_OK;
 }
 
-static int cron_cron(cli_session *cli)
+static int run_cron(cli_session *cli)
 {
     static const cli_column columns[] = {{"time", "TIME"}, {0}};
     int64_t count = cli_number(cli, "count", 5);
@@ -76,7 +76,7 @@ static const cli_verb verbs[] = {
             "@hourly, @daily, @weekly, @monthly, @yearly. Asks no server.",
         .example = "tackle cron '30 2 * * mon-fri' --zone Europe/Berlin",
         .effect = CLI_READS,
-        .run = cron_cron,
+        .run = run_cron,
     },
     {0},
 };

@@ -87,7 +87,7 @@ static int prepare_and_run(cli_session *cli, const cli_component *only)
     return failed;
 }
 
-static int demo_demo(cli_session *cli)
+static int run_demo(cli_session *cli)
 {
     const cli_component *only = NULL;
     if (cli->argc > 0) {
@@ -117,7 +117,7 @@ static const cli_verb verbs[] = {
             "server of its own in memory, and leaves nothing behind.",
         .example = "tackle demo call",
         .local = "it is a tour for a terminal",
-        .run = demo_demo,
+        .run = run_demo,
     },
     {0},
 };

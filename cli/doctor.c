@@ -469,7 +469,7 @@ static int report_findings(const examination *e)
     return failed;
 }
 
-static int doctor_doctor(cli_session *cli)
+static int run_doctor(cli_session *cli)
 {
     const char *url;
     int failed = cli_url(cli, &url);
@@ -502,7 +502,7 @@ static const cli_verb verbs[] = {
             "Exit code 1 when something fails. In a cluster it looks at one of the servers.",
         .example = "tackle doctor",
         .local = "it looks at the machine of its user",
-        .run = doctor_doctor,
+        .run = run_doctor,
     },
     {0},
 };

@@ -179,7 +179,7 @@ static int explain_subject(cli_session subject, int argc, const char **argv)
     return CLI_OK;
 }
 
-static int help_help(cli_session *cli)
+static int run_help(cli_session *cli)
 {
     if (cli_flag(cli, "completion"))
         cli_describe_completion(stdout);
@@ -203,7 +203,7 @@ static const cli_verb verbs[] = {
         .options = help_options,
         .example = "tackle help server start",
         .local = "it explains the command",
-        .run = help_help,
+        .run = run_help,
     },
     {0},
 };

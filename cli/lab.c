@@ -187,7 +187,7 @@ static int print_list(const cli_session *cli)
     return cli_print_rows(cli, rows, columns);
 }
 
-static int lab_lab(cli_session *cli)
+static int run_lab(cli_session *cli)
 {
     if (cli->argc == 0)
         return print_list(cli);
@@ -209,7 +209,7 @@ static const cli_verb verbs[] = {
                    "tackle lab lock-race\n"
                    "tackle lab mailbox --json",
         .local = "it is an experiment with servers of its own",
-        .run = lab_lab,
+        .run = run_lab,
     },
     {0},
 };

@@ -12,7 +12,7 @@ static int print_pong(const cli_session *cli, double ms)
 }
 
 /* The first ping connects; the second is timed, so the time is only the round trip. */
-static int ping_ping(cli_session *cli)
+static int run_ping(cli_session *cli)
 {
     tkl_client *client = NULL;
     int failed = cli_connect(cli, &client);
@@ -31,7 +31,7 @@ static const cli_verb verbs[] = {
         .summary = "see whether the server answers, and how fast",
         .example = "tackle ping",
         .effect = CLI_READS,
-        .run = ping_ping,
+        .run = run_ping,
     },
     {0},
 };

@@ -54,7 +54,7 @@ static char **words_of(const cli_session *cli)
     return words;
 }
 
-static int serve_serve(cli_session *cli)
+static int run_serve(cli_session *cli)
 {
     char *path = NULL;
     int failed = find_program(cli, &path);
@@ -98,14 +98,14 @@ static const cli_verb verbs[] = {
             "web pages are refused. Changes are logged on stderr.\n\n"
             "SIGTERM ends it: waits are answered with 503. What callers hold stays theirs until\n"
             "they give it back or its lease ends.",
-        .example = "tackle serve --listen unix:/tmp/tackle-example.sock & server=$!\n"
-                   "while [ ! -S /tmp/tackle-example.sock ]; do sleep 0.1; done\n"
-                   "curl -s --unix-socket /tmp/tackle-example.sock \\\n"
-                   "  -d '{\"name\": \"door\", \"lease\": \"5s\"}' "
-                   "http://localhost/v1/lock/acquire\n"
-                   "kill $server; wait $server",
+        .example =
+            "tackle serve --listen unix:/tmp/tackle-example.sock & server=$!\n"
+            "curl -s --retry 9 --retry-all-errors --unix-socket /tmp/tackle-example.sock \\\n"
+            "  -d '{\"name\": \"door\", \"lease\": \"5s\"}' "
+            "http://localhost/v1/lock/acquire\n"
+            "kill $server; wait $server",
         .local = "it is this server",
-        .run = serve_serve,
+        .run = run_serve,
     },
     {0},
 };

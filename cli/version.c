@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "out.h"
 
-static int version_version(cli_session *cli)
+static int run_version(cli_session *cli)
 {
     if (cli->json)
         return cli_print_json(cli, json_pack("{s:s}", "version", tkl_version()));
@@ -15,7 +15,7 @@ static const cli_verb verbs[] = {
         .summary = "print the version",
         .example = "tackle version",
         .effect = CLI_READS,
-        .run = version_version,
+        .run = run_version,
     },
     {0},
 };
