@@ -9,6 +9,7 @@ trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null; clean_up' EXIT
 # serve OPTION...: starts tackle serve on a free port. Leaves $server (pid), $base (URL), $log (file).
 serve() {
     log=$home/serve.log
+    : >"$log" # the line of an earlier server must be gone before the wait
     command tackle serve --listen 127.0.0.1:0 "$@" 2>"$log" &
     server=$!
     eventually grep -q 'serving on' "$log"
