@@ -46,7 +46,9 @@ static int check_again(void *arg, tkl__wait *wait, const tkl__news *news)
     (void)news;
     int rc = tkl__limit_try(r->limit, r->key, r->quantity, 0, r->answer, &times);
     int64_t left = tkl__left(wait->deadline);
-    bool too_late = left == 0 || (wait->count == 0 && times.retry > left);
+    /* An interruption shortens the time that is left, but is an outcome of its own. */
+    bool too_late = !tkl__is_interrupted(wait->client) &&
+                    (left == 0 || (wait->count == 0 && times.retry > left));
     if (rc != TKL_LIMITED || times.retry < 0 || too_late)
         return rc;
     int64_t sleep = times.retry > LEAST_SLEEP_US ? times.retry : LEAST_SLEEP_US;
