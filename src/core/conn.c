@@ -82,8 +82,11 @@ static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_rep
 
 static void skip_reply(tkl__conn *conn, tkl_reply *reply)
 {
-    if (tkl_reply_type_of(reply) == TKL_REPLY_ERROR) {
+    bool refused = tkl_reply_type_of(reply) == TKL_REPLY_ERROR;
+    if (refused)
         conn->primed = false;
+    if (refused && conn->errand) { /* later replies of the same write have none */
+        free(conn->failed);
         conn->failed = conn->errand;
     } else {
         free(conn->errand);
