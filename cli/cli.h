@@ -64,7 +64,7 @@ typedef struct cli_option {
     const char *summary; /* one line; NULL: the option works, but help does not show it */
 } cli_option;
 
-/* What a verb does to the data. */
+/* A verb reads the data or writes it. */
 typedef enum cli_effect {
     CLI_UNSAID, /* an error, unless the verb is local */
     CLI_READS,
@@ -161,7 +161,7 @@ struct cli_session {
                           none */
     bool signal_heard;    /* the signal was sent to us, and not only to the command of a run verb */
     const cli_sink *sink; /* NULL: stdout and stderr */
-    const size_t *lengths; /* of the arguments, in which there may be zero bytes; NULL: they end at
+    const size_t *lengths; /* lengths of the arguments, which may hold zero bytes; NULL: they end at
                               the first one */
 };
 

@@ -17,7 +17,7 @@ int64_t cli_info_number(const char *info, const char *name);
 /* The version: that of Valkey if it is one. Returns `value`. */
 const char *cli_info_version(const char *info, char value[CLI_INFO_SIZE]);
 
-/* What operators want to know first, as status shows it. */
+/* Facts that operators want to know first, as status shows them. */
 json_t *cli_info_json(const char *info);
 
 #endif

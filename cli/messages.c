@@ -96,7 +96,7 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
 
 /* ---- Limits -------------------------------------------------------------- */
 
-/* Those of chats stand behind those of all. */
+/* Fields of chats stand behind the fields of all messages. */
 static const char *const limit_options[] = {"max-messages", "max-bytes", "max-age",
                                             "ttl",          "history",   "history-for"};
 enum { LIMITS_OF_ALL = 4, LIMITS_OF_CHATS = sizeof limit_options / sizeof *limit_options };

@@ -134,7 +134,7 @@ static void write_kind(FILE *to, const hold_kind *kind, const tkl_hold_overview 
 typedef struct counted {
     tkl_bytes name;
     tkl_counter *handle;
-    tkl_counter_series *series; /* of the last minutes; NULL: it keeps no minutes */
+    tkl_counter_series *series; /* the last minutes; NULL: it keeps no minutes */
     tkl_result result;
 } counted;
 

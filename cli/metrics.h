@@ -49,7 +49,7 @@ bool metrics_is_folded(tkl_bytes name, size_t shown, size_t most, size_t count);
 
 /* ---- Queues -------------------------------------------------------------- */
 
-/* What was read of all queues. */
+/* Numbers that were read of all queues. */
 typedef struct metrics_queues {
     tkl_queue_overview *all;        /* NULL: not read */
     tkl_queue **handles;            /* of those that could be read */

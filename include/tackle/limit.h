@@ -160,7 +160,7 @@ TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 
 /* ---- For operators ------------------------------------------------------- */
 
-/* What a key has used of a limit, now. */
+/* A key and how much of the limit it has used by now. */
 typedef struct tkl_limit_usage {
     tkl_limit_rule rule;    /* used by the last check that took something, without in_order and
                                count_denied; burst 0 means: has none. count 0: not known, since a

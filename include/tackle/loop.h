@@ -89,7 +89,7 @@ TKL_API int tkl_loop_dispatch(tkl_loop *loop) TKL_NONNULL(1) TKL_CHECK;
 
 /* ---- Operations ---------------------------------------------------------- */
 
-/* What an operation does, and what is called with its result. */
+/* `run` is the operation; `done` gets its result. */
 typedef int tkl_loop_run(void *arg);
 typedef void tkl_loop_done(void *arg, int code, const char *text);
 
@@ -109,9 +109,9 @@ TKL_API int tkl_loop_cancel(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
 
 typedef struct tkl_loop_stats {
     int64_t queued;  /* operations that have not begun */
-    int64_t running; /* that run, or wait for a reply */
-    int64_t waiting; /* that wait for news: for a lock, a job, a message, their time */
-    int64_t ended;   /* whose callbacks have not been called yet */
+    int64_t running; /* operations that run, or wait for a reply */
+    int64_t waiting; /* operations that wait for news: a lock, a job, their time */
+    int64_t ended;   /* operations whose callbacks have not been called yet */
     int64_t total;   /* submitted since the loop was opened */
     TKL_RESERVED(4);
 } tkl_loop_stats;

@@ -393,7 +393,7 @@ TKL_API void tkl_queue_worker_list_free(tkl_queue_worker_list *workers); /* NULL
 
 /* ---- Times ---- */
 
-#define TKL_QUEUE_BUCKETS 15 /* of a histogram */
+#define TKL_QUEUE_BUCKETS 15 /* buckets of a histogram */
 
 /* The bound of a bucket: times up to it are in this bucket or an earlier one. 1, 3, 10, 30, ...
  * 3000000 milliseconds; TKL_NONE for the last bucket, which has no bound. No I/O. */
@@ -402,8 +402,8 @@ TKL_API int64_t tkl_queue_bound_ms(int bucket);
 /* How many times were in each bucket. */
 typedef struct tkl_queue_histogram {
     int64_t counts[TKL_QUEUE_BUCKETS];
-    int64_t count;  /* of all buckets */
-    int64_t sum_us; /* of all times, in microseconds */
+    int64_t count;  /* sum of all buckets */
+    int64_t sum_us; /* sum of all times, in microseconds */
     TKL_RESERVED(2);
 } tkl_queue_histogram;
 
@@ -561,7 +561,7 @@ TKL_API int tkl_queue_partitions(tkl_client *client, tkl_bytes name, int *partit
 
 /* What happened to a job, or to the queue. */
 typedef enum tkl_job_event {
-    TKL_JOB_EVENT_UNKNOWN = 0, /* of a newer version */
+    TKL_JOB_EVENT_UNKNOWN = 0, /* an event of a newer version */
     TKL_JOB_EVENT_PUSHED = 1,
     TKL_JOB_EVENT_CLAIMED = 2,
     TKL_JOB_EVENT_DONE = 3,

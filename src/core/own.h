@@ -12,7 +12,7 @@
 #include "core/error.h"
 
 typedef struct tkl__own {
-    char text[TKL__ERRMSG_MAX];           /* of the last call: see error.h */
+    char text[TKL__ERRMSG_MAX];           /* reason of the last failure: see error.h */
     const _Atomic int64_t *end, *end_too; /* see tkl__heed() and tkl__heed_too(); NULL: none */
     int64_t finish_until;                 /* see tkl__let_finish() */
     const _Atomic int64_t *cancelled_at; /* of a fiber: see tkl__fiber_cancel(); of a thread NULL */

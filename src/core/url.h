@@ -46,7 +46,7 @@ typedef struct tkl__target {
     void (*on_trace)(const tkl_trace *trace, void *arg);
     void *trace_arg;
     char *ns;
-    char *name; /* of connections; NULL: see identity.h */
+    char *name; /* name of connections; NULL: see identity.h */
 } tkl__target;
 
 /* Parses and checks the URL. On failure the target is empty and the error is recorded, without
