@@ -10,8 +10,8 @@
 /* An attempt that lasted longer than this had reached the server: the backoff starts over. */
 #define WENT_WELL_US 1000000
 
-/* How long an interrupted wait may take to end without losing an item that is on its way. */
-#define UNBLOCK_MS 1000
+/* How long the reply to an interrupted wait may take before the server is asked once more. */
+#define UNBLOCK_MS 50
 
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
 
@@ -87,8 +87,7 @@ static bool hangs(tkl_client *client, tkl__node *node)
 {
     tkl__heed_interrupt(client);
     bool hung = tkl__node_hangs(node);
-    tkl__heed_interrupt(NULL);
-    return hung && !tkl__is_interrupted(client);
+    return !tkl__unheed_interrupt(client) && hung;
 }
 
 /* Waits for the reply. TKL_EINTR: the client was interrupted first. */
@@ -147,15 +146,14 @@ static int take_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 /* Ends the wait of an interrupted command and reads its reply: the item or nil. Closing the
  * connection would end the wait too, but would lose an item that is on its way: the server has
  * already removed it from the list. Asks the server repeatedly, because it may not have read the
- * command yet. */
-static int unblock(tkl__node *node, tkl__conn *conn, tkl_reply **reply)
+ * command yet. A server that does not answer until the deadline may have lost an item. */
+static int unblock(tkl__node *node, tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
-    int64_t deadline = tkl__deadline_ms(UNBLOCK_MS);
     int rc = conn->id > 0 ? TKL_OK : TKL_EREFUSED;
     while (rc == TKL_OK && !*reply && tkl__left(deadline) > 0) {
         rc = ask_to_unblock(node, conn->id, deadline);
         if (rc == TKL_OK)
-            rc = take_reply(conn, tkl__deadline_ms(UNBLOCK_MS / 20), reply);
+            rc = take_reply(conn, tkl__deadline_ms(UNBLOCK_MS), reply);
     }
     if (*reply && !tkl_reply_is_nil(*reply))
         return TKL_OK;
@@ -182,7 +180,9 @@ static int send_and_block(tkl_client *client, tkl__node *node, tkl__conn *conn,
     if (rc == TKL_OK)
         rc = await_reply(client, node, conn, late(timeout_of(client, command), end), reply);
     *nothing = !conn->midway;
-    return rc == TKL_EINTR ? unblock(node, conn, reply) : rc;
+    if (rc != TKL_EINTR)
+        return rc;
+    return unblock(node, conn, tkl__deadline_ms(timeout_of(client, command)), reply);
 }
 
 static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *command, bool asking,
@@ -192,7 +192,8 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *comm
     int64_t deadline = tkl__borrow_deadline(client, soon(timeout_of(client, command), end));
     tkl__heed_interrupt(client);
     int rc = tkl__node_borrow_apart(node, deadline, &conn);
-    tkl__heed_interrupt(NULL);
+    if (tkl__unheed_interrupt(client) && rc != TKL_OK)
+        return tkl__interrupted();
     if (rc != TKL_OK)
         return rc;
     rc = send_and_block(client, node, conn, command, asking, end, nothing, reply);
@@ -218,7 +219,8 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
         if (!node)
             rc = client->route->pick(client, command->slot, soon(timeout_of(client, command), end),
                                      &node);
-        tkl__heed_interrupt(NULL);
+        if (tkl__unheed_interrupt(client) && rc != TKL_OK)
+            rc = tkl__interrupted();
         if (rc == TKL_OK)
             rc = try_on(client, node, command, asked != NULL, end, &nothing, reply);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, nothing);

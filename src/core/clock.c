@@ -46,7 +46,14 @@ void tkl__heed(const _Atomic int64_t *end)
 
 void tkl__heed_too(const _Atomic int64_t *end)
 {
-    tkl__own_now()->end_too = end;
+    tkl__own *own = tkl__own_now();
+    own->end_too = end;
+    own->cut_short = false;
+}
+
+bool tkl__was_cut_short(void)
+{
+    return tkl__own_now()->cut_short;
 }
 
 bool tkl__heeds_too(void)
@@ -84,12 +91,20 @@ static int64_t ended_by(const _Atomic int64_t *end, int64_t deadline)
     return at != 0 && at < deadline ? at : deadline;
 }
 
+/* The same for the second end. A fiber that is cancelled counts as interrupted. */
+static int64_t cut_short(tkl__own *own, int64_t deadline)
+{
+    if (!own->end_too)
+        return deadline;
+    int64_t end = ended_by(own->cancelled_at, ended_by(own->end_too, deadline));
+    own->cut_short |= end < deadline;
+    return end;
+}
+
 int64_t tkl__left(int64_t deadline)
 {
-    const tkl__own *own = tkl__own_now();
-    deadline = ended_by(own->end_too, ended_by(own->end, deadline));
-    if (own->end_too) /* a fiber that is cancelled counts as interrupted */
-        deadline = ended_by(own->cancelled_at, deadline);
+    tkl__own *own = tkl__own_now();
+    deadline = cut_short(own, ended_by(own->end, deadline));
     if (deadline == TKL__FOREVER)
         return TKL__FOREVER;
     int64_t left = deadline - tkl__now();

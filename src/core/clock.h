@@ -30,6 +30,8 @@ void tkl__heed(const _Atomic int64_t *end);
 /* A second end, beside that of tkl__heed(), which another thread may set. */
 void tkl__heed_too(const _Atomic int64_t *end);
 bool tkl__heeds_too(void);
+/* Whether the second end has cut a deadline short since it was given, even if it is unset again. */
+bool tkl__was_cut_short(void);
 bool tkl__heeds(void);
 /* When a sleeper has to wake up, to check whether an end was set: at `at` or before. */
 int64_t tkl__wake_time(int64_t at);

@@ -109,17 +109,24 @@ int tkl__sleep(tkl_client *client, int64_t at)
 
 void tkl__heed_interrupt(tkl_client *client)
 {
-    tkl__heed_too(client ? &client->interrupt.at : NULL);
+    tkl__heed_too(&client->interrupt.at);
+}
+
+bool tkl__unheed_interrupt(tkl_client *client)
+{
+    bool interrupted = tkl__was_cut_short() || tkl__is_interrupted(client);
+    tkl__heed_too(NULL);
+    return interrupted;
 }
 
 void tkl__begin_request(tkl_client *client)
 {
-    tkl__heed_interrupt(tkl__is_interrupted(client) ? NULL : client);
+    if (!tkl__is_interrupted(client))
+        tkl__heed_interrupt(client);
 }
 
 int tkl__end_request(tkl_client *client, int rc)
 {
-    bool heeded = tkl__heeds_too();
-    tkl__heed_interrupt(NULL);
-    return heeded && tkl__may_pass(rc) && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
+    bool interrupted = tkl__heeds_too() && tkl__unheed_interrupt(client);
+    return interrupted && tkl__may_pass(rc) ? tkl__interrupted() : rc;
 }

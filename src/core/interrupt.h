@@ -39,10 +39,12 @@ void tkl__interrupt_seen(tkl_client *client);
 /* Sleeps until `at`. TKL_EINTR: tkl_interrupt() ended the sleep. */
 int tkl__sleep(tkl_client *client, int64_t at);
 
-/* Until tkl__heed_interrupt(NULL), calls of this thread end early when the client is
- * interrupted, as at their deadline. For calls that are part of a wait and may safely have an
- * unknown outcome. */
+/* Until tkl__unheed_interrupt(), calls of this thread end early when the client is interrupted, as
+ * at their deadline. For calls that are part of a wait and may safely have an unknown outcome.
+ * tkl__unheed_interrupt() returns whether there was an interruption, even one that is over by
+ * now. */
 void tkl__heed_interrupt(tkl_client *client);
+bool tkl__unheed_interrupt(tkl_client *client);
 
 /* The same for one request of a wait, unless the client is already interrupted: calls that need not
  * wait still succeed. tkl__end_request() returns `rc`, or TKL_EINTR when an interruption ended the

@@ -362,6 +362,13 @@ static void note_failure(tkl__node *node, int rc)
     wake_all(node);
 }
 
+/* An interruption ended the attempt, which says nothing about the server. */
+static void note_attempt_given_up(tkl__node *node)
+{
+    node->total--;
+    wake_first(node);
+}
+
 /* Whether the failure may pass: the server is restarting, or has too many clients. */
 static bool may_pass(const tkl__node *node, int rc)
 {
@@ -376,12 +383,16 @@ static int dial_node(tkl__node *node, int64_t deadline, tkl__conn **conn)
     node->dialling = true;
     tkl__client_unlock(client);
     int rc = tkl__conn_dial(&client->target, &node->addr, client->tls, deadline, conn);
-    tkl__tell_event(client, rc == TKL_OK ? TKL_EVENT_CONNECTED : TKL_EVENT_LOST, rc, &node->addr,
-                    NULL);
+    bool given_up = rc != TKL_OK && tkl__was_cut_short();
+    if (!given_up)
+        tkl__tell_event(client, rc == TKL_OK ? TKL_EVENT_CONNECTED : TKL_EVENT_LOST, rc,
+                        &node->addr, NULL);
     tkl__client_lock(client);
     node->dialling = false;
     if (rc == TKL_OK)
         note_success(node, *conn);
+    else if (given_up)
+        note_attempt_given_up(node);
     else
         note_failure(node, rc);
     return rc;

@@ -7,6 +7,7 @@
 #define TKL_CORE_OWN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -14,6 +15,7 @@
 typedef struct tkl__own {
     char text[TKL__ERRMSG_MAX];           /* reason of the last failure: see error.h */
     const _Atomic int64_t *end, *end_too; /* see tkl__heed() and tkl__heed_too(); NULL: none */
+    bool cut_short;                       /* see tkl__was_cut_short() */
     int64_t finish_until;                 /* see tkl__let_finish() */
     const _Atomic int64_t *cancelled_at; /* of a fiber: see tkl__fiber_cancel(); of a thread NULL */
 } tkl__own;

@@ -94,8 +94,7 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
         return tkl__interrupted();
     tkl__heed_interrupt(client);
     int rc = listen_at(client, channel, id, deadline, w);
-    tkl__heed_interrupt(NULL);
-    return rc != TKL_OK && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
+    return tkl__unheed_interrupt(client) && rc != TKL_OK ? tkl__interrupted() : rc;
 }
 
 void tkl__listen_ahead(tkl__waiter *w, const tkl_bytes *channels, size_t count, int64_t deadline)

@@ -534,13 +534,14 @@ static int note_claims(const exchange *r, int64_t began, int *missed, bool *more
 void tkl__queue_heed(const tkl_consumer *c)
 {
     tkl__heed(c->heeds_cancel ? &c->ends_at : NULL);
-    tkl__heed_interrupt(c->heeds_interrupt ? c->client : NULL);
+    if (c->heeds_interrupt)
+        tkl__heed_interrupt(c->client);
 }
 
-void tkl__queue_unheed(void)
+void tkl__queue_unheed(const tkl_consumer *c)
 {
     tkl__heed(NULL);
-    tkl__heed_interrupt(NULL);
+    tkl__unheed_interrupt(c->client);
 }
 
 /* Claims from one queue after the other until there are jobs. The reports go with the first round
@@ -559,7 +560,7 @@ static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
             if (r->count == 0)
                 tkl__queue_heed(c);
             send_all(r, tkl__queue_ask_deadline(c), haul, NULL);
-            tkl__queue_unheed();
+            tkl__queue_unheed(c);
             rc = note_claims(r, began, &missed, &more);
             done += more ? 0 : asked;
             end_reports(r);
@@ -590,7 +591,7 @@ static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
     size_t count = find_unsure(c, unsure);
     tkl__queue_heed(c);
     int rc = tkl__queue_ask_leave(unsure, count, tkl__queue_ask_deadline(c), haul);
-    tkl__queue_unheed();
+    tkl__queue_unheed(c);
     for (size_t i = 0; i < count; i++)
         tkl__queue_note_reached(unsure[i], unsure[i]->unsure ? rc : TKL_OK, began);
     free(unsure);
