@@ -43,6 +43,7 @@ typedef struct board {
     atomic_int refused;                   /* by the register, rightly */
     atomic_int wrongly;                   /* ... and not */
     atomic_int errors;                    /* calls that failed */
+    char error[200];                      /* the text of one of them */
     _Atomic int64_t waits_since[WORKERS]; /* 0: does not wait */
     interval log[LOG_MAX];
 } board;
@@ -94,6 +95,12 @@ static bool holds(const worker *w, int64_t *when)
     return state_of(w) == TKL_HOLD_HELD;
 }
 
+static void note_error(const worker *w, const char *during)
+{
+    atomic_fetch_add(&w->board->errors, 1);
+    snprintf(w->board->error, sizeof w->board->error, "%s: %s", during, tkl_errmsg());
+}
+
 static void write_register(worker *w)
 {
     static const char script[] =
@@ -107,7 +114,7 @@ static void write_register(worker *w)
     bool refused = rc == TKL_OK && tkl_reply_int(reply) == 0;
     tkl_reply_free(reply);
     if (rc != TKL_OK)
-        atomic_fetch_add(&w->board->errors, 1);
+        note_error(w, "write");
     if (refused)
         atomic_fetch_add(holds(w, &when) ? &w->board->wrongly : &w->board->refused, 1);
 }
@@ -150,7 +157,7 @@ static void release(worker *w)
 {
     int rc = w->lock ? tkl_lock_release(w->lock) : tkl_semaphore_release(w->sem);
     if (rc < 0)
-        atomic_fetch_add(&w->board->errors, 1);
+        note_error(w, "release");
 }
 
 static void work(worker *w)
@@ -161,7 +168,7 @@ static void work(worker *w)
             hold_for_a_while(w);
             release(w);
         } else if (rc < 0 && rc != TKL_ELOST)
-            atomic_fetch_add(&w->board->errors, 1);
+            note_error(w, "acquire");
         sleep_us((int64_t)dice(&w->seed, 3000));
     }
 }
@@ -356,7 +363,8 @@ static void run(int64_t limit, int64_t seconds)
     assert_true(count > 20 && count < LOG_MAX);
     check_intervals(s.board->log, count, limit);
     assert_int_equal(atomic_load(&s.board->wrongly), 0);
-    assert_int_equal(atomic_load(&s.board->errors), 0);
+    if (atomic_load(&s.board->errors) > 0)
+        fail_msg("%d calls failed, as: %s", atomic_load(&s.board->errors), s.board->error);
     assert_in_range(s.idle_max, 0, IDLE_MAX_US);
     assert_all_keys_expire(s.server);
     tkl_lock_close(lock);
