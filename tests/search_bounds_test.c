@@ -233,20 +233,19 @@ static void lengthen_bitmap(fixture *f, const char *term)
 
 static void the_best_are_found_in_steps(void **state)
 {
+    enum { AT_ONCE = 2 }; /* calls of a server that is not busy: one finds, one reads the records */
     fixture *f = *state;
     tkl_search *s = open_common(f);
     tkl_search_result *quick, *slow;
     tkl_reply *reply;
-    int64_t before = calls_of(f, "fcall");
     assert_ok(tkl_search_query(s, tkl_str("common"), NULL, &quick));
-    int64_t calls = calls_of(f, "fcall") - before;
     assert_ok(tkl_callz(f->client, &reply, "HSET", "tackle:search:{pages}:meta", "next", "20000000",
                         NULL));
     tkl_reply_free(reply);
     lengthen_bitmap(f, "wcommon");
-    before = calls_of(f, "fcall");
+    int64_t before = calls_of(f, "fcall");
     assert_ok(tkl_search_query(s, tkl_str("common"), NULL, &slow));
-    assert_true(calls_of(f, "fcall") - before > calls);
+    assert_true(calls_of(f, "fcall") - before > AT_ONCE);
     assert_true(slow->exact);
     assert_int_equal(slow->total, quick->total);
     for (size_t i = 0; i < quick->count; i++) {
