@@ -140,6 +140,13 @@ static bool is_endless(const cli_verb *verb, const line *l)
     return has_word(l, "--follow");
 }
 
+/* Senders of files wait for a server that is loading its data, however long that takes. */
+static bool waits_for_server(const line *l, const char *answer)
+{
+    return strncmp(answer, "-LOADING", 8) == 0 && has_word(l, "files") &&
+           (has_word(l, "send") || has_word(l, "end"));
+}
+
 /* Nobody waits for long here, and a lock on several servers is one on this server. */
 static const char *fit_word(const line *l, const char *word)
 {
@@ -341,7 +348,7 @@ static int try_answers(const line *l, bool endless, bool subscribes, int verb)
         assert_true(children[i] >= 0);
         if (children[i] == 0) {
             parrot p = {.answer = answers[i], .subscribes = subscribes};
-            exit(try_line(l, endless, &p));
+            exit(try_line(l, endless || waits_for_server(l, answers[i]), &p));
         }
     }
     for (size_t i = 0; i < COUNT; i++)
