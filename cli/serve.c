@@ -98,12 +98,12 @@ static const cli_verb verbs[] = {
             "web pages are refused. Changes are logged on stderr.\n\n"
             "SIGTERM ends it: waits are answered with 503. What callers hold stays theirs until\n"
             "they give it back or its lease ends.",
-        .example =
-            "tackle serve --listen unix:/tmp/tackle-example.sock & server=$!\n"
-            "curl -s --retry 9 --retry-all-errors --unix-socket /tmp/tackle-example.sock \\\n"
-            "  -d '{\"name\": \"door\", \"lease\": \"5s\"}' "
-            "http://localhost/v1/lock/acquire\n"
-            "kill $server; wait $server",
+        .example = "tackle serve --listen unix:/tmp/tackle-example.sock & server=$!\n"
+                   "curl -s --retry 9 --retry-delay 1 --retry-all-errors \\\n"
+                   "  --unix-socket /tmp/tackle-example.sock \\\n"
+                   "  -d '{\"name\": \"door\", \"lease\": \"5s\"}' "
+                   "http://localhost/v1/lock/acquire\n"
+                   "kill $server; wait $server",
         .local = "it is this server",
         .run = run_serve,
     },
