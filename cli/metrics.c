@@ -213,7 +213,7 @@ static void write_counters(FILE *to, const counters *all, size_t most)
 /* ---- The server ---------------------------------------------------------- */
 
 static const struct {
-    const char *name, *type, *help, *field; /* of INFO */
+    const char *name, *type, *help, *field; /* `field`: its name in INFO */
 } server_metrics[] = {
     {"tackle_server_uptime_seconds", "gauge", "Since the server was started.", "uptime_in_seconds"},
     {"tackle_server_memory_bytes", "gauge", "Memory in use.", "used_memory"},
@@ -238,7 +238,7 @@ static void write_server(FILE *to, const char *info)
 
 /* ---- All of it ----------------------------------------------------------- */
 
-/* What was read; a part that was not read is NULL or empty. */
+/* Everything that was read; a part that was not read is NULL or empty. */
 typedef struct readings {
     tkl_reply *info;
     metrics_queues queues;

@@ -52,15 +52,15 @@ bool metrics_is_folded(tkl_bytes name, size_t shown, size_t most, size_t count);
 /* Numbers that were read of all queues. */
 typedef struct metrics_queues {
     tkl_queue_overview *all;        /* NULL: not read */
-    tkl_queue **handles;            /* of those that could be read */
-    size_t count;                   /* of handles */
+    tkl_queue **handles;            /* the queues that could be read */
+    size_t count;                   /* number of handles */
     tkl_queue_worker_list *workers; /* NULL: not read */
     tkl_queue_kind_list *times;     /* NULL: not read */
 } metrics_queues;
 
 enum {
-    METRICS_QUEUE_SERIES = 13,                         /* of a queue */
-    METRICS_TIME_SERIES = 2 * (TKL_QUEUE_BUCKETS + 2), /* of a queue and kind */
+    METRICS_QUEUE_SERIES = 13,                         /* for each queue */
+    METRICS_TIME_SERIES = 2 * (TKL_QUEUE_BUCKETS + 2), /* for each queue and kind */
 };
 
 int metrics_queues_read(tkl_client *client, metrics_queues *queues);

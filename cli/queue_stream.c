@@ -41,8 +41,9 @@ enum {
     PAUSE_MAX_MS = 5000, /* ... up to this */
     PROGRESS_MAX = 1000,
     RESULT_MAX = 64 << 20,
-    LINE_MAX_BYTES = 400 << 20, /* of an answer: the largest result, with every byte escaped */
-    SHOWN_MAX = 200,            /* bytes of a wrong answer in its report */
+    LINE_MAX_BYTES =
+        400 << 20,   /* the longest answer: the largest result, with every byte escaped */
+    SHOWN_MAX = 200, /* bytes of a wrong answer in its report */
     REASON_MAX = 1000,
     AGAIN = -1, /* delay: the default, --again */
 };
@@ -58,7 +59,7 @@ typedef struct errand {
     verdict verdict;
     char *text; /* the result or the reason; NULL: none */
     size_t text_len;
-    int64_t delay_ms; /* of a released job, or AGAIN */
+    int64_t delay_ms; /* delay of a released job, or AGAIN */
     char *progress;   /* not reported yet; NULL: none */
     size_t progress_len;
     bool cancelled; /* the command was told to give it up */
@@ -85,7 +86,7 @@ struct cli_stream {
     int input, output; /* our ends of its pipes; 0: not open */
     bool writing;      /* epoll waits for room in `input` */
     cli_relay errors;
-    cli_tail tail; /* of its stderr */
+    cli_tail tail; /* the last lines of its stderr */
     char *answer;  /* the beginning of a line */
     size_t answer_len, answer_cap;
     char wrong[REASON_MAX]; /* what is wrong with its answers; "" as long as nothing is */

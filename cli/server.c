@@ -23,7 +23,7 @@ static const cli_column fields[] = {
     {0},
 };
 
-/* What a crash or a power cut would lose now; "stop" loses nothing, except with none. */
+/* Tells what a crash or a power cut would lose now; "stop" loses nothing, except with none. */
 static const char *at_risk(const tkl_server_info *info)
 {
     static const struct {

@@ -42,7 +42,7 @@ typedef struct top_row {
     char *name; /* escaped for a terminal */
     tkl_bytes raw;
     bool warns;               /* it needs an operator: dead letters, an error */
-    bool paused;              /* of a queue */
+    bool paused;              /* the row is a paused queue */
     double keys[TOP_COLUMNS]; /* to sort by, and for JSON; NAN: none */
     char *texts[TOP_COLUMNS]; /* what is shown */
     const void *item;         /* its summary in the overview */
@@ -64,7 +64,7 @@ typedef struct top_moment {
     int64_t at_us;
 } top_moment;
 
-/* Who works on the queues. A round trip of its own, so it is read only where it is shown. */
+/* The workers of the queues. Reading them is another round trip: only where they are shown. */
 typedef struct top_workers {
     tkl_queue_worker_list *list; /* NULL: not read */
     tkl_result result;
@@ -90,18 +90,19 @@ json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS]);
 
 typedef enum top_act { TOP_NO_ACT, TOP_PAUSE, TOP_RESUME, TOP_RETRY_DEAD, TOP_BREAK } top_act;
 
-/* What the main thread wants, and what the reading thread has found. All under the mutex. */
+/* Shared by the main thread, which asks, and the reading thread, which answers. All under the
+ * mutex. */
 typedef struct top_reader {
     tkl_client *client;
     int64_t interval_ms;
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t wake; /* of the reading thread */
+    pthread_cond_t wake; /* wakes the reading thread */
     int bell;            /* eventfd: rung when there is something new */
 
     bool frozen;      /* read nothing */
     tkl_bytes looked; /* queue that is looked into; without data: none */
-    int partitions;   /* of it */
+    int partitions;   /* its partitions */
     bool shows_workers;
     top_act act;     /* to be done next */
     top_tab act_tab; /* on what */
@@ -112,7 +113,7 @@ typedef struct top_reader {
     top_workers workers;
     char problem[256];           /* why the last read failed; "": it did not */
     tkl_listing *ready, *active; /* first jobs of the queue that is looked into; NULL: not read */
-    char outcome[256];           /* of the last act */
+    char outcome[256];           /* how the last act ended */
 } top_reader;
 
 int top_reader_start(top_reader *reader, const cli_session *cli, tkl_client *client,
@@ -138,7 +139,7 @@ typedef struct top_view {
     bool help;
     const char *question; /* NULL: none */
     bool utf8;
-    size_t columns, lines; /* of the terminal */
+    size_t columns, lines; /* size of the terminal */
 } top_view;
 
 /* Whether the user's locale is UTF-8. */

@@ -105,7 +105,7 @@ static void set_duration(top_row *row, size_t column, int64_t ms)
     set_text(row, column, strdup(cli_duration_text(ms, text)));
 }
 
-/* What was counted between two moments, a second. A queue that was dropped counts from 0 again. */
+/* The count between two moments, a second. A queue that was dropped counts from 0 again. */
 static void set_rate(top_row *row, size_t column, int64_t before, int64_t now, double seconds)
 {
     char text[32];

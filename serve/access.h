@@ -20,7 +20,7 @@
 
 #include "route.h"
 
-/* What a caller may do; a bit for each component. */
+/* The rights of a caller; a bit for each component. */
 typedef struct serve_rights {
     uint64_t read, write;
 } serve_rights;

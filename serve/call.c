@@ -79,13 +79,13 @@ void serve_answer_error(serve_answer *answer, int status, int code, const char *
 
 /* ---- The sink of a call -------------------------------------------------- */
 
-/* What a verb has said so far. */
+/* The output of a verb so far. */
 typedef struct hearing {
     const cli_session *cli;
     const serve_caller *caller;
     char *results;   /* separated by commas; NULL: none */
     size_t size;     /* without the zero byte */
-    int code;        /* of the first failure; TKL_OK: none */
+    int code;        /* the first failure; TKL_OK: none */
     json_t *failure; /* its body */
 } hearing;
 

@@ -30,7 +30,7 @@ void serve_answer_error(serve_answer *answer, int status, int code, const char *
 /* The HTTP status for a code of the library. */
 int serve_status(int code);
 
-/* Who has called. The functions may be called in any thread. */
+/* The caller. The functions may be called in any thread. */
 typedef struct serve_caller {
     bool (*is_gone)(void *arg); /* nobody gets the answer: what was just acquired goes back */
     bool (*may)(void *arg, const serve_route *route);

@@ -21,7 +21,7 @@ enum { SERVE_WORDS_MAX = 8, SERVE_NAME_SIZE = 24 };
 
 /* A word of a usage line. */
 typedef struct serve_word {
-    char name[SERVE_NAME_SIZE];  /* of the field: "payload" */
+    char name[SERVE_NAME_SIZE];  /* the field's name: "payload" */
     char other[SERVE_NAME_SIZE]; /* its other name: "longitude"; "": none */
     bool optional;
     bool repeats; /* together with the words of its group */
@@ -37,11 +37,11 @@ bool serve_word_is_many(const serve_word *words, size_t count, const serve_word 
 /* Whether requests may have this option. */
 bool serve_option_is_field(const cli_option *option);
 
-/* What a session's arguments are made of. */
+/* The memory of a session's arguments. */
 typedef struct serve_fields {
     char **texts; /* the values, each ended by a zero byte */
     size_t count;
-    size_t *lengths; /* of the arguments */
+    size_t *lengths; /* lengths of the arguments */
 } serve_fields;
 
 /* Fills the session's arguments and options with an object's fields. CLI_USAGE: something is wrong,

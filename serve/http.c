@@ -54,7 +54,7 @@ typedef struct request {
     serve_route route;
     serve_rights rights;
     const char *who; /* the name of the token; "-": none is needed */
-    json_t *query;   /* of a GET; NULL: the fields are in the body */
+    json_t *query;   /* the fields of a GET; NULL: they are in the body */
     char *body;
     size_t size;
     int refusal; /* status with which the body is refused at its end; 0: it is not */
@@ -103,7 +103,7 @@ static void log_line(const char *format, ...)
     free(text);
 }
 
-/* What libmicrohttpd complains about: mostly clients that went away. */
+/* Complaints of libmicrohttpd: mostly about clients that went away. */
 static void log_nothing(void *arg, const char *format, va_list list)
 {
     (void)arg;

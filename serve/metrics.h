@@ -8,8 +8,8 @@
 #include "cli.h"
 
 typedef struct serve_metrics {
-    int64_t began_ms;    /* by the monotonic clock */
-    int64_t answers[6];  /* by the first digit of their status */
+    int64_t began_ms;    /* monotonic clock */
+    int64_t answers[6];  /* counts, by the first digit of the status */
     int64_t took_ms;     /* all answers together */
     int64_t gone;        /* clients that left before their answer */
     int64_t connections; /* open now */

@@ -11,7 +11,7 @@
 typedef struct serve_route {
     const cli_component *component;
     const cli_verb *verb;
-    int number; /* of the component, among all */
+    int number; /* the component's place among all */
 } serve_route;
 
 /* Finds the route of a path, "/v1/queue/push" or "/v1/ping". False: there is none, and `why` says

@@ -189,7 +189,7 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
 typedef struct creation {
     char request[TKL_TOKEN_SIZE];
     const tkl_message_limits *limits;
-    tkl_bytes sender; /* of the letters */
+    tkl_bytes sender; /* who sends the letters */
     const tkl_letter *letters;
     size_t letter_count;
 } creation;

@@ -19,7 +19,7 @@ struct tkl_config {
     tkl__keys keys; /* the list, whose name is also that of the channel, and the requests */
     int64_t timeout_ms;
     int64_t history;
-    bool is_server; /* of the kind TKL_CONFIG_SERVER */
+    bool is_server; /* its kind is TKL_CONFIG_SERVER */
     char author[TKL__CONFIG_AUTHOR_SIZE];
     tkl__follower follower;
     tkl_config_value *value; /* the follower's copy; NULL: no value */

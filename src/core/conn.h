@@ -20,9 +20,9 @@ typedef struct tkl__errand {
 typedef struct tkl__conn {
     tkl__stream stream;
     struct redisReader *reader;
-    struct tkl__trace *trace;                /* of what it sends; NULL: none */
-    size_t reply_max;                        /* largest memory of a reply, in bytes */
-    uint64_t received, sent;                 /* bytes */
+    struct tkl__trace *trace; /* records what is sent and received; NULL: nobody asked */
+    size_t reply_max;         /* largest memory of a reply, in bytes */
+    uint64_t received, sent;  /* bytes */
     uint64_t received_counted, sent_counted; /* bytes already added to the client's counters */
     uint64_t errors;                         /* error replies since it was last lent */
     int64_t lent_at;                         /* monotonic; 0: it waits on the server, and is not

@@ -56,7 +56,7 @@
 /* How long tkl__poll() blocks the thread when a descriptor cannot be watched: out of memory. */
 #define BLOCKED_US 10000
 
-/* What stands above the stack of a fiber, in the same mapping. Below the stack is a guard page. */
+/* The header of a fiber's mapping, above its stack. Below the stack is a guard page. */
 typedef struct tkl__strand {
     ucontext_t context;
     tkl__own own;

@@ -90,7 +90,7 @@ struct tkl__fiber {
 
 typedef struct tkl__fibers_options {
     int threads;
-    size_t stack_bytes; /* of one fiber */
+    size_t stack_bytes; /* for each fiber */
     int busy_max;       /* all carriers together: a new fiber begins while fewer are not resting */
 } tkl__fibers_options;
 

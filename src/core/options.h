@@ -35,7 +35,7 @@ const char *tkl__enum_name(int place, const char *const *names, size_t count);
  * since clocks of machines differ a little: such an event happens now. */
 #define TKL__AT_AHEAD_MS 60000
 #define TKL__AT_MAX      ((INT64_C(1) << 53) - 1)
-/* What scripts reply that keep this hour and the last, about other times (shared/hours). */
+/* Replies of scripts that keep this hour and the last (shared/hours) to a time before or after. */
 #define TKL__AT_OLD    2
 #define TKL__AT_FUTURE 3
 /* TKL_EINVAL for one of these replies; TKL_OK for any other. */

@@ -17,7 +17,7 @@ typedef struct tkl__own {
     const _Atomic int64_t *end, *end_too; /* see tkl__heed() and tkl__heed_too(); NULL: none */
     bool cut_short;                       /* see tkl__was_cut_short() */
     int64_t finish_until;                 /* see tkl__let_finish() */
-    const _Atomic int64_t *cancelled_at; /* of a fiber: see tkl__fiber_cancel(); of a thread NULL */
+    const _Atomic int64_t *cancelled_at;  /* see tkl__fiber_cancel(); NULL in a thread */
 } tkl__own;
 
 /* The state of the calling thread, or of the fiber that it runs. */

@@ -25,7 +25,7 @@
 
 #define NKEYS 3
 
-/* What the answer to an acquire says about a waiter; 0: it stands in line. */
+/* Flags of a waiter in the reply to an acquire; 0: the waiter stands in line. */
 #define TKL__HOLD_LOOKER    1
 #define TKL__HOLD_PLACELESS 2
 

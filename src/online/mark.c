@@ -298,7 +298,8 @@ static int finish_mark(const tkl__operation *operation, int code, const tkl_repl
     return code;
 }
 
-/* What is wrong may be right for the server, where the name may have another kind by now. */
+/* A user that is wrong for the kind known here may be right by now: the server is asked for the
+ * kind once more. */
 static int prepare_mark_in(marking *m, tkl_bytes user)
 {
     int rc = prepare_marks(m, &user, 1);

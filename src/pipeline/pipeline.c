@@ -42,7 +42,7 @@ struct tkl_pipeline {
     int64_t timeout_ms; /* 0: the client's */
     bool transaction;
     tkl__buf wire; /* commands in RESP form; in a transaction, the arguments of the function */
-    tkl__buf keys; /* in RESP form; of a transaction */
+    tkl__buf keys; /* keys of a transaction, in RESP form */
     size_t nwords, nkeys;
     int slot; /* slot of the transaction; TKL__NO_SLOT: not known yet */
     entry *entries;

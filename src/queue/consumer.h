@@ -173,7 +173,7 @@ void tkl__queue_claims_free(tkl_consumer *consumer);
 
 /* ---- introduce.c: what a consumer says for operators ---- */
 
-/* What the words travel with. */
+/* The request that the introduction is sent with. */
 typedef enum tkl__queue_occasion {
     TKL__QUEUE_CLAIMING,
     TKL__QUEUE_WAITING, /* a claim that waits */

@@ -18,7 +18,7 @@
 
 #define PEEK_MAX    1000
 #define SKIP_MAX    10000
-#define FOUND_PARTS 7 /* of a job in the answer of peek.lua */
+#define FOUND_PARTS 7 /* fields of a job in the reply of queue/peek */
 
 /* The replies own the bytes that the items point into. */
 typedef struct listing {

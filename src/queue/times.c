@@ -33,7 +33,7 @@ int64_t tkl_queue_bound_ms(int bucket)
 typedef struct kind_list {
     tkl_queue_kind_list public; /* first: the user's pointer points to it */
     tkl_queue_kind *kinds;
-    char *names; /* of the queues */
+    char *names; /* names of the queues */
     tkl_reply *replies;
 } kind_list;
 

@@ -16,13 +16,13 @@
 #include "queue/workers.h"
 
 #define HEAD  2 /* parts of an answer before the causes: id and state */
-#define PARTS 5 /* of a cause */
+#define PARTS 5 /* fields of a cause in the reply */
 
 /* The public result and what it points into. */
 typedef struct reason_list {
     tkl_queue_reasons public; /* first: the user's pointer points to it */
     tkl_reply *replies;
-    char *text; /* of a reason whose text the answer does not have as it is */
+    char *text; /* a reason that is put together here; NULL: the reply has the text */
     tkl_queue_reason items[];
 } reason_list;
 

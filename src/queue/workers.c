@@ -32,7 +32,7 @@ typedef struct worker_list {
     tkl_queue_worker_list public; /* first: the user's pointer points to it */
     tkl_queue_worker *workers;
     tkl_queue_run *runs;
-    char *names; /* of the queues */
+    char *names; /* names of the queues */
     tkl_reply *replies;
 } worker_list;
 

@@ -38,7 +38,7 @@ typedef struct tkl__search_finding {
     char token[TKL_TOKEN_SIZE]; /* names the results that shards keep between steps */
     tkl__search_progress *shards;
     bool counting;               /* this round trip asks for sizes only, to know the weights: */
-    tkl__search_rarity rarity;   /* of words over all shards; no weights: not known */
+    tkl__search_rarity rarity;   /* weights of words over all shards; none: not known */
     int64_t *sizes;              /* number of documents with each term, summed over all shards */
     tkl__search_result_box *box; /* owns the replies */
     tkl__search_found *items;    /* documents received so far; sorted at the end */

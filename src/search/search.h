@@ -118,8 +118,9 @@ int64_t tkl__search_deadline(const tkl_search *search);
 
 /* Appends a term as it is stored: 'w' and a word, or 'v', a field, '=' and a value. A long term
  * ends in a hash of the whole. */
-#define TKL__SEARCH_TERM_MAX     240
-#define TKL__SEARCH_PREFIX_BYTES (TKL__SEARCH_TERM_MAX - 33) /* of a long term, before the hash */
+#define TKL__SEARCH_TERM_MAX 240
+#define TKL__SEARCH_PREFIX_BYTES \
+    (TKL__SEARCH_TERM_MAX - 33) /* bytes of a long term that precede its hash */
 void tkl__search_term_word(tkl__buf *out, tkl_bytes word);
 void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,
                             tkl_bytes folded);

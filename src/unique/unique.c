@@ -82,7 +82,7 @@ int tkl_unique_names(tkl_client *client, tkl_names **names)
 
 /* ---- Several ------------------------------------------------------------- */
 
-/* What is done with several of them: the first is read, or written. */
+/* Commands for several: COUNT reads the first as well, MERGE writes it. */
 static const char COUNT[] = "PFCOUNT", MERGE[] = "PFMERGE";
 
 /* Runs COUNT or MERGE for the first and the others, all in reach of one command. */
