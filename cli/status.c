@@ -99,70 +99,61 @@ static json_t *read_holds(tkl_client *client,
     return part_of(code, rows);
 }
 
-static json_t *read_services(tkl_client *client)
+/* Adds its members to the row of a name: null for what cannot be read. */
+typedef void look_at(tkl_client *client, tkl_bytes name, json_t *row);
+
+/* A row for each name. Only the first LOOKED_AT are looked at: each costs a round trip. */
+static json_t *read_named(tkl_client *client, int (*read)(tkl_client *client, tkl_names **names),
+                          look_at *look, const char *const members[])
 {
     tkl_names *names = NULL;
     json_t *rows = json_array();
-    int code = tkl_service_names(client, &names);
+    int code = read(client, &names);
     for (size_t i = 0; code == TKL_OK && i < names->count; i++) {
-        tkl_service *service = NULL;
-        tkl_service_instances *all = NULL;
-        int64_t count = -1;
-        bool looks = i < LOOKED_AT;
-        if (looks && tkl_service_open(client, names->items[i], NULL, &service) == TKL_OK &&
-            tkl_service_list(service, &all) == TKL_OK)
-            count = (int64_t)all->count;
-        json_array_append_new(rows, json_pack("{s:o, s:o}", "name", cli_json_bytes(names->items[i]),
-                                              "instances",
-                                              count >= 0 ? json_integer(count) : json_null()));
-        tkl_service_instances_free(all);
-        tkl_service_close(service);
+        json_t *row = json_pack("{s:o}", "name", cli_json_bytes(names->items[i]));
+        for (size_t m = 0; members[m] != NULL; m++)
+            json_object_set_new(row, members[m], json_null());
+        if (i < LOOKED_AT)
+            look(client, names->items[i], row);
+        json_array_append_new(rows, row);
     }
     tkl_names_free(names);
     return part_of(code, rows);
 }
 
-static json_t *read_files(tkl_client *client)
+static void look_at_service(tkl_client *client, tkl_bytes name, json_t *row)
 {
-    tkl_names *names = NULL;
-    json_t *rows = json_array();
-    int code = tkl_files_names(client, &names);
-    for (size_t i = 0; code == TKL_OK && i < names->count; i++) {
-        tkl_files *files = NULL;
-        tkl_files_info *info = NULL;
-        if (i < LOOKED_AT && tkl_files_open(client, names->items[i], NULL, &files) == TKL_OK &&
-            tkl_files_status(files, &info) != TKL_OK)
-            info = NULL;
-        json_array_append_new(
-            rows, json_pack("{s:o, s:o, s:o}", "name", cli_json_bytes(names->items[i]), "files",
-                            info ? json_integer((json_int_t)info->file_count) : json_null(),
-                            "bytes", info ? json_integer((json_int_t)info->bytes) : json_null()));
-        tkl_files_info_free(info);
-        tkl_files_close(files);
-    }
-    tkl_names_free(names);
-    return part_of(code, rows);
+    tkl_service *service = NULL;
+    tkl_service_instances *all = NULL;
+    if (tkl_service_open(client, name, NULL, &service) == TKL_OK &&
+        tkl_service_list(service, &all) == TKL_OK)
+        json_object_set_new(row, "instances", json_integer((json_int_t)all->count));
+    tkl_service_instances_free(all);
+    tkl_service_close(service);
 }
 
-static json_t *read_indexes(tkl_client *client)
+static void look_at_files(tkl_client *client, tkl_bytes name, json_t *row)
 {
-    tkl_names *names = NULL;
-    json_t *rows = json_array();
-    int code = tkl_search_names(client, &names);
-    for (size_t i = 0; code == TKL_OK && i < names->count; i++) {
-        tkl_search *search = NULL;
-        tkl_search_info *info = NULL;
-        if (i < LOOKED_AT && tkl_search_open(client, names->items[i], NULL, &search) == TKL_OK &&
-            tkl_search_show(search, &info) != TKL_OK)
-            info = NULL;
-        json_array_append_new(
-            rows, json_pack("{s:o, s:o}", "name", cli_json_bytes(names->items[i]), "documents",
-                            info ? json_integer((json_int_t)info->documents) : json_null()));
-        tkl_search_info_free(info);
-        tkl_search_close(search);
+    tkl_files *files = NULL;
+    tkl_files_info *info = NULL;
+    if (tkl_files_open(client, name, NULL, &files) == TKL_OK &&
+        tkl_files_status(files, &info) == TKL_OK) {
+        json_object_set_new(row, "files", json_integer((json_int_t)info->file_count));
+        json_object_set_new(row, "bytes", json_integer((json_int_t)info->bytes));
     }
-    tkl_names_free(names);
-    return part_of(code, rows);
+    tkl_files_info_free(info);
+    tkl_files_close(files);
+}
+
+static void look_at_index(tkl_client *client, tkl_bytes name, json_t *row)
+{
+    tkl_search *search = NULL;
+    tkl_search_info *info = NULL;
+    if (tkl_search_open(client, name, NULL, &search) == TKL_OK &&
+        tkl_search_show(search, &info) == TKL_OK)
+        json_object_set_new(row, "documents", json_integer((json_int_t)info->documents));
+    tkl_search_info_free(info);
+    tkl_search_close(search);
 }
 
 /* ---- One screen ---------------------------------------------------------- */
@@ -278,9 +269,15 @@ static int status_run(cli_session *cli)
     json_object_set_new(status, "locks", read_holds(client, tkl_lock_overview));
     json_object_set_new(status, "semaphores", read_holds(client, tkl_semaphore_overview));
     json_object_set_new(status, "leaders", read_holds(client, tkl_leader_overview));
-    json_object_set_new(status, "services", read_services(client));
-    json_object_set_new(status, "files", read_files(client));
-    json_object_set_new(status, "indexes", read_indexes(client));
+    json_object_set_new(status, "services",
+                        read_named(client, tkl_service_names, look_at_service,
+                                   (const char *const[]){"instances", NULL}));
+    json_object_set_new(status, "files",
+                        read_named(client, tkl_files_names, look_at_files,
+                                   (const char *const[]){"files", "bytes", NULL}));
+    json_object_set_new(status, "indexes",
+                        read_named(client, tkl_search_names, look_at_index,
+                                   (const char *const[]){"documents", NULL}));
     failed = exit_of_parts(cli, status);
     if (!failed && cli->json)
         return cli_print_json(cli, status);

@@ -218,11 +218,28 @@ static void press_act_key(top *t, int key)
         ask_first(t, TOP_BREAK, "Break %.100s, so that its holders lose it? [y/N]");
 }
 
+/* Keys that move the selection. */
+static void press_move_key(top *t, int key)
+{
+    int64_t page = (int64_t)top_screen_room(&t->view);
+    if (key == KEY_UP || key == 'k')
+        move_selection(t, -1);
+    else if (key == KEY_DOWN || key == 'j')
+        move_selection(t, 1);
+    else if (key == KEY_PAGE_UP)
+        move_selection(t, -page);
+    else if (key == KEY_PAGE_DOWN)
+        move_selection(t, page);
+    else if (key == KEY_HOME)
+        move_selection(t, INT32_MIN);
+    else if (key == KEY_END)
+        move_selection(t, INT32_MAX);
+}
+
 /* Returns false for the end. */
 static bool press_key(top *t, int key)
 {
     top_view *view = &t->view;
-    int64_t page = (int64_t)top_screen_room(view);
     if (key != KEY_NONE)
         t->reader.outcome[0] = '\0';
     if (view->question != NULL && key != KEY_NONE) {
@@ -243,26 +260,6 @@ static bool press_key(top *t, int key)
         case KEY_TAB:
             look_into(t, false);
             show_tab(t, (int)view->tab + 1);
-            break;
-        case KEY_UP:
-        case 'k':
-            move_selection(t, -1);
-            break;
-        case KEY_DOWN:
-        case 'j':
-            move_selection(t, 1);
-            break;
-        case KEY_PAGE_UP:
-            move_selection(t, -page);
-            break;
-        case KEY_PAGE_DOWN:
-            move_selection(t, page);
-            break;
-        case KEY_HOME:
-            move_selection(t, INT32_MIN);
-            break;
-        case KEY_END:
-            move_selection(t, INT32_MAX);
             break;
         case 's':
             sort_by(t, 1);
@@ -291,6 +288,7 @@ static bool press_key(top *t, int key)
                 look_into(t, false);
                 show_tab(t, key - '1');
             }
+            press_move_key(t, key);
             press_act_key(t, key);
         }
     }
