@@ -165,9 +165,8 @@ static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *rep
 {
     tkl__search_finding *f = x->f;
     if (tkl_reply_type_of(reply) != TKL_REPLY_ARRAY) {
-        f->stale = f->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
-        f->words = f->words || strcmp(tkl_reply_str(reply), "make") == 0; /* the query starts over
-                                                                             */
+        bool stale = strcmp(tkl_reply_str(reply), "stale") == 0; /* else "make": it starts over */
+        f->outcome = stale ? TKL__SEARCH_STALE : TKL__SEARCH_CHANGED;
         return TKL_OK;
     }
     if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), f->shards[index].version) != 0)
@@ -227,7 +226,8 @@ static int add_sizes(facet *x, tkl__search_sized *values, size_t from, size_t to
     int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), &replies);
     for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++) {
         const tkl_reply *sizes = tkl_reply_at(replies, i);
-        f->stale = f->stale || tkl_reply_type_of(sizes) != TKL_REPLY_ARRAY;
+        if (tkl_reply_type_of(sizes) != TKL_REPLY_ARRAY)
+            f->outcome = TKL__SEARCH_STALE;
         for (size_t k = 0; k < to - from; k++)
             tkl__add(&values[from + k].size, tkl_reply_int(tkl_reply_at(sizes, k)));
     }
@@ -243,7 +243,8 @@ static int sort_values(facet *x, tkl__search_sized **sizes)
     *sizes = values;
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         values[i].term = x->terms[i];
-    for (size_t i = 0; rc == TKL_OK && !x->f->stale && i < x->count; i += SIZES_STEP)
+    for (size_t i = 0; rc == TKL_OK && x->f->outcome == TKL__SEARCH_DONE && i < x->count;
+         i += SIZES_STEP)
         rc = add_sizes(x, values, i, i + SIZES_STEP < x->count ? i + SIZES_STEP : x->count);
     if (rc == TKL_OK)
         qsort(values, x->count, sizeof *values, tkl__search_by_size);
@@ -271,7 +272,7 @@ static int count_values(facet *x)
     size_t name = 2 + x->f->schema->fields[x->field].name.len; /* "v", the field and "=" */
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         x->counts[i].value = (tkl_bytes){x->terms[i].data + name, x->terms[i].len - name};
-    while (rc == TKL_OK && !x->f->stale && x->counted < x->count) {
+    while (rc == TKL_OK && x->f->outcome == TKL__SEARCH_DONE && x->counted < x->count) {
         if (many && (x->counted >= COUNT_MOST || has_enough(x, sizes[x->counted].size)))
             break;
         rc = count_some(x, x->counted);

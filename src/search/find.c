@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The round trips of one query. Every shard runs search/find; most of them reply in full. A shard
+ * The round trips of one query. Every shard runs search/query; most of them reply in full. A shard
  * whose work is too much for one script is asked again until it is done. When a shard changes
  * between two replies, the query starts over, up to BEGIN_MAX times; after that its result is
  * marked as not exact.
@@ -85,7 +85,7 @@ static bool needs_terms(const tkl__search_finding *f)
 
 static const char *order_word(const tkl__search_finding *f, const tkl__search_progress *p)
 {
-    if (f->counting || (f->count == 0 && !f->plan->verify))
+    if (f->state == TKL__SEARCH_WEIGH || (f->count == 0 && !f->plan->verify))
         return "count";
     if (by_best(f) && !p->compare_all)
         return "best";
@@ -222,7 +222,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__args_int(&call->args, most_of(f, p));
     tkl__args_int(&call->args, p->place);
     tkl__args_int(&call->args, p->hits);
-    tkl__args_str(&call->args, needs_terms(f) && !f->counting ? "1" : "0");
+    tkl__args_str(&call->args, needs_terms(f) && f->state != TKL__SEARCH_WEIGH ? "1" : "0");
     tkl__args_str(&call->args, p->version);
     if (has_ladder(f))
         tkl__args_int(&call->args, (int64_t)f->order->field);
@@ -244,7 +244,7 @@ static int ask_shards(tkl__search_finding *f, tkl_reply **replies)
         if (f->shards[i].done)
             continue;
         make_call(f, i, &call);
-        tkl__search_call_add(&batch, &call, &tkl__lua_search_find);
+        tkl__search_call_add(&batch, &call, &tkl__lua_search_query);
         tkl__search_call_free(&call);
     }
     int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), replies);
@@ -441,7 +441,7 @@ static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *repl
     if (strcmp(tkl_reply_str(first), "make") == 0) {
         snprintf(f->shards[shard].version, sizeof f->shards[shard].version, "%s",
                  tkl_reply_str(tkl_reply_at(reply, 1)));
-        f->make = true;
+        f->state = TKL__SEARCH_MAKE;
         read_places(tkl_reply_at(reply, 2), f->make_ranges, f->plan->range_count);
         read_places(tkl_reply_at(reply, 3), f->make_unions, f->plan->union_count);
         return TKL_OK;
@@ -449,9 +449,13 @@ static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *repl
     if (strcmp(tkl_reply_str(reply), "wide") == 0)
         return tkl__fail(TKL_EINVAL, "the query asks for too much at once: it has too many ranges, "
                                      "or synonyms and excluded texts of several words");
-    f->stale = strcmp(tkl_reply_str(reply), "stale") == 0;
-    f->words = strcmp(tkl_reply_str(reply), "words") == 0;
-    return f->stale || f->words ? TKL_OK : tkl__fail(TKL_EPROTO, "not an answer of search/find");
+    if (strcmp(tkl_reply_str(reply), "stale") == 0)
+        f->outcome = TKL__SEARCH_STALE;
+    else if (strcmp(tkl_reply_str(reply), "words") == 0)
+        f->outcome = TKL__SEARCH_CHANGED;
+    else
+        return tkl__fail(TKL_EPROTO, "not an answer of search/query");
+    return TKL_OK;
 }
 
 static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
@@ -487,11 +491,6 @@ static bool all_done(const tkl__search_finding *f)
     return true;
 }
 
-static bool is_interrupted(const tkl__search_finding *f)
-{
-    return f->stale || f->words || f->make;
-}
-
 /* ---- The whole ----------------------------------------------------------- */
 
 /* Forgets all replies; keeps what is known about bitmaps that were made. */
@@ -508,13 +507,14 @@ static void begin_anew(tkl__search_finding *f)
     tkl__search_rarity_free(&f->rarity);
     f->item_count = 0;
     f->examined = 0;
-    f->changed = f->make = false;
+    f->changed = false;
 }
 
 static int make_bitmaps(tkl__search_finding *f, bool last)
 {
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && !f->stale && i < f->schema->shard_count; i++)
+    for (size_t i = 0; rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && i < f->schema->shard_count;
+         i++)
         if (*f->shards[i].version)
             rc = tkl__search_make(f, i, last);
     return rc;
@@ -530,15 +530,11 @@ static int64_t how_far(const tkl__search_finding *f)
     return far;
 }
 
-/* Asks several shards for the sizes of the terms: relevance is that of the whole index. */
+/* Computes the weights of the words from their sizes on all shards: relevance is that of the whole
+ * index. */
 static int weigh_words(tkl__search_finding *f)
 {
     int64_t docs = 0, words = 0;
-    f->counting = true;
-    int rc = find_step(f);
-    f->counting = false;
-    if (rc != TKL_OK || is_interrupted(f))
-        return rc;
     for (size_t i = 0; i < f->schema->shard_count; i++) {
         tkl__add(&docs, f->shards[i].docs);
         tkl__add(&words, f->shards[i].words);
@@ -548,21 +544,46 @@ static int weigh_words(tkl__search_finding *f)
     return tkl__search_rarity_make(&f->rarity, f->plan, f->sizes, docs, words);
 }
 
-/* One run of the query. `last`: goes on even when the index changes in the meantime. */
-static int run_steps(tkl__search_finding *f, bool last)
+/* Does what the state says, and chooses the next state. After BEGIN_MAX starts the query goes on
+ * even when the index changes. */
+static int advance_query(tkl__search_finding *f, tkl__rounds *rounds)
 {
-    tkl__rounds rounds = {.idle = 0};
-    begin_anew(f);
-    int rc = by_best(f) && !alone(f) ? weigh_words(f) : TKL_OK;
-    while (rc == TKL_OK && !all_done(f) && !is_interrupted(f) && !has_enough(f) &&
-           (last || !f->changed)) {
-        int64_t far = how_far(f);
+    bool last = f->begins > BEGIN_MAX;
+    int64_t far = how_far(f);
+    int rc = TKL_OK;
+    switch (f->state) {
+    case TKL__SEARCH_BEGIN:
+        if (f->begins++ > 2 * BEGIN_MAX)
+            return tkl__fail(TKL_CONFLICT, "the index changes all the time");
+        begin_anew(f);
+        *rounds = (tkl__rounds){.idle = 0};
+        f->state = by_best(f) && !alone(f) ? TKL__SEARCH_WEIGH : TKL__SEARCH_STEP;
+        break;
+    case TKL__SEARCH_WEIGH:
+        rc = find_step(f);
+        if (rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && f->state == TKL__SEARCH_WEIGH) {
+            f->state = TKL__SEARCH_STEP;
+            rc = weigh_words(f);
+        }
+        break;
+    case TKL__SEARCH_STEP:
         rc = find_step(f);
         if (rc == TKL_OK)
-            rc = tkl__next_round(&rounds, f->search->client, 0, how_far(f) != far);
-    }
-    if (rc == TKL_OK && f->make)
+            rc = tkl__next_round(rounds, f->search->client, 0, how_far(f) != far);
+        if (f->state != TKL__SEARCH_STEP)
+            break;
+        if (f->changed && !last)
+            f->state = TKL__SEARCH_BEGIN;
+        else if (all_done(f) || has_enough(f))
+            f->state = TKL__SEARCH_END;
+        break;
+    case TKL__SEARCH_MAKE:
+        f->state = TKL__SEARCH_BEGIN;
         rc = make_bitmaps(f, last);
+        break;
+    case TKL__SEARCH_END:
+        break;
+    }
     return rc;
 }
 
@@ -691,20 +712,16 @@ static int finish_result(tkl__search_finding *f)
 
 int tkl__search_find(tkl__search_finding *f)
 {
+    tkl__rounds rounds = {.idle = 0};
     f->shards = calloc(f->schema->shard_count, sizeof *f->shards);
     f->sizes = calloc(f->plan->term_count + 1, sizeof *f->sizes);
     f->make_ranges = calloc(f->plan->range_count + 1, sizeof *f->make_ranges);
     f->make_unions = calloc(f->plan->union_count + 1, sizeof *f->make_unions);
     f->exact_made = true;
     int rc = f->shards && f->sizes && f->make_ranges && f->make_unions ? TKL_OK : tkl__nomem();
-    for (int i = 0; rc == TKL_OK && i <= 2 * BEGIN_MAX; i++) {
-        rc = run_steps(f, i >= BEGIN_MAX);
-        if (rc != TKL_OK || f->stale || f->words)
-            return rc;
-        if (!f->make && (!f->changed || i >= BEGIN_MAX))
-            return finish_result(f);
-    }
-    return rc == TKL_OK ? tkl__fail(TKL_CONFLICT, "the index changes all the time") : rc;
+    while (rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && f->state != TKL__SEARCH_END)
+        rc = advance_query(f, &rounds);
+    return rc == TKL_OK && f->outcome == TKL__SEARCH_DONE ? finish_result(f) : rc;
 }
 
 void tkl__search_finding_free(tkl__search_finding *f)

@@ -27,6 +27,15 @@ typedef struct tkl__search_progress {
     bool made_before; /* the index may have changed since bitmaps were made */
 } tkl__search_progress;
 
+/* What a query does next. */
+typedef enum tkl__search_state {
+    TKL__SEARCH_BEGIN = 0, /* it forgets all replies, and starts or starts over */
+    TKL__SEARCH_WEIGH = 1, /* it asks several shards for the sizes of the terms */
+    TKL__SEARCH_STEP = 2,  /* it asks all shards that are not done for documents */
+    TKL__SEARCH_MAKE = 3,  /* it has bitmaps made that shards have asked for, and starts over */
+    TKL__SEARCH_END = 4,
+} tkl__search_state;
+
 /* One query. */
 typedef struct tkl__search_finding {
     tkl_search *search;
@@ -35,9 +44,10 @@ typedef struct tkl__search_finding {
     const tkl__search_order *order;
     int64_t offset, count, compare_max;
 
+    tkl__search_state state;
+    int begins;                 /* how many times it has started so far */
     char token[TKL_TOKEN_SIZE]; /* names the results that shards keep between steps */
     tkl__search_progress *shards;
-    bool counting;               /* this round trip asks for sizes only, to know the weights: */
     tkl__search_rarity rarity;   /* weights of words over all shards; none: not known */
     int64_t *sizes;              /* number of documents with each term, summed over all shards */
     tkl__search_result_box *box; /* owns the replies */
@@ -49,13 +59,11 @@ typedef struct tkl__search_finding {
     bool exact, exact_made;
     bool changed; /* the index changed between two round trips */
 
-    bool stale;                      /* the schema has changed */
-    bool words;                      /* the terms of a prefix have changed */
-    bool make;                       /* some ranges and unions are needed as bitmaps: */
+    tkl__search_outcome outcome; /* TKL__SEARCH_CHANGED: of the terms of a prefix, for example */
     bool *make_ranges, *make_unions; /* the ranges and unions that any shard has asked for so far */
 } tkl__search_finding;
 
-/* On success `items` is filled, or one of `stale` and `words` is set. */
+/* On success `items` is filled, unless `outcome` asks for another attempt. */
 int tkl__search_find(tkl__search_finding *finding);
 void tkl__search_finding_free(tkl__search_finding *finding);
 

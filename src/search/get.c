@@ -74,10 +74,10 @@ static void free_parts(parts *p)
 }
 
 static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetched *docs,
-                     bool *stale)
+                     tkl__search_outcome *outcome)
 {
     if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
-        *stale = true;
+        *outcome = TKL__SEARCH_STALE;
         return TKL_OK;
     }
     size_t came = tkl_reply_count(tkl_reply_at(reply, 0));
@@ -95,7 +95,7 @@ static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetche
 
 /* Fetches documents in one round trip. */
 static int fetch_some(tkl_search *search, tkl__search_result_box *box, const parts *p,
-                      tkl__search_fetched *docs, bool *stale)
+                      tkl__search_fetched *docs, tkl__search_outcome *outcome)
 {
     tkl_reply *replies;
     tkl__batch batch;
@@ -109,7 +109,7 @@ static int fetch_some(tkl_search *search, tkl__search_result_box *box, const par
     if (rc == TKL_OK)
         rc = tkl__search_box_keep(box, replies);
     for (size_t i = 0; rc == TKL_OK && i < p->count; i++)
-        rc = read_part(p->items[i], tkl_reply_at(replies, i), docs, stale);
+        rc = read_part(p->items[i], tkl_reply_at(replies, i), docs, outcome);
     return rc;
 }
 
@@ -157,16 +157,16 @@ static int fetch_rests(tkl_search *search, tkl__search_result_box *box, const tk
 }
 
 int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
-                      size_t count, tkl__search_fetched *docs, bool *stale)
+                      size_t count, tkl__search_fetched *docs, tkl__search_outcome *outcome)
 {
     bool more = true;
     int rc = TKL_OK, again = 0;
-    while (rc == TKL_OK && more && !*stale) {
+    while (rc == TKL_OK && more && *outcome == TKL__SEARCH_DONE) {
         parts p = {0};
         rc = make_parts(&p, box->schema, ids, count, docs) ? TKL_OK : tkl__nomem();
         more = p.count > 0;
         if (rc == TKL_OK && more)
-            rc = fetch_some(search, box, &p, docs, stale);
+            rc = fetch_some(search, box, &p, docs, outcome);
         else if (rc == TKL_OK)
             rc = fetch_rests(search, box, ids, count, docs, ++again == AGAIN);
         for (size_t i = 0; i < count; i++)
@@ -197,16 +197,24 @@ static int make_hits(tkl__search_result_box *box, const tkl__search_fetched *doc
     return tkl__search_box_hits(box, items, found, texts);
 }
 
-static int get_once(tkl_search *search, tkl__search_schema *schema, const tkl_bytes *ids,
-                    size_t count, tkl_search_result **result, bool *stale)
+/* The arguments and the result of one call. */
+typedef struct getting {
+    const tkl_bytes *ids;
+    size_t count;
+    tkl_search_result *result;
+} getting;
+
+static int get_once(tkl_search *search, tkl__search_schema *schema, void *arg,
+                    tkl__search_outcome *outcome)
 {
+    getting *g = arg;
     tkl__search_result_box *box = tkl__search_box_new(schema);
-    tkl__search_fetched *docs = box ? tkl__search_box_alloc(box, count * sizeof *docs) : NULL;
-    int rc = docs ? tkl__search_fetch(search, box, ids, count, docs, stale) : tkl__nomem();
-    if (rc == TKL_OK && !*stale)
-        rc = make_hits(box, docs, count);
-    if (rc == TKL_OK && !*stale)
-        *result = &box->is;
+    tkl__search_fetched *docs = box ? tkl__search_box_alloc(box, g->count * sizeof *docs) : NULL;
+    int rc = docs ? tkl__search_fetch(search, box, g->ids, g->count, docs, outcome) : tkl__nomem();
+    if (rc == TKL_OK && *outcome == TKL__SEARCH_DONE)
+        rc = make_hits(box, docs, g->count);
+    if (rc == TKL_OK && *outcome == TKL__SEARCH_DONE)
+        g->result = &box->is;
     else
         tkl__search_box_free(box);
     return rc;
@@ -215,21 +223,11 @@ static int get_once(tkl_search *search, tkl__search_schema *schema, const tkl_by
 int tkl_search_get(tkl_search *search, const tkl_bytes *ids, size_t count,
                    tkl_search_result **result)
 {
+    getting g = {.ids = ids, .count = count};
     int64_t began = tkl__now();
-    int rc = TKL_OK;
-    *result = NULL;
-    for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
-        tkl__search_schema *schema;
-        bool stale = false;
-        rc = tkl__search_schema_get(search, &schema);
-        if (rc != TKL_OK)
-            return rc;
-        rc = get_once(search, schema, ids, count, result, &stale);
-        if (stale)
-            tkl__search_schema_forget(search, schema);
-        tkl__search_schema_free(schema);
-    }
-    if (*result)
-        (*result)->took_us = tkl__now() - began;
-    return rc == TKL_OK && !*result ? tkl__search_missing() : rc;
+    int rc = tkl__search_try(search, get_once, &g);
+    if (g.result)
+        g.result->took_us = tkl__now() - began;
+    *result = g.result;
+    return rc;
 }

@@ -82,7 +82,7 @@ static int ask_kept(tkl__search_finding *f, tkl_reply **replies)
     return *replies ? TKL_OK : rc;
 }
 
-/* Reads the stamp of the index as it is now. Sets `stale`. */
+/* Reads the stamp of the index as it is now. Sets `outcome`. */
 static int read_stamp(tkl__search_finding *f, const tkl_reply *replies, uint64_t *stamp)
 {
     tkl__buf versions;
@@ -95,7 +95,7 @@ static int read_stamp(tkl__search_finding *f, const tkl_reply *replies, uint64_t
             return tkl__fail(tkl_reply_code(meta), "%s", tkl_reply_str(meta));
         }
         if (strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), f->schema->token) != 0)
-            f->stale = true;
+            f->outcome = TKL__SEARCH_STALE;
         tkl__buf_addf(&versions, "|%" PRId64, tkl_reply_int(tkl_reply_at(meta, 1)));
     }
     *stamp = stamp_of(&versions);
@@ -158,7 +158,7 @@ int tkl__search_kept_read(tkl__search_finding *f, bool *found)
         rc = tkl__search_box_keep(f->box, replies);
     if (rc == TKL_OK)
         rc = read_stamp(f, replies, &stamp);
-    if (rc == TKL_OK && !f->stale)
+    if (rc == TKL_OK && f->outcome == TKL__SEARCH_DONE)
         rc = read_page(f, replies, stamp, found);
     return rc;
 }

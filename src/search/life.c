@@ -22,7 +22,7 @@ typedef struct info_box {
 
 /* Adds the numbers of one shard. */
 static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_t index,
-                     tkl_search_info *info, bool *stale)
+                     tkl_search_info *info, tkl__search_outcome *outcome)
 {
     const tkl_bytes *keys = schema->shards[index].keys;
     tkl_reply *replies;
@@ -36,7 +36,8 @@ static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_
     int rc = tkl__batch_end(&batch, tkl__search_deadline(search), &replies);
     if (rc == TKL_OK) {
         const tkl_reply *meta = tkl_reply_at(replies, 0);
-        *stale = strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), schema->token) != 0;
+        if (strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), schema->token) != 0)
+            *outcome = TKL__SEARCH_STALE;
         tkl__add(&info->documents, tkl_reply_int(tkl_reply_at(meta, 1)));
         tkl__add(&info->terms, tkl_reply_int(tkl_reply_at(replies, 1)));
         tkl__add(&info->common, tkl_reply_int(tkl_reply_at(replies, 2)));
@@ -46,14 +47,15 @@ static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_
     return rc;
 }
 
-static int show_once(tkl_search *search, tkl__search_schema *schema, tkl_search_info **info,
-                     bool *stale)
+static int show_once(tkl_search *search, tkl__search_schema *schema, void *arg,
+                     tkl__search_outcome *outcome)
 {
+    tkl_search_info **info = arg;
     info_box *box = calloc(1, sizeof *box);
     int rc = box ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && !*stale && i < schema->shard_count; i++)
-        rc = add_shard(search, schema, i, &box->is, stale);
-    if (rc == TKL_OK && !*stale) {
+    for (size_t i = 0; rc == TKL_OK && *outcome == TKL__SEARCH_DONE && i < schema->shard_count; i++)
+        rc = add_shard(search, schema, i, &box->is, outcome);
+    if (rc == TKL_OK && *outcome == TKL__SEARCH_DONE) {
         atomic_fetch_add(&schema->refs, 1);
         box->schema = schema;
         box->is.schema = schema->is;
@@ -66,20 +68,8 @@ static int show_once(tkl_search *search, tkl__search_schema *schema, tkl_search_
 
 int tkl_search_show(tkl_search *search, tkl_search_info **info)
 {
-    int rc = TKL_OK;
     *info = NULL;
-    for (int i = 0; rc == TKL_OK && !*info && i < TKL__SEARCH_TRIES; i++) {
-        tkl__search_schema *schema;
-        bool stale = false;
-        rc = tkl__search_schema_get(search, &schema);
-        if (rc != TKL_OK)
-            return rc;
-        rc = show_once(search, schema, info, &stale);
-        if (stale)
-            tkl__search_schema_forget(search, schema);
-        tkl__search_schema_free(schema);
-    }
-    return rc == TKL_OK && !*info ? tkl__search_missing() : rc;
+    return tkl__search_try(search, show_once, info);
 }
 
 void tkl_search_info_free(tkl_search_info *info)

@@ -85,7 +85,7 @@ static int read_step(making *m, const tkl_reply *reply)
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
-        m->finding->stale = true;
+        m->finding->outcome = TKL__SEARCH_STALE;
         m->from = -1;
         return TKL_OK;
     }
@@ -137,7 +137,7 @@ static int make_bitmap(making *m, const char *wanted, bool any)
     int rc = bits.failed || made.failed ? tkl__nomem() : TKL_OK;
     while (rc == TKL_OK && m->from >= 0) {
         rc = make_step(m);
-        if (!any && !m->finding->stale && strcmp(m->version, wanted) != 0)
+        if (!any && m->finding->outcome == TKL__SEARCH_DONE && strcmp(m->version, wanted) != 0)
             break;
     }
     tkl__buf_free(&bits);
@@ -155,12 +155,14 @@ int tkl__search_make(tkl__search_finding *f, size_t shard, bool last)
     else
         snprintf(progress->made, sizeof progress->made, "%s", progress->version);
     progress->made_before = last;
-    for (size_t i = 0; rc == TKL_OK && !f->stale && i < plan->range_count; i++) {
+    for (size_t i = 0; rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && i < plan->range_count;
+         i++) {
         making m = {.finding = f, .shard = &f->schema->shards[shard], .range = &plan->ranges[i]};
         if (f->make_ranges[i])
             rc = make_bitmap(&m, progress->made, last);
     }
-    for (size_t i = 0; rc == TKL_OK && !f->stale && i < plan->union_count; i++) {
+    for (size_t i = 0; rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && i < plan->union_count;
+         i++) {
         making m = {.finding = f, .shard = &f->schema->shards[shard], .of = &plan->unions[i]};
         if (f->make_unions[i])
             rc = make_bitmap(&m, progress->made, last);

@@ -44,7 +44,7 @@ typedef struct tkl__search_plan {
     size_t range_count;
     tkl__search_union *unions; /* in the order of the steps */
     size_t union_count;
-    tkl__buf steps; /* the argument of search/find */
+    tkl__buf steps; /* the argument of search/query */
     size_t operators;
     bool cut;    /* a prefix stands for more words than the plan has */
     bool verify; /* the steps find more than the query matches: it has phrases */

@@ -47,20 +47,16 @@ static int64_t or_default(int64_t asked, int64_t otherwise)
     return asked == 0 ? otherwise : asked == TKL_NONE ? 0 : asked;
 }
 
-/* ---- One attempt --------------------------------------------------------- */
+/* ---- Texts of the hits --------------------------------------------------- */
 
-/* The arguments and state of one call. */
-typedef struct asking {
-    tkl_search *search;
-    tkl_bytes query;
+/* The arguments and the state of one call. */
+typedef struct querying {
+    tkl_bytes text;
     const tkl_search_query_options *options;
-    tkl__search_schema *schema;
     tkl__search_order order;
-    tkl__search_plan plan;
-    bool stale, words, overtaken; /* the query must be tried again */
-    bool last;                    /* last attempt: `overtaken` does not cause another one */
-    bool can_be_cut, cut;         /* the query has texts without spaces; they are cut into words */
-} asking;
+    int attempts;
+    tkl_search_result *result;
+} querying;
 
 static bool same_version(const tkl__search_found *item, const tkl__search_fetched *doc)
 {
@@ -68,21 +64,10 @@ static bool same_version(const tkl__search_found *item, const tkl__search_fetche
            memcmp(item->bytes.data, doc->record.data, doc->record.len) == 0;
 }
 
-/* Takes the texts of the hits. A text must belong to the version that was found: if a newer version
- * exists, the query starts over. In the last attempt such a hit gets no text. */
-static void take_texts(asking *a, const tkl__search_finding *f, const tkl__search_fetched *docs,
-                       tkl_bytes *texts)
-{
-    for (size_t i = 0; i < f->page_count; i++) {
-        if (same_version(&f->items[f->page + i], &docs[i]))
-            texts[i] = docs[i].text;
-        else
-            a->overtaken = !a->last;
-    }
-}
-
-/* Fetches the texts of the hits by id: the documents may have new numbers by now. */
-static int fetch_texts(asking *a, tkl__search_finding *f, tkl_bytes **texts)
+/* Fetches the texts of the hits by id: the documents may have new numbers by now. A text must belong
+ * to the version that was found: if a newer version exists, the query needs another attempt. In the
+ * last attempt such a hit gets no text. */
+static int fetch_texts(const querying *q, tkl__search_finding *f, tkl_bytes **texts)
 {
     size_t count = f->page_count;
     tkl_bytes *ids = tkl__search_box_alloc(f->box, count * sizeof *ids);
@@ -96,18 +81,24 @@ static int fetch_texts(asking *a, tkl__search_finding *f, tkl_bytes **texts)
             return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
         ids[i] = record.id;
     }
-    int rc = tkl__search_fetch(f->search, f->box, ids, count, docs, &f->stale);
-    if (rc == TKL_OK && !f->stale)
-        take_texts(a, f, docs, *texts);
+    int rc = tkl__search_fetch(f->search, f->box, ids, count, docs, &f->outcome);
+    for (size_t i = 0; rc == TKL_OK && f->outcome != TKL__SEARCH_STALE && i < count; i++) {
+        if (same_version(&f->items[f->page + i], &docs[i]))
+            (*texts)[i] = docs[i].text;
+        else if (q->attempts < TKL__SEARCH_TRIES)
+            f->outcome = TKL__SEARCH_CHANGED;
+    }
     return rc;
 }
 
-static int make_result(asking *a, tkl__search_finding *f)
+/* ---- One attempt --------------------------------------------------------- */
+
+static int make_result(const querying *q, tkl__search_finding *f)
 {
     tkl_bytes *texts = NULL;
     int rc = TKL_OK;
-    if (a->options->texts && f->page_count && !a->schema->is.no_text)
-        rc = fetch_texts(a, f, &texts);
+    if (q->options->texts && f->page_count && !f->schema->is.no_text)
+        rc = fetch_texts(q, f, &texts);
     if (rc == TKL_OK)
         rc = tkl__search_box_hits(f->box, f->items + f->page, f->page_count, texts);
     f->box->is.total = f->total;
@@ -126,55 +117,57 @@ static void cut_page(tkl__search_finding *f, int64_t offset, int64_t count)
         f->page_count = (size_t)count;
 }
 
-static int find_and_keep(asking *a, tkl__search_finding *f)
+static int find_and_keep(const querying *q, tkl__search_finding *f)
 {
     int64_t offset = f->offset, count = f->count;
     f->offset = 0;
     f->count = tkl__search_keep_reach(offset, count);
     int rc = tkl__search_find(f);
-    if (rc != TKL_OK || f->stale || f->words)
+    if (rc != TKL_OK || f->outcome != TKL__SEARCH_DONE)
         return rc;
-    tkl__search_kept_write(f, a->options->keep_ms);
+    tkl__search_kept_write(f, q->options->keep_ms);
     cut_page(f, offset, count);
     return TKL_OK;
 }
 
-static int find_hits(asking *a, tkl__search_finding *f)
+static int find_hits(const querying *q, tkl__search_finding *f)
 {
     bool kept = false;
     int rc = TKL_OK;
-    if (a->plan.query.nothing) {
+    if (f->plan->query.nothing) {
         f->exact = true;
-        return tkl__search_facets_none(f, a->options);
+        return tkl__search_facets_none(f, q->options);
     }
-    if (a->options->keep_ms && a->options->facet_count == 0)
+    if (q->options->keep_ms && q->options->facet_count == 0)
         rc = tkl__search_kept_read(f, &kept);
     f->box->is.kept = kept;
-    if (rc == TKL_OK && !kept && !f->stale)
-        rc = a->options->keep_ms ? find_and_keep(a, f) : tkl__search_find(f);
-    if (rc == TKL_OK && a->options->facet_count && !f->stale && !f->words)
-        rc = tkl__search_facets(f, a->options);
+    if (rc == TKL_OK && !kept && f->outcome == TKL__SEARCH_DONE)
+        rc = q->options->keep_ms ? find_and_keep(q, f) : tkl__search_find(f);
+    if (rc == TKL_OK && q->options->facet_count && f->outcome == TKL__SEARCH_DONE)
+        rc = tkl__search_facets(f, q->options);
     return rc;
 }
 
-static int run_plan(asking *a, tkl_search_result **result)
+/* Carries out a plan. *result stays NULL when another attempt is needed. */
+static int run_plan(const querying *q, tkl_search *search, tkl__search_schema *schema,
+                    tkl__search_plan *plan, tkl__search_outcome *outcome,
+                    tkl_search_result **result)
 {
-    const tkl_search_query_options *o = a->options;
+    const tkl_search_query_options *o = q->options;
     tkl__search_finding f = {
-        .search = a->search,
-        .schema = a->schema,
-        .plan = &a->plan,
-        .order = &a->order,
+        .search = search,
+        .schema = schema,
+        .plan = plan,
+        .order = &q->order,
         .offset = o->offset,
         .count = or_default(o->count, COUNT_DEFAULT),
-        .compare_max = or_default(o->compare_max, a->plan.cut ? COMPARE_CUT : COMPARE_DEFAULT),
-        .box = tkl__search_box_new(a->schema)};
-    int rc = f.box ? find_hits(a, &f) : tkl__nomem();
-    if (rc == TKL_OK && !f.stale && !f.words)
-        rc = make_result(a, &f);
-    a->stale = f.stale;
-    a->words = f.words;
-    if (rc == TKL_OK && !f.stale && !f.words && !a->overtaken)
+        .compare_max = or_default(o->compare_max, plan->cut ? COMPARE_CUT : COMPARE_DEFAULT),
+        .box = tkl__search_box_new(schema)};
+    int rc = f.box ? find_hits(q, &f) : tkl__nomem();
+    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE)
+        rc = make_result(q, &f);
+    *outcome = f.outcome;
+    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE)
         *result = &f.box->is;
     else
         tkl__search_box_free(f.box);
@@ -182,79 +175,51 @@ static int run_plan(asking *a, tkl_search_result **result)
     return rc;
 }
 
-static int attempt_query(asking *a, tkl_search_result **result)
+/* Attempts the query as it is, and when that finds nothing, with its texts cut into words. */
+static int query_once(tkl_search *search, tkl__search_schema *schema, void *arg,
+                      tkl__search_outcome *outcome)
 {
-    a->stale = a->words = a->overtaken = false;
-    int rc = tkl__search_order_parse(a->options->order, a->schema, &a->order);
+    querying *q = arg;
+    q->attempts++;
+    int rc = tkl__search_order_parse(q->options->order, schema, &q->order);
     if (rc == TKL_OK)
-        rc = tkl__search_facets_check(a->schema, a->options);
-    if (rc != TKL_OK)
-        return rc;
-    rc = tkl__search_plan_make(a->search, a->schema, a->query, a->cut, &a->plan);
-    a->can_be_cut = a->plan.query.can_be_cut;
-    if (rc == TKL_OK)
-        rc = run_plan(a, result);
-    tkl__search_plan_free(&a->plan);
+        rc = tkl__search_facets_check(schema, q->options);
+    for (bool cut = false, more = true; rc == TKL_OK && more; cut = true) {
+        tkl__search_plan plan;
+        tkl_search_result *found = NULL;
+        rc = tkl__search_plan_make(search, schema, q->text, cut, &plan);
+        if (rc == TKL_OK)
+            rc = run_plan(q, search, schema, &plan, outcome, &found);
+        more = found && found->total == 0 && plan.query.can_be_cut && !cut;
+        if (found && (!cut || found->total > 0)) {
+            tkl_search_result_free(q->result);
+            q->result = found;
+        } else {
+            tkl_search_result_free(found);
+        }
+        tkl__search_plan_free(&plan);
+    }
     return rc;
 }
 
 /* ---- The call ------------------------------------------------------------ */
 
-/* Attempts the query until it is not disturbed by changes of the index. */
-static int answer_query(asking *a, tkl_search_result **result)
-{
-    int rc = TKL_OK;
-    for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
-        rc = tkl__search_schema_get(a->search, &a->schema);
-        if (rc != TKL_OK)
-            break;
-        a->last = i == TKL__SEARCH_TRIES - 1;
-        rc = attempt_query(a, result);
-        if (a->stale)
-            tkl__search_schema_forget(a->search, a->schema);
-        tkl__search_schema_free(a->schema);
-    }
-    if (rc == TKL_OK && !*result)
-        rc = a->stale ? tkl__search_missing()
-                      : tkl__fail(TKL_CONFLICT, "the words of the index change all the time");
-    return rc;
-}
-
-/* Answers the query with its texts cut into words. Leaves *result as it is when that finds nothing,
- * either. */
-static int answer_cut_query(asking *a, tkl_search_result **result)
-{
-    tkl_search_result *found = NULL;
-    a->cut = true;
-    int rc = answer_query(a, &found);
-    if (rc == TKL_OK && found->total > 0) {
-        tkl_search_result *whole = *result;
-        *result = found;
-        found = whole;
-    }
-    tkl_search_result_free(found);
-    return rc;
-}
-
 int tkl_search_query(tkl_search *search, tkl_bytes query, const tkl_search_query_options *options,
                      tkl_search_result **result)
 {
     static const tkl_search_query_options defaults;
-    asking a = {.query = query, .options = options ? options : &defaults};
-    tkl_search own = tkl__search_with_timeout(search, a.options->timeout_ms);
+    querying q = {.text = query, .options = options ? options : &defaults};
+    tkl_search own = tkl__search_with_timeout(search, q.options->timeout_ms);
     int64_t began = tkl__now();
     *result = NULL;
-    a.search = &own;
-    int rc = check_options(a.options);
+    int rc = check_options(q.options);
     if (rc == TKL_OK)
-        rc = answer_query(&a, result);
-    if (rc == TKL_OK && (*result)->total == 0 && a.can_be_cut)
-        rc = answer_cut_query(&a, result);
+        rc = tkl__search_try(&own, query_once, &q);
     if (rc != TKL_OK) {
-        tkl_search_result_free(*result);
-        *result = NULL;
+        tkl_search_result_free(q.result);
+        return rc;
     }
-    if (*result)
-        (*result)->took_us = tkl__now() - began;
-    return rc;
+    q.result->took_us = tkl__now() - began;
+    *result = q.result;
+    return TKL_OK;
 }

@@ -38,8 +38,8 @@ typedef struct tkl__search_fetched {
     bool came; /* a reply has covered it */
 } tkl__search_fetched;
 
-/* Fetches documents by id (get.c), one for each id. *stale: the index is a different one by now. */
+/* Fetches documents by id (get.c), one for each id. */
 int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
-                      size_t count, tkl__search_fetched *docs, bool *stale);
+                      size_t count, tkl__search_fetched *docs, tkl__search_outcome *outcome);
 
 #endif

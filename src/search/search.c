@@ -45,7 +45,7 @@
  * second round trip. A stamp keeps writers from taking out a number that has been used again. While
  * there are dead numbers, a query intersects with :live.
  *
- * Queries. The client turns a query into steps (plan.c); search/find looks at the sizes of all
+ * Queries. The client turns a query into steps (plan.c); search/query looks at the sizes of all
  * terms, which cost nothing to know, and carries the steps out from the smallest (plans.inc.lua,
  * sets.inc.lua). It counts exactly, and then takes the cheapest of three ways to the first page:
  * to intersect with the documents that come first by the field (ladders.inc.lua), to walk down the
@@ -124,9 +124,26 @@ int64_t tkl__search_deadline(const tkl_search *search)
     return tkl__deadline(search->client, search->options.timeout_ms);
 }
 
-int tkl__search_missing(void)
+int tkl__search_try(tkl_search *search, tkl__search_attempt *attempt, void *arg)
 {
-    return tkl__fail(TKL_EDAMAGED, "a shard of the index is missing: create the index again");
+    tkl__search_outcome outcome = TKL__SEARCH_STALE;
+    int rc = TKL_OK;
+    for (int i = 0; rc == TKL_OK && outcome != TKL__SEARCH_DONE && i < TKL__SEARCH_TRIES; i++) {
+        tkl__search_schema *schema;
+        outcome = TKL__SEARCH_DONE;
+        rc = tkl__search_schema_get(search, &schema);
+        if (rc != TKL_OK)
+            return rc;
+        rc = attempt(search, schema, arg, &outcome);
+        if (outcome == TKL__SEARCH_STALE)
+            tkl__search_schema_forget(search, schema);
+        tkl__search_schema_free(schema);
+    }
+    if (rc == TKL_OK && outcome == TKL__SEARCH_STALE)
+        rc = tkl__fail(TKL_EDAMAGED, "a shard of the index is missing: create the index again");
+    if (rc == TKL_OK && outcome == TKL__SEARCH_CHANGED)
+        rc = tkl__fail(TKL_CONFLICT, "the words of the index change all the time");
+    return rc;
 }
 
 int tkl_search_names(tkl_client *client, tkl_names **names)

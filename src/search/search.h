@@ -87,8 +87,20 @@ void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *sch
 /* The index of a field with this name; -1: no such field. */
 int tkl__search_field_of(const tkl__search_schema *schema, tkl_bytes name);
 
-/* How many times a call starts over while the index keeps being dropped and created again. */
+/* What came of one attempt at a call. */
+typedef enum tkl__search_outcome {
+    TKL__SEARCH_DONE = 0,
+    TKL__SEARCH_STALE = 1,   /* the index is a different one by now: its schema is read again */
+    TKL__SEARCH_CHANGED = 2, /* the index has changed in a way that needs another attempt */
+} tkl__search_outcome;
+
+typedef int tkl__search_attempt(tkl_search *search, tkl__search_schema *schema, void *arg,
+                                tkl__search_outcome *outcome);
+
+/* Attempts a call with the schema of the index until it is done; a few times, while the index keeps
+ * being dropped and created again, or keeps changing. */
 #define TKL__SEARCH_TRIES 4
+int tkl__search_try(tkl_search *search, tkl__search_attempt *attempt, void *arg);
 
 /* ---- Shards (shard.c) ---------------------------------------------------- */
 
@@ -140,8 +152,5 @@ size_t tkl__search_several_of(uint32_t times);
 void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term);
 /* The length of a term's key before the term. */
 size_t tkl__search_term_at(const tkl__search_shard *shard);
-
-/* The error for an index whose parts still disagree after its schema was read again. */
-int tkl__search_missing(void);
 
 #endif

@@ -400,13 +400,41 @@ static int send_slice(tkl__search_writer *w, slice *s)
     return rc;
 }
 
-static int add_slice(tkl__search_writer *w, const tkl_search_doc *docs, size_t count)
+/* ---- The calls ----------------------------------------------------------- */
+
+/* The arguments of one call, and how far it has come. */
+typedef struct writing {
+    const tkl_search_doc *docs; /* adding */
+    const tkl_bytes *ids;       /* removing */
+    size_t count, done;
+    int64_t number; /* number of new ids, or of removed ones */
+} writing;
+
+/* Calls write_slice() for all that is left to do. */
+static int write_slices(tkl_search *search, tkl__search_schema *schema, writing *g,
+                        int (*write_slice)(tkl__search_writer *, const writing *, size_t),
+                        tkl__search_outcome *outcome)
+{
+    tkl__search_writer w = {.search = search, .schema = schema};
+    int rc = TKL_OK;
+    while (rc == TKL_OK && !w.stale && g->done < g->count) {
+        size_t some = g->count - g->done < SLICE ? g->count - g->done : SLICE;
+        rc = write_slice(&w, g, some);
+        if (rc == TKL_OK && !w.stale)
+            g->done += some;
+    }
+    tkl__add(&g->number, w.number);
+    *outcome = w.stale ? TKL__SEARCH_STALE : TKL__SEARCH_DONE;
+    return rc;
+}
+
+static int add_slice(tkl__search_writer *w, const writing *g, size_t count)
 {
     slice s = {.count = count, .ready = calloc(count, sizeof *s.ready)};
     tkl__buf_init(&s.store);
     int rc = s.ready ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = tkl__search_prepare(w->schema, &docs[i], &s.store, &s.ready[i]);
+        rc = tkl__search_prepare(w->schema, &g->docs[g->done + i], &s.store, &s.ready[i]);
     if (rc == TKL_OK)
         rc = send_slice(w, &s);
     tkl__buf_free(&s.store);
@@ -414,42 +442,23 @@ static int add_slice(tkl__search_writer *w, const tkl_search_doc *docs, size_t c
     return rc;
 }
 
-/* ---- The calls ----------------------------------------------------------- */
-
-static int add_all(tkl__search_writer *w, const tkl_search_doc *docs, size_t count, size_t *done)
+static int add_once(tkl_search *search, tkl__search_schema *schema, void *arg,
+                    tkl__search_outcome *outcome)
 {
+    writing *g = arg;
     int rc = TKL_OK;
-    for (size_t i = *done; rc == TKL_OK && i < count; i++)
-        rc = tkl__search_check_doc(w->schema, &docs[i], i);
-    while (rc == TKL_OK && !w->stale && *done < count) {
-        size_t some = count - *done < SLICE ? count - *done : SLICE;
-        rc = add_slice(w, docs + *done, some);
-        if (rc == TKL_OK && !w->stale)
-            *done += some;
-    }
-    return rc;
+    for (size_t i = g->done; rc == TKL_OK && i < g->count; i++)
+        rc = tkl__search_check_doc(schema, &g->docs[i], i);
+    return rc == TKL_OK ? write_slices(search, schema, g, add_slice, outcome) : rc;
 }
 
 int tkl_search_add(tkl_search *search, const tkl_search_doc *docs, size_t count, int64_t *added)
 {
-    tkl__search_writer w = {.search = search};
-    size_t done = 0;
-    int rc = TKL_OK;
+    writing g = {.docs = docs, .count = count};
+    int rc = count ? tkl__search_try(search, add_once, &g) : TKL_OK;
     if (added)
-        *added = 0;
-    for (int i = 0; rc == TKL_OK && done < count && i < TKL__SEARCH_TRIES; i++) {
-        rc = tkl__search_schema_get(search, &w.schema);
-        if (rc != TKL_OK)
-            break;
-        w.stale = false;
-        rc = add_all(&w, docs, count, &done);
-        if (w.stale)
-            tkl__search_schema_forget(search, w.schema);
-        tkl__search_schema_free(w.schema);
-    }
-    if (added)
-        *added = w.number;
-    return rc == TKL_OK && done < count ? tkl__search_missing() : rc;
+        *added = g.number;
+    return rc;
 }
 
 static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t count, size_t shard,
@@ -474,13 +483,13 @@ static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t coun
     return true;
 }
 
-static int remove_slice(tkl__search_writer *w, const tkl_bytes *ids, size_t count)
+static int remove_slice(tkl__search_writer *w, const writing *g, size_t count)
 {
     tkl__search_runs runs = {0};
     tkl_reply *replies = NULL;
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < w->schema->shard_count; i++)
-        rc = make_remove(w, ids, count, i, &runs) ? TKL_OK : tkl__nomem();
+        rc = make_remove(w, g->ids + g->done, count, i, &runs) ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
         rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_remove, &replies);
     if (rc == TKL_OK && !w->stale)
@@ -490,36 +499,17 @@ static int remove_slice(tkl__search_writer *w, const tkl_bytes *ids, size_t coun
     return rc;
 }
 
-static int remove_all(tkl__search_writer *w, const tkl_bytes *ids, size_t count, size_t *done)
+static int remove_once(tkl_search *search, tkl__search_schema *schema, void *arg,
+                       tkl__search_outcome *outcome)
 {
-    int rc = TKL_OK;
-    while (rc == TKL_OK && !w->stale && *done < count) {
-        size_t some = count - *done < SLICE ? count - *done : SLICE;
-        rc = remove_slice(w, ids + *done, some);
-        if (rc == TKL_OK && !w->stale)
-            *done += some;
-    }
-    return rc;
+    return write_slices(search, schema, arg, remove_slice, outcome);
 }
 
 int tkl_search_remove(tkl_search *search, const tkl_bytes *ids, size_t count, int64_t *removed)
 {
-    tkl__search_writer w = {.search = search};
-    size_t done = 0;
-    int rc = TKL_OK;
+    writing g = {.ids = ids, .count = count};
+    int rc = count ? tkl__search_try(search, remove_once, &g) : TKL_OK;
     if (removed)
-        *removed = 0;
-    for (int i = 0; rc == TKL_OK && done < count && i < TKL__SEARCH_TRIES; i++) {
-        rc = tkl__search_schema_get(search, &w.schema);
-        if (rc != TKL_OK)
-            break;
-        w.stale = false;
-        rc = remove_all(&w, ids, count, &done);
-        if (w.stale)
-            tkl__search_schema_forget(search, w.schema);
-        tkl__search_schema_free(w.schema);
-    }
-    if (removed)
-        *removed = w.number;
-    return rc == TKL_OK && done < count ? tkl__search_missing() : rc;
+        *removed = g.number;
+    return rc;
 }

@@ -1,4 +1,4 @@
--- search/find: documents that match a query, in an order.
+-- search/query: documents that match a query, in an order.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
 --   without); the bitmap of the result, for further steps; the steps of the ladder; for each range
 --   its sorted set and the bitmap that was made of it; the bitmap of each union; keys for results in
