@@ -489,6 +489,21 @@ static const cli_verb verbs[] = {
         .run = search_query,
     },
     {
+        .name = "explain",
+        .args = "INDEX QUERY [ID]",
+        .summary = "why a query finds a document, or does not",
+        .details =
+            "Prints what the query asks for, and what the document has of it: the words as the\n"
+            "index has them, how many documents of the index have each, how often this one has\n"
+            "it, and what it adds to the relevance. Without ID it explains the query alone. Exit\n"
+            "code 1 when the index has no such document.",
+        .example = PAGES "tackle search explain pages 'lock server votes:>5' p1\n"
+                         "tackle search explain pages 'lock +锁 -queue' p2 --json",
+        .dashes = true,
+        .effect = CLI_READS,
+        .run = cli_search_explain,
+    },
+    {
         .name = "get",
         .args = "INDEX ID...",
         .summary = "documents by their ids",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Search from the shell: search.c has the verbs, search_query.c asks and prints, search_shell.c
- * does so line by line, search_import.c reads files.
+ * does so line by line, search_explain.c explains a query, search_import.c reads files.
  */
 #ifndef TKL_CLI_SEARCH_H
 #define TKL_CLI_SEARCH_H
@@ -61,8 +61,14 @@ int cli_search_ask(cli_session *cli, tkl_search *search, tkl_bytes query,
 int cli_search_print_documents(cli_session *cli, const tkl_search_schema *schema,
                                const tkl_search_result *found);
 
+/* An array of words that are separated by spaces. */
+json_t *cli_search_words_json(tkl_bytes words);
+/* Says something about the query on stderr, if there is something to say. */
+void cli_search_note(const char *before, tkl_bytes text);
+
 /* ---- Other verbs --------------------------------------------------------- */
 
+int cli_search_explain(cli_session *cli);
 int cli_search_shell(cli_session *cli);
 int cli_search_import(cli_session *cli);
 

@@ -269,8 +269,7 @@ static json_t *facets_json(const tkl_search_result *found)
     return facets;
 }
 
-/* Words that are separated by spaces. */
-static json_t *words_json(tkl_bytes words)
+json_t *cli_search_words_json(tkl_bytes words)
 {
     json_t *array = json_array();
     while (words.len) {
@@ -292,8 +291,8 @@ static json_t *answer_json(const tkl_search_result *found)
                      (json_int_t)found->total, "exact", found->exact, "ids", ids, "took_us",
                      (json_int_t)found->took_us, "compared", (json_int_t)found->compared, "kept",
                      found->kept, "understood", cli_json_present(found->understood), "stop_words",
-                     words_json(found->dropped), "why", cli_json_present(found->why), "nearest",
-                     cli_json_present(found->nearest));
+                     cli_search_words_json(found->dropped), "why", cli_json_present(found->why),
+                     "nearest", cli_json_present(found->nearest));
 }
 
 static int print_json(const printer *p)
@@ -407,8 +406,7 @@ static void print_facet(const tkl_search_facet *facet)
     free(name);
 }
 
-/* Says something about the query, if there is something to say. */
-static void print_note(const char *before, tkl_bytes text)
+void cli_search_note(const char *before, tkl_bytes text)
 {
     char *line = text.len ? cli_escape(text, false) : NULL;
     if (line)
@@ -431,9 +429,9 @@ static void print_summary(const printer *p)
         fprintf(stderr, ", the best of %" PRId64 " that were compared", found->compared);
     fprintf(stderr, " (%.1f ms%s)%s\n", (double)found->took_us / 1000,
             found->kept ? ", kept result" : "", cli_color(stderr, CLI_PLAIN));
-    print_note("understood as: ", found->understood);
-    print_note("without the stop words: ", found->dropped);
-    print_note("", found->why);
+    cli_search_note("understood as: ", found->understood);
+    cli_search_note("without the stop words: ", found->dropped);
+    cli_search_note("", found->why);
 }
 
 static int print_plain(const printer *p)

@@ -364,12 +364,6 @@ static void operators_of_other_engines_are_understood(void **state)
     tkl_search_close(s);
 }
 
-static void check_bytes(tkl_bytes bytes, const char *expected)
-{
-    assert_int_equal(bytes.len, strlen(expected));
-    assert_memory_equal(bytes.data, expected, bytes.len);
-}
-
 static void nothing_says_why(void **state)
 {
     static const struct {
@@ -389,9 +383,9 @@ static void nothing_says_why(void **state)
     tkl_search_result *r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_ok(tkl_search_query(s, tkl_str(cases[i].query), NULL, &r));
-        check_bytes(r->dropped, cases[i].dropped);
-        check_bytes(r->why, cases[i].why);
-        check_bytes(r->nearest, cases[i].nearest);
+        pages_check_bytes(r->dropped, cases[i].dropped);
+        pages_check_bytes(r->why, cases[i].why);
+        pages_check_bytes(r->nearest, cases[i].nearest);
         tkl_search_result_free(r);
     }
     assert_ok(tkl_search_query(s, tkl_str("-lock"), NULL, &r));
@@ -430,7 +424,7 @@ static void chinese_is_cut_into_words_if_need_be(void **state)
             check_understood(s, cases[k].query, cases[k].total, cases[k].understood);
         assert_ok(tkl_search_highlight(s, tkl_str("北京天气"), tkl_str("北京今天天气很好"), NULL,
                                        &marks));
-        check_bytes(marks->text, "<b>北京</b>今天<b>天气</b>很好");
+        pages_check_bytes(marks->text, "<b>北京</b>今天<b>天气</b>很好");
         tkl_search_marks_free(marks);
         tkl_search_close(s);
     }
@@ -462,7 +456,7 @@ static void words_with_dots_are_found_by_their_parts(void **state)
             fail_msg("%s: not %lld", cases[i].query, (long long)cases[i].total);
     assert_int_equal(pages_count(s, "\"see main.c at\""), 1);
     assert_ok(tkl_search_highlight(s, tkl_str("main"), tkl_str("see main.c"), NULL, &marks));
-    check_bytes(marks->text, "see <b>main</b>.c");
+    pages_check_bytes(marks->text, "see <b>main</b>.c");
     tkl_search_marks_free(marks);
     tkl_search_close(s);
 }

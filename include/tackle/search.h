@@ -246,6 +246,55 @@ TKL_API void tkl_search_result_free(tkl_search_result *result); /* NULL is fine 
 TKL_API int tkl_search_get(tkl_search *search, const tkl_bytes *ids, size_t count,
                            tkl_search_result **result) TKL_NONNULL(1, 4) TKL_CHECK;
 
+/* ---- Explanations -------------------------------------------------------- */
+
+/* A word or value of the index that the query asks for. */
+typedef struct tkl_search_term {
+    tkl_bytes text;    /* as the index has it: folded, stemmed */
+    int64_t documents; /* documents of the index with it; TKL_NONE: not counted, since it is in an
+                          excluded phrase */
+    int64_t times;     /* how often the document has it; a value: 0 or 1 */
+    double score;      /* what it adds to the relevance of the document */
+    TKL_RESERVED(2);
+} tkl_search_term;
+
+/* One thing that the query asks for: a word, a phrase, a value or a range. */
+typedef struct tkl_search_part {
+    tkl_bytes text; /* in the signs of a query: connect, conn*, "lock free", lang:en, votes:>10 */
+    bool excluded;  /* the document must not have it */
+    bool matches;   /* the document has it */
+    int64_t
+        choice;   /* from 1; parts with one choice are synonyms: one of them is enough. 0: excluded
+                     */
+    double score; /* what it adds to the relevance of the document */
+    tkl_bytes value; /* the value that the document has in this field; empty: none, or no field */
+    const tkl_search_term *terms; /* none for a range; for a prefix, the words that begin so */
+    size_t term_count;
+    TKL_RESERVED(4);
+} tkl_search_part;
+
+typedef struct tkl_search_explanation {
+    bool matches;                 /* the document is found */
+    double score;                 /* its relevance, as in a result */
+    int64_t length;               /* its number of words; longer documents score less */
+    double average_length;        /* of the documents of the index */
+    int64_t documents;            /* of the index */
+    int64_t total;                /* documents that match */
+    bool exact;                   /* see tkl_search_result */
+    const tkl_search_part *parts; /* those that are wanted by their choices, then excluded ones */
+    size_t part_count;
+    tkl_bytes understood, dropped; /* see tkl_search_result */
+    tkl_bytes reason;  /* why the document, or without an id any, is not found; empty: it is */
+    tkl_bytes nearest; /* see tkl_search_result */
+} tkl_search_explanation;
+
+/* Explains why a query finds a document, or does not, and what its relevance is made of. `id` may be
+ * empty: then it explains how the query is understood. TKL_NOTFOUND: no such index, or it has no
+ * such document. TKL_EINVAL: the query is wrong. Free with tkl_search_explanation_free(). */
+TKL_API int tkl_search_explain(tkl_search *search, tkl_bytes query, tkl_bytes id,
+                               tkl_search_explanation **explanation) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_search_explanation_free(tkl_search_explanation *explanation); /* NULL is fine */
+
 /* ---- Matches ------------------------------------------------------------- */
 
 typedef struct tkl_search_mark_options {

@@ -291,11 +291,9 @@ static void want_terms(const tkl__search_plan *plan, size_t pieces, bool *wanted
     tkl__buf_free(&term);
 }
 
-/* Fetches the terms of a large document that the query has; NULL when it was replaced by now. */
-static int fetch_terms(reading *r, const tkl_reply *number, tkl_bytes record, size_t pieces,
-                       tkl_bytes *terms)
+int tkl__search_fetch_terms(tkl__search_finding *f, size_t shard, tkl_bytes number,
+                            tkl_bytes record, size_t pieces, tkl_bytes *terms)
 {
-    tkl__search_finding *f = r->f;
     bool *wanted = calloc(pieces, sizeof *wanted);
     tkl__buf bytes, now;
     if (!wanted)
@@ -303,15 +301,11 @@ static int fetch_terms(reading *r, const tkl_reply *number, tkl_bytes record, si
     tkl__buf_init(&bytes);
     tkl__buf_init(&now);
     want_terms(f->plan, pieces, wanted);
-    int rc = tkl__search_pieces_read(f->search, &f->schema->shards[r->shard], TKL__SEARCH_FORWARD,
-                                     tkl_reply_bytes(number), pieces, wanted, &bytes, &now);
+    int rc = tkl__search_pieces_read(f->search, &f->schema->shards[shard], TKL__SEARCH_FORWARD,
+                                     number, pieces, wanted, &bytes, &now);
     *terms = (tkl_bytes){NULL, 0};
     if (rc == TKL_OK && now.len == record.len && memcmp(now.data, record.data, now.len) == 0) {
-        char *copy = tkl__search_box_alloc(f->box, bytes.len);
-        if (copy && bytes.len)
-            memcpy(copy, bytes.data, bytes.len);
-        *terms = (tkl_bytes){copy, bytes.len};
-        rc = copy ? TKL_OK : tkl__nomem();
+        rc = tkl__search_box_copy(f->box, (tkl_bytes){bytes.data, bytes.len}, terms);
     }
     tkl__buf_free(&bytes);
     tkl__buf_free(&now);
@@ -348,7 +342,9 @@ static int read_document(reading *r, const tkl_reply *number, const tkl_reply *b
         return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
     tkl_bytes own = tkl_reply_bytes(terms);
     size_t pieces = tkl__search_pieces_of(own);
-    int rc = pieces ? fetch_terms(r, number, tkl_reply_bytes(bytes), pieces, &own) : TKL_OK;
+    int rc = pieces ? tkl__search_fetch_terms(f, r->shard, tkl_reply_bytes(number),
+                                              tkl_reply_bytes(bytes), pieces, &own)
+                    : TKL_OK;
     if (rc == TKL_OK && pieces && !own.data) {
         f->changed = true;
         return TKL_OK;

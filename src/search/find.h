@@ -36,6 +36,9 @@ typedef enum tkl__search_state {
     TKL__SEARCH_END = 4,
 } tkl__search_state;
 
+/* Most documents that are compared one by one. */
+#define TKL__SEARCH_COMPARE_MAX 1000000
+
 /* One query. */
 typedef struct tkl__search_finding {
     tkl_search *search;
@@ -66,6 +69,11 @@ typedef struct tkl__search_finding {
 /* On success `items` is filled, unless `outcome` asks for another attempt. */
 int tkl__search_find(tkl__search_finding *finding);
 void tkl__search_finding_free(tkl__search_finding *finding);
+
+/* Fetches the terms of a large document, in `pieces`, that the query has. The box owns them. They
+ * are NULL when the document was replaced by now. */
+int tkl__search_fetch_terms(tkl__search_finding *finding, size_t shard, tkl_bytes number,
+                            tkl_bytes record, size_t pieces, tkl_bytes *terms);
 
 /* ---- Making bitmaps (made.c) ---------------------------------------------- */
 

@@ -52,6 +52,11 @@ static const tkl__search_entry *find_entry(const tkl__search_entries *entries, t
     return NULL;
 }
 
+const tkl__search_entry *tkl__search_entry_of(const tkl__search_entries *entries, tkl_bytes term)
+{
+    return find_entry(entries, term, false);
+}
+
 static const tkl__search_entry *find_word(const tkl__search_entries *entries,
                                           const tkl__search_query_term *word)
 {
@@ -117,8 +122,8 @@ static bool has_value(const tkl__search_plan *plan, const tkl__search_query_item
 {
     tkl__buf term;
     tkl__buf_init(&term);
-    tkl__search_term_value(&term, plan->schema, item->field, item->value); /* "field:*": "field=" */
-    bool has = find_entry(entries, (tkl_bytes){term.data, term.len}, item->prefix) != NULL;
+    bool prefix = tkl__search_value_term(plan, item, &term);
+    bool has = find_entry(entries, (tkl_bytes){term.data, term.len}, prefix) != NULL;
     tkl__buf_free(&term);
     return has;
 }
@@ -133,8 +138,8 @@ static bool in_range(const tkl__search_query_item *item, const tkl__search_recor
     return above && below;
 }
 
-static bool has_item(const tkl__search_plan *plan, const tkl__search_query_item *item,
-                     const tkl__search_record *record, const tkl__search_entries *entries)
+bool tkl__search_has_item(const tkl__search_plan *plan, const tkl__search_query_item *item,
+                          const tkl__search_record *record, const tkl__search_entries *entries)
 {
     switch (item->kind) {
     case TKL__QUERY_WORDS:
@@ -156,12 +161,12 @@ bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record 
     for (size_t i = 0; i < q->wanted_count; i++) {
         bool any = false;
         for (size_t k = 0; !any && k < q->wanted[i].count; k++)
-            any = has_item(plan, &q->wanted[i].items[k], record, entries);
+            any = tkl__search_has_item(plan, &q->wanted[i].items[k], record, entries);
         if (!any)
             return false;
     }
     for (size_t i = 0; i < q->excluded_count; i++)
-        if (has_item(plan, &q->excluded[i], record, entries))
+        if (tkl__search_has_item(plan, &q->excluded[i], record, entries))
             return false;
     return true;
 }
@@ -214,17 +219,21 @@ void tkl__search_rarity_free(tkl__search_rarity *rarity)
     *rarity = (tkl__search_rarity){.weight = NULL};
 }
 
+double tkl__search_impact(const tkl__search_rarity *rarity, const tkl__search_record *record,
+                          const tkl__search_entry *entry)
+{
+    double norm = K1 * (1 - B + B * record->length / rarity->length);
+    const tkl__search_weighted *found =
+        bsearch(&(tkl__search_weighted){.term = entry->term}, rarity->scored, rarity->scored_count,
+                sizeof *found, by_term);
+    return found ? found->weight * entry->times * (K1 + 1) / (entry->times + norm) : 0;
+}
+
 double tkl__search_relevance(const tkl__search_rarity *rarity, const tkl__search_record *record,
                              const tkl__search_entries *entries)
 {
-    double sum = 0, norm = K1 * (1 - B + B * record->length / rarity->length);
-    for (size_t i = 0; i < entries->count; i++) {
-        const tkl__search_entry *entry = &entries->items[i];
-        const tkl__search_weighted *found =
-            bsearch(&(tkl__search_weighted){.term = entry->term}, rarity->scored,
-                    rarity->scored_count, sizeof *found, by_term);
-        if (found)
-            sum += found->weight * entry->times * (K1 + 1) / (entry->times + norm);
-    }
+    double sum = 0;
+    for (size_t i = 0; i < entries->count; i++)
+        sum += tkl__search_impact(rarity, record, &entries->items[i]);
     return sum;
 }

@@ -18,6 +18,12 @@ typedef struct tkl__search_entries {
 int tkl__search_entries_read(tkl__search_entries *entries, tkl_bytes terms, bool positions);
 void tkl__search_entries_free(tkl__search_entries *entries);
 
+/* The entry of a term; NULL: the document does not have it. */
+const tkl__search_entry *tkl__search_entry_of(const tkl__search_entries *entries, tkl_bytes term);
+
+/* Whether a document has what an item of the query asks for. */
+bool tkl__search_has_item(const tkl__search_plan *plan, const tkl__search_query_item *item,
+                          const tkl__search_record *record, const tkl__search_entries *entries);
 bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record *record,
                          const tkl__search_entries *entries);
 
@@ -34,7 +40,10 @@ int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *
                             const int64_t *sizes, int64_t docs, int64_t words);
 void tkl__search_rarity_free(tkl__search_rarity *rarity); /* all zero is fine */
 
-/* BM25, with k1 = 1.2 and b = 0.75. */
+/* What a term adds to the relevance of a document: BM25, with k1 = 1.2 and b = 0.75. */
+double tkl__search_impact(const tkl__search_rarity *rarity, const tkl__search_record *record,
+                          const tkl__search_entry *entry);
+/* The sum for all terms of the document. */
 double tkl__search_relevance(const tkl__search_rarity *rarity, const tkl__search_record *record,
                              const tkl__search_entries *entries);
 

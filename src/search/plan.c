@@ -121,14 +121,15 @@ static bool is_any_value(const tkl__search_query_item *item)
     return item->kind == TKL__QUERY_VALUE && item->prefix && item->value.len == 0;
 }
 
-static void term_of_value(tkl__buf *out, const tkl__search_plan *plan,
-                          const tkl__search_query_item *item)
+bool tkl__search_value_term(const tkl__search_plan *plan, const tkl__search_query_item *item,
+                            tkl__buf *out)
 {
     tkl__buf_clear(out);
     if (is_any_value(item))
         tkl__search_term_any_value(out, plan->schema, item->field);
     else
         tkl__search_term_value(out, plan->schema, item->field, item->value);
+    return item->prefix && !is_any_value(item);
 }
 
 static int prefixes_of_item(tkl__search_plan *plan, const tkl__search_query_item *item)
@@ -142,10 +143,8 @@ static int prefixes_of_item(tkl__search_plan *plan, const tkl__search_query_item
         term_of_word(&term, item->terms[i].text);
         rc = add_prefix(plan, &term);
     }
-    if (rc == TKL_OK && item->kind == TKL__QUERY_VALUE && item->prefix && !is_any_value(item)) {
-        term_of_value(&term, plan, item);
+    if (rc == TKL_OK && item->kind == TKL__QUERY_VALUE && tkl__search_value_term(plan, item, &term))
         rc = add_prefix(plan, &term);
-    }
     tkl__buf_free(&term);
     return rc;
 }
@@ -318,14 +317,19 @@ static size_t end_union(tkl__search_plan *plan)
 
 /* ---- Items --------------------------------------------------------------- */
 
-static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool scored)
+const tkl_names *tkl__search_prefix_words(const tkl__search_plan *plan, const tkl__buf *term)
 {
     const tkl__search_prefix *p = plan->prefixes;
     while (p && (p->term.len != term->len || memcmp(p->term.data, term->data, term->len) != 0))
         p = p->next;
-    size_t count = p && p->words ? p->words->count : 0;
-    for (size_t i = 0; i < count; i++)
-        push_term(plan, p->words->items[i], scored, true);
+    return p ? p->words : NULL;
+}
+
+static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool scored)
+{
+    const tkl_names *words = tkl__search_prefix_words(plan, term);
+    for (size_t i = 0; words && i < words->count; i++)
+        push_term(plan, words->items[i], scored, true);
 }
 
 /* Pushes, inside a union, the terms of a word or of the value of a field. */
@@ -346,8 +350,7 @@ static void push_value(tkl__search_plan *plan, const tkl__search_query_item *ite
 {
     tkl__buf term;
     tkl__buf_init(&term);
-    term_of_value(&term, plan, item);
-    if (item->prefix && !is_any_value(item))
+    if (tkl__search_value_term(plan, item, &term))
         push_prefix(plan, &term, false);
     else
         push_term(plan, (tkl_bytes){term.data, term.len}, false, true);
@@ -456,12 +459,13 @@ static void write_steps(tkl__search_plan *plan)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
-                          bool cut, tkl__search_plan *plan)
+/* Free the plan even after a failure. */
+static int make_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query, bool apart,
+                     tkl__search_plan *plan)
 {
     tkl__search_query_rules rules = schema->rules;
-    rules.cut = cut;
-    *plan = (tkl__search_plan){.schema = schema};
+    rules.cut = apart;
+    *plan = (tkl__search_plan){.schema = schema, .apart = apart};
     tkl__buf_init(&plan->steps);
     int rc = tkl__search_query_parse(query, &rules, &plan->query);
     if (rc == TKL_OK)
@@ -478,7 +482,7 @@ int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, 
     return rc;
 }
 
-void tkl__search_plan_free(tkl__search_plan *plan)
+static void free_plan(tkl__search_plan *plan)
 {
     while (plan->prefixes) {
         tkl__search_prefix *p = plan->prefixes;
@@ -501,4 +505,20 @@ void tkl__search_plan_free(tkl__search_plan *plan)
     free(plan->unions);
     tkl__buf_free(&plan->steps);
     tkl__search_query_free(&plan->query);
+}
+
+int tkl__search_with_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query,
+                          tkl__search_plan_use *use, void *arg, tkl__search_outcome *outcome)
+{
+    int rc = TKL_OK;
+    for (bool apart = false, more = true; rc == TKL_OK && more; apart = true) {
+        tkl__search_plan plan;
+        int64_t total = 0;
+        rc = make_plan(search, schema, query, apart, &plan);
+        if (rc == TKL_OK)
+            rc = use(search, &plan, arg, outcome, &total);
+        more = *outcome == TKL__SEARCH_DONE && total == 0 && plan.query.can_be_cut && !apart;
+        free_plan(&plan);
+    }
+    return rc;
 }

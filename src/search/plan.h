@@ -32,7 +32,7 @@ typedef struct tkl__search_union {
 } tkl__search_union;
 
 typedef struct tkl__search_plan {
-    const tkl__search_schema *schema;
+    tkl__search_schema *schema;
     tkl__search_query query;
     tkl__search_prefix *prefixes;
     size_t prefix_count;
@@ -47,6 +47,7 @@ typedef struct tkl__search_plan {
     tkl__buf steps; /* the argument of search/query */
     size_t operators;
     bool cut;    /* a prefix stands for more words than the plan has */
+    bool apart;  /* texts without spaces were cut into words, which may be apart */
     bool verify; /* the steps find more than the query matches: it has phrases */
     bool failed; /* no memory */
 } tkl__search_plan;
@@ -54,11 +55,21 @@ typedef struct tkl__search_plan {
 /* Most terms of a plan, including those of prefixes. */
 #define TKL__SEARCH_PLAN_TERMS 2000
 
-/* Parses the query, and asks the server for the terms of its prefixes, if it has any. `cut`: texts
- * without spaces are cut into words. Free the plan even after a failure. */
-int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
-                          bool cut, tkl__search_plan *plan);
-void tkl__search_plan_free(tkl__search_plan *plan);
+/* Carries out a plan; *total: how many documents match. */
+typedef int tkl__search_plan_use(tkl_search *search, tkl__search_plan *plan, void *arg,
+                                 tkl__search_outcome *outcome, int64_t *total);
+
+/* Makes a plan of the query, asks the server for the terms of its prefixes, if it has any, and calls
+ * use(). When no document matches, and the query has texts without spaces, use() gets a second plan,
+ * which is `apart`. */
+int tkl__search_with_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query,
+                          tkl__search_plan_use *use, void *arg, tkl__search_outcome *outcome);
+
+/* Writes the term of the value that an item asks for. Returns whether it is a prefix of terms. */
+bool tkl__search_value_term(const tkl__search_plan *plan, const tkl__search_query_item *item,
+                            tkl__buf *out);
+/* The terms that a prefix of the plan stands for; NULL: none. */
+const tkl_names *tkl__search_prefix_words(const tkl__search_plan *plan, const tkl__buf *prefix);
 
 /* A term with the number of documents that have it. */
 typedef struct tkl__search_sized {

@@ -13,9 +13,7 @@
 #include "search/kept.h"
 #include "search/why.h"
 
-#define COUNT_DEFAULT   10
-#define COMPARE_DEFAULT COMPARE_MAX
-#define COMPARE_MAX     1000000
+#define COUNT_DEFAULT 10
 /* Hits that are compared when a prefix stands for so many words that some are left out anyway. */
 #define COMPARE_CUT   5000
 #define FACET_DEFAULT 10
@@ -34,7 +32,7 @@ static int check_options(const tkl_search_query_options *o)
     if (rc == TKL_OK)
         rc = tkl__check_number("keep_ms", o->keep_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
-        rc = tkl__check_number("compare_max", o->compare_max, 0, COMPARE_MAX);
+        rc = tkl__check_number("compare_max", o->compare_max, 0, TKL__SEARCH_COMPARE_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("facet_values", o->facet_values, 0, TKL_SEARCH_FACET_MAX);
     if (rc == TKL_OK)
@@ -148,34 +146,36 @@ static int find_hits(const querying *q, tkl__search_finding *f)
     return rc;
 }
 
-/* Carries out a plan. *result stays NULL when another attempt is needed. */
-static int run_plan(const querying *q, tkl_search *search, tkl__search_schema *schema,
-                    tkl__search_plan *plan, tkl__search_outcome *outcome,
-                    tkl_search_result **result)
+/* Carries out a plan. The result replaces one that has found nothing. */
+static int run_plan(tkl_search *search, tkl__search_plan *plan, void *arg,
+                    tkl__search_outcome *outcome, int64_t *total)
 {
+    querying *q = arg;
     const tkl_search_query_options *o = q->options;
-    tkl__search_finding f = {
-        .search = search,
-        .schema = schema,
-        .plan = plan,
-        .order = &q->order,
-        .offset = o->offset,
-        .count = or_default(o->count, COUNT_DEFAULT),
-        .compare_max = or_default(o->compare_max, plan->cut ? COMPARE_CUT : COMPARE_DEFAULT),
-        .box = tkl__search_box_new(schema)};
+    tkl__search_finding f = {.search = search,
+                             .schema = plan->schema,
+                             .plan = plan,
+                             .order = &q->order,
+                             .offset = o->offset,
+                             .count = or_default(o->count, COUNT_DEFAULT),
+                             .compare_max = or_default(
+                                 o->compare_max, plan->cut ? COMPARE_CUT : TKL__SEARCH_COMPARE_MAX),
+                             .box = tkl__search_box_new(plan->schema)};
     int rc = f.box ? find_hits(q, &f) : tkl__nomem();
     if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE)
         rc = make_result(q, &f);
     *outcome = f.outcome;
-    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE)
-        *result = &f.box->is;
-    else
+    *total = f.total;
+    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE && (!plan->apart || f.total > 0)) {
+        tkl_search_result_free(q->result);
+        q->result = &f.box->is;
+    } else {
         tkl__search_box_free(f.box);
+    }
     tkl__search_finding_free(&f);
     return rc;
 }
 
-/* Attempts the query as it is, and when that finds nothing, with its texts cut into words. */
 static int query_once(tkl_search *search, tkl__search_schema *schema, void *arg,
                       tkl__search_outcome *outcome)
 {
@@ -184,22 +184,7 @@ static int query_once(tkl_search *search, tkl__search_schema *schema, void *arg,
     int rc = tkl__search_order_parse(q->options->order, schema, &q->order);
     if (rc == TKL_OK)
         rc = tkl__search_facets_check(schema, q->options);
-    for (bool cut = false, more = true; rc == TKL_OK && more; cut = true) {
-        tkl__search_plan plan;
-        tkl_search_result *found = NULL;
-        rc = tkl__search_plan_make(search, schema, q->text, cut, &plan);
-        if (rc == TKL_OK)
-            rc = run_plan(q, search, schema, &plan, outcome, &found);
-        more = found && found->total == 0 && plan.query.can_be_cut && !cut;
-        if (found && (!cut || found->total > 0)) {
-            tkl_search_result_free(q->result);
-            q->result = found;
-        } else {
-            tkl_search_result_free(found);
-        }
-        tkl__search_plan_free(&plan);
-    }
-    return rc;
+    return rc == TKL_OK ? tkl__search_with_plan(search, schema, q->text, run_plan, q, outcome) : rc;
 }
 
 /* ---- The call ------------------------------------------------------------ */

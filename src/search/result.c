@@ -2,6 +2,7 @@
 #include "search/result.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 
@@ -64,6 +65,17 @@ void *tkl__search_box_alloc(tkl__search_result_box *box, size_t size)
     if (block)
         box->blocks[box->block_count++] = block;
     return block;
+}
+
+int tkl__search_box_copy(tkl__search_result_box *box, tkl_bytes from, tkl_bytes *to)
+{
+    char *copy = tkl__search_box_alloc(box, from.len);
+    if (!copy)
+        return tkl__nomem();
+    if (from.len)
+        memcpy(copy, from.data, from.len);
+    *to = (tkl_bytes){copy, from.len};
+    return TKL_OK;
 }
 
 /* Writes the values that are present; returns how many. */

@@ -25,6 +25,9 @@ int tkl__search_box_keep(tkl__search_result_box *box, tkl_reply *reply);
 /* Zeroed memory that is freed with the result; NULL: out of memory. */
 void *tkl__search_box_alloc(tkl__search_result_box *box, size_t size);
 
+/* Copies bytes into the memory of the result. */
+int tkl__search_box_copy(tkl__search_result_box *box, tkl_bytes from, tkl_bytes *to);
+
 /* Makes hits of records that the box's replies own. `texts`: one for each record; NULL: none.
  * TKL_EDAMAGED: a record is damaged. */
 int tkl__search_box_hits(tkl__search_result_box *box, const tkl__search_found *items, size_t count,

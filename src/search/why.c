@@ -41,18 +41,6 @@ static size_t changes_between(tkl_bytes a, tkl_bytes b)
     return rows[a.len % 3][b.len];
 }
 
-/* Copies bytes into the memory of the result. */
-static int keep_bytes(tkl__search_finding *f, tkl_bytes from, tkl_bytes *to)
-{
-    char *copy = tkl__search_box_alloc(f->box, from.len);
-    if (!copy)
-        return tkl__nomem();
-    if (from.len)
-        memcpy(copy, from.data, from.len);
-    *to = (tkl_bytes){copy, from.len};
-    return TKL_OK;
-}
-
 /* Asks each shard for words that begin like the term: with all of it but its end, with its first
  * half, with its first letter. */
 static int ask_near(const tkl__search_finding *f, tkl_bytes term, tkl_reply **replies)
@@ -98,7 +86,7 @@ static int find_nearest(tkl__search_finding *f, tkl_bytes term)
         }
     }
     if (rc == TKL_OK && nearest.len)
-        rc = keep_bytes(f, nearest, &f->box->is.nearest);
+        rc = tkl__search_box_copy(f->box, nearest, &f->box->is.nearest);
     tkl_reply_free(replies);
     return rc;
 }
@@ -124,7 +112,7 @@ static int say_unknown(tkl__search_finding *f, tkl__buf *out, bool *said)
     return rc;
 }
 
-static int say_why(tkl__search_finding *f)
+const char *tkl__search_nothing_text(const tkl__search_query *query)
 {
     static const char *const reasons[] = {
         [TKL__QUERY_EMPTY] = "the query has no words",
@@ -133,20 +121,26 @@ static int say_why(tkl__search_finding *f)
                                  "them, begin it with *",
         [TKL__QUERY_NO_RANGE] = "the ranges of the query have no number in common",
     };
+    return reasons[query->why];
+}
+
+static int say_why(tkl__search_finding *f)
+{
     const tkl__search_query *query = &f->plan->query;
     tkl__buf out;
     bool said = false;
     int rc = TKL_OK;
     tkl__buf_init(&out);
     if (query->nothing)
-        tkl__buf_addz(&out, reasons[query->why]);
+        tkl__buf_addz(&out, tkl__search_nothing_text(query));
     else
         rc = say_unknown(f, &out, &said);
     if (!query->nothing && !said)
         tkl__buf_addz(&out, "no document has all that the query asks for");
     if (rc == TKL_OK)
-        rc = out.failed ? tkl__nomem()
-                        : keep_bytes(f, (tkl_bytes){out.data, out.len}, &f->box->is.why);
+        rc = out.failed
+                 ? tkl__nomem()
+                 : tkl__search_box_copy(f->box, (tkl_bytes){out.data, out.len}, &f->box->is.why);
     tkl__buf_free(&out);
     return rc;
 }
@@ -154,9 +148,10 @@ static int say_why(tkl__search_finding *f)
 int tkl__search_say(tkl__search_finding *f)
 {
     const tkl__search_query *query = &f->plan->query;
-    int rc =
-        query->understood.len ? keep_bytes(f, query->understood, &f->box->is.understood) : TKL_OK;
+    int rc = query->understood.len
+                 ? tkl__search_box_copy(f->box, query->understood, &f->box->is.understood)
+                 : TKL_OK;
     if (rc == TKL_OK && query->dropped.len)
-        rc = keep_bytes(f, query->dropped, &f->box->is.dropped);
+        rc = tkl__search_box_copy(f->box, query->dropped, &f->box->is.dropped);
     return rc == TKL_OK && f->total == 0 ? say_why(f) : rc;
 }

@@ -11,4 +11,7 @@
  * for words like one that is not known. */
 int tkl__search_say(tkl__search_finding *finding);
 
+/* Why a query matches no document, whatever the index has. */
+const char *tkl__search_nothing_text(const tkl__search_query *query);
+
 #endif

@@ -245,6 +245,10 @@ t search add p p1 'locks on a server' --set votes=3 --set lang=en
 t search query p locks
 t search query p locks --show all --facets lang
 t search query p 'votes:>x'
+t search explain p 'locks votes:>5' p1
+t search explain p locks
+t search explain p locks nosuch
+t search explain p 'votes:>x' p1
 t search get p p1 p2
 printf 'id,text,votes\np2,queues,1\np3,x,y\n' | t search import p - --format csv --max-bad 1
 printf 'id,text,votes\np3,x,y\n' | t search import p - --format csv

@@ -70,6 +70,23 @@ is "kept" "$(tackle search query p 'connect server' --keep 1m --json | jq .kept)
 ends 0 tackle search add p x 'connect server'
 is "changed" "$(tackle search query p 'connect server' --keep 1m --json | jq -c '[.kept, .total]')" '[false,2]'
 
+is "explained" "$(tackle search explain p 'connect -server votes:>2' a --json | jq -c '[.matches, .reason, [.parts[] | [.text, .matches, .value]]]')" \
+    '[false,"the document has server, which the query excludes",[["votes:>2",true,"3"],["connect",true,null],["server",true,null]]]'
+is "its score" "$(tackle search explain p 'connect server' a --json | jq .score)" \
+    "$(tackle search query p 'connect server' --show votes --json | jq '.hits[] | select(.id == "a") | .score')"
+ends 0 tackle search explain p 'Connections +nosuch -cafe' a
+has "$out" "found, relevance"
+has "$out" "connect"
+has "$out" "-cafe"
+ends 0 tackle search explain p 'the of'
+has "$out" "not found: the query has stop words only"
+is "no document" "$(tackle search explain p connect --json | jq -c '[.id, .matches, .score, .parts[0].words[0].text]')" \
+    '[null,null,null,"connect"]'
+ends 1 tackle search explain p connect nosuch
+has "$err" nosuch
+ends 64 tackle search explain p '"open' a
+ends 64 tackle search explain p connect ''
+
 ends 64 tackle search query p '"open'
 has "$err" 'byte 0'
 ends 64 tackle search query p 'connect "lock free"'

@@ -76,6 +76,12 @@ void pages_add_version(tkl_search *s, int doc, int writer, int round)
     pages_add(s, id, text, writer * 1000 + round, NULL);
 }
 
+void pages_check_bytes(tkl_bytes bytes, const char *expected)
+{
+    if (bytes.len != strlen(expected) || memcmp(bytes.data, expected, bytes.len) != 0)
+        fail_msg("'" TKL_FMT "', not '%s'", TKL_ARG(bytes), expected);
+}
+
 int64_t pages_count(tkl_search *s, const char *query)
 {
     tkl_search_result *r;

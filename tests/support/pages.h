@@ -26,6 +26,8 @@ void pages_check_page(tkl_search *s, const char *query, const tkl_search_query_o
                       int64_t total, const char *ids);
 /* The same by votes, most first. */
 void pages_check(tkl_search *s, const char *query, int64_t total, const char *ids);
+/* Fails unless the bytes are this text. */
+void pages_check_bytes(tkl_bytes bytes, const char *expected);
 /* How many documents match; the result is exact. */
 int64_t pages_count(tkl_search *s, const char *query);
 int64_t pages_leftover(tkl_search *s);

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 
 from ._component import Component
 from ._convert import Duration, Name, encode
-from .records import SearchHit, SearchInfo, SearchMarks, SearchResult
+from .records import SearchExplanation, SearchHit, SearchInfo, SearchMarks, SearchResult
 
 if TYPE_CHECKING:
     from .client import Client
@@ -77,6 +77,12 @@ class Search(Component):
         """Documents by id; those that do not exist are left out."""
         found: SearchResult = self._call("tkl_search_get", ids)
         return found.hits
+
+    def explain(self, query: Name, id: Name = "") -> SearchExplanation:
+        """Why the query finds a document, or does not, and what its relevance is made of. Without an
+        id: how the query is understood. NotFound: the index has no such document."""
+        found: SearchExplanation = self._call("tkl_search_explain", query, id)
+        return found
 
     def highlight(self, query: Name, text: Name, *, before: Optional[Name] = None,
                   after: Optional[Name] = None, length: Optional[int] = None,

@@ -549,6 +549,12 @@ def test_search(client):
     assert [hit.id for hit in found.hits] == ["1", "2"] and found.facets[0].counts[0].count == 1
     assert index.query("connect", count=0).hits == [] and index.query("connect", count=0).total == 1
     assert [hit.id for hit in index.get(["2", "none"])] == ["2"]
+    why = index.explain("connect -servers votes:>2", "1")
+    assert why.matches is False and why.reason == "the document has server, which the query excludes"
+    assert [part.matches for part in why.parts] == [True, True, True] and why.parts[0].value == "3"
+    assert index.explain("connect").total == 1
+    with pytest.raises(tackle.NotFound):
+        index.explain("connect", "none")
     assert index.highlight("connect", "connecting", before="[", after="]").text == "[connecting]"
     assert index.show().documents == 2 and index.show().schema.fields[0].kind == "numeric"
     assert index.remove(["2"]) == 1 and client.names("search") == ["docs"]
