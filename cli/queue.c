@@ -76,6 +76,19 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
         "lease", CLI_PERIOD, "DURATION", "the job comes back after this long (default 10s)" \
     }
 
+/* Conditions for jobs: see cli_queue_filter(). */
+#define CONDITIONS                                                                          \
+    {"kind", CLI_TEXT, "WORD", "only those of this kind"},                                  \
+        {"reason", CLI_TEXT, "TEXT", "only those whose last error contains this"},          \
+        {"text", CLI_TEXT, "TEXT", "only those whose payload, kind, error or id has this"}, \
+    {                                                                                       \
+        "older", CLI_DURATION, "DURATION", "only those that died at least this long ago"    \
+    }
+#define DRY_RUN                                                         \
+    {                                                                   \
+        "dry-run", CLI_FLAG, NULL, "change nothing; print how many fit" \
+    }
+
 static const cli_option common_options[] = {PARTITIONS, {0}};
 
 static const cli_option push_options[] = {
@@ -178,20 +191,32 @@ static const cli_option result_options[] = {
     {0},
 };
 
-static const cli_option dead_options[] = {
+static const cli_option find_options[] = {
+    {"state", CLI_CHOICE, "ready|delayed|held|active|dead", "only jobs of this state"},
+    {"kind", CLI_TEXT, "WORD", "only jobs of this kind"},
+    {"reason", CLI_TEXT, "TEXT", "only jobs whose last error contains this"},
+    {"older", CLI_DURATION, "DURATION", "only jobs pushed, dead letters: died, so long ago"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
-    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
-    {"delete", CLI_FLAG, NULL, "delete the dead letters with these IDs"},
-    {"delete-all", CLI_FLAG, NULL, "delete all dead letters"},
-    {"yes", CLI_FLAG, NULL, "with --delete-all: do not ask"},
+    {"after", CLI_TEXT, "PLACE", "go on where another search ended"},
     PARTITIONS,
     {0},
 };
 
-static const cli_option retry_options[] = {
-    {"all", CLI_FLAG, NULL, "retry all dead letters"},
+static const cli_option dead_options[] = {
+    {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
+    CONDITIONS,
+    {"delete", CLI_FLAG, NULL, "delete the dead letters with these IDs, or those that fit"},
+    {"delete-all", CLI_FLAG, NULL, "delete all dead letters"},
+    DRY_RUN,
+    {"yes", CLI_FLAG, NULL, "do not ask before deleting"},
     PARTITIONS,
     {0},
+};
+
+/* Options of retry and move. */
+static const cli_option choosing_options[] = {
+    {"all", CLI_FLAG, NULL, "all dead letters"}, CONDITIONS, DRY_RUN, PARTITIONS, {0},
 };
 
 /* Options of drop and drain. */
@@ -487,6 +512,21 @@ static const cli_verb verbs[] = {
         .run = cli_queue_peek,
     },
     {
+        .name = "find",
+        .args = "NAME TEXT",
+        .summary = "search for jobs by a part of payload, kind, last error or id",
+        .options = find_options,
+        .details =
+            "Changes nothing, and looks at the jobs in short steps. When there may be more,\n"
+            "standard error (with --json `next`) says how to go on. A job that changes its\n"
+            "state meanwhile may be found twice, or not at all.",
+        .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
+                   "tackle queue find tackle-example bob\n"
+                   "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
+        .run = cli_queue_find,
+    },
+    {
         .name = "show",
         .args = "NAME ID",
         .summary = "show all that is known about a job",
@@ -518,8 +558,9 @@ static const cli_verb verbs[] = {
         .options = dead_options,
         .details =
             "Dead letters are jobs that have failed for the last time. They stay until they\n"
-            "are retried, deleted, too many or too old (see tackle queue limit).",
+            "are retried, moved, deleted, too many or too old (see tackle queue limit).",
         .example = DEAD_LETTER "tackle queue dead tackle-example\n"
+                               "tackle queue dead tackle-example --reason timeout --older 1h\n"
                                "tackle queue dead tackle-example --delete-all --yes\n"
                                "tackle queue drop tackle-example --yes",
         .effect = CLI_WRITES,
@@ -529,12 +570,30 @@ static const cli_verb verbs[] = {
         .name = "retry",
         .args = "NAME [ID...]",
         .summary = "put dead letters back into the queue, with all their retries",
-        .options = retry_options,
-        .details = "Exit code 1 when one of them is not there.",
-        .example = DEAD_LETTER "tackle queue retry tackle-example --all\n"
+        .options = choosing_options,
+        .details = "By id, by conditions, or all. Exit code 1 when one of them is not there.",
+        .example = DEAD_LETTER "tackle queue retry tackle-example --older 0s --dry-run\n"
+                               "tackle queue retry tackle-example --all\n"
                                "tackle queue drop tackle-example --yes",
         .effect = CLI_WRITES,
         .run = cli_queue_retry,
+    },
+    {
+        .name = "move",
+        .args = "NAME TO [ID...]",
+        .summary = "move dead letters to the queue TO",
+        .options = choosing_options,
+        .details =
+            "By id, by conditions, or all. TO gets them with all their options and retries,\n"
+            "under new ids. Each is pushed there before it is deleted here: none is lost. A\n"
+            "move that was interrupted may leave some in both; repeated within ten minutes it\n"
+            "moves none twice. Exit code 1 when one is not there, or TO does not take it.",
+        .example = DEAD_LETTER "tackle queue move tackle-example tackle-example-2 --all\n"
+                               "tackle queue peek tackle-example-2\n"
+                               "tackle queue drop tackle-example --yes\n"
+                               "tackle queue drop tackle-example-2 --yes",
+        .effect = CLI_WRITES,
+        .run = cli_queue_move,
     },
     {
         .name = "cancel",

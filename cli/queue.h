@@ -32,6 +32,21 @@ json_t *cli_queue_claim_json(const char *queue, const tkl_job *job, int64_t leas
 /* Prints jobs of a state, with --max and --skip. */
 int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state);
 
+/* The conditions --kind, --reason and --older, and a text. Returns whether one was given. */
+bool cli_queue_filter(const cli_session *cli, const char *text, tkl_job_filter *filter);
+/* Prints dead letters that fit the conditions, with --max. */
+int cli_queue_print_dead(cli_session *cli, tkl_queue *queue, const tkl_job_filter *filter);
+
+/* Prints a number of jobs: "3 retried". */
+int cli_queue_print_count(const cli_session *cli, const char *what, int64_t count);
+
+typedef int cli_queue_job_fn(tkl_queue *queue, const char *id, void *arg);
+
+/* Does something with the jobs whose ids are the arguments from `first` on, and prints how many.
+ * Exit code 1 if one of them does not exist; `missing` says so. */
+int cli_queue_for_ids(cli_session *cli, tkl_queue *queue, int first, cli_queue_job_fn *work,
+                      void *arg, const char *missing, const char *what);
+
 /* Checks that the queue exists: returns an exit code when the queue has no jobs ever pushed, no
  * waiters and no schedules. Most likely its name was mistyped. */
 int cli_queue_known(const cli_session *cli, tkl_queue *queue);
@@ -60,8 +75,12 @@ int cli_queue_workers(cli_session *cli);
 int cli_queue_times(cli_session *cli);
 int cli_queue_why(cli_session *cli);
 
+int cli_queue_find(cli_session *cli);
+
 int cli_queue_dead(cli_session *cli);
 int cli_queue_retry(cli_session *cli);
+int cli_queue_move(cli_session *cli);
+
 int cli_queue_cancel(cli_session *cli);
 int cli_queue_promote(cli_session *cli);
 int cli_queue_requeue(cli_session *cli);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking at queues without changing them: stats, list, peek, show, result.
+ * Looking at queues without changing them: stats, list, peek, find, show, result.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -339,12 +339,12 @@ static tkl_bytes last_line(tkl_bytes reason)
 
 static json_t *job_row(const tkl_job_info *job)
 {
-    json_t *row =
-        json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o}", "id", job->id, "kind",
-                  cli_json_present(job->kind), "priority", job->priority, "attempt", job->attempt,
-                  "pushed_at", cli_json_time(job->pushed_ms), "payload",
-                  cli_queue_short(job->payload), "error", cli_queue_short(last_line(job->error)),
-                  "progress", cli_queue_short(job->progress));
+    json_t *row = json_pack("{s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o}", "id", job->id, "state",
+                            tkl_job_state_name(job->state), "kind", cli_json_present(job->kind),
+                            "priority", job->priority, "attempt", job->attempt, "pushed_at",
+                            cli_json_time(job->pushed_ms), "payload", cli_queue_short(job->payload),
+                            "error", cli_queue_short(last_line(job->error)), "progress",
+                            cli_queue_short(job->progress));
     json_object_set_new(row, "worker", claimant_text(job));
     put_time(row, job);
     return row;
@@ -398,6 +398,91 @@ int cli_queue_peek(cli_session *cli)
     if (!failed)
         failed = cli_queue_print_jobs(cli, queue, state_of(cli_text(cli, "state", "ready")));
     tkl_queue_close(queue);
+    return failed;
+}
+
+/* ---- find ---------------------------------------------------------------- */
+
+/* Jobs of several states: what all of them have. */
+static const cli_column found_columns[] = {
+    {"id", "ID"},
+    {"state", "STATE"},
+    {"kind", "KIND"},
+    {"attempt", "FAILED"},
+    {"error", "WHY"},
+    {"payload", "PAYLOAD"},
+    {0},
+};
+
+/* Adds jobs until there are `max` of them, or no more. *next: where to go on, to be freed; NULL:
+ * that was all. */
+static int find_jobs(const cli_session *cli, tkl_queue *queue, tkl_job_state state,
+                     const tkl_job_filter *filter, const char *after, size_t max, json_t *rows,
+                     char **next)
+{
+    int failed = CLI_OK;
+    *next = NULL;
+    do {
+        tkl_listing *listing = NULL;
+        failed = cli_end(cli, tkl_queue_find(queue, state, filter, after,
+                                             max - json_array_size(rows), &listing));
+        for (size_t i = 0; !failed && i < listing->count; i++)
+            json_array_append_new(rows, cli->json ? job_json(&listing->items[i])
+                                                  : job_row(&listing->items[i]));
+        free(*next);
+        *next = !failed && listing->next != NULL ? strdup(listing->next) : NULL;
+        after = *next;
+        tkl_listing_free(listing);
+    } while (!failed && after != NULL && json_array_size(rows) < max);
+    return failed;
+}
+
+/* Finds up to --max jobs, as rows. */
+static int find_rows(const cli_session *cli, tkl_queue *queue, tkl_job_state state,
+                     const tkl_job_filter *filter, const char *after, json_t **rows, char **next)
+{
+    int64_t max = cli_number(cli, "max", 20);
+    if (max < 1 || max > 1000)
+        return cli_usage(cli, "--max is 1 to 1000");
+    *rows = json_array();
+    int failed = find_jobs(cli, queue, state, filter, after, (size_t)max, *rows, next);
+    if (!failed && json_array_size(*rows) == 0)
+        failed = cli_queue_known(cli, queue); /* reports a mistyped name */
+    if (failed)
+        json_decref(*rows);
+    return failed;
+}
+
+int cli_queue_print_dead(cli_session *cli, tkl_queue *queue, const tkl_job_filter *filter)
+{
+    json_t *rows;
+    char *next = NULL;
+    int failed = find_rows(cli, queue, TKL_JOB_STATE_DEAD, filter, NULL, &rows, &next);
+    free(next);
+    return failed ? failed : cli_print_rows(cli, rows, dead_columns);
+}
+
+int cli_queue_find(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_job_filter filter;
+    json_t *rows;
+    char *next = NULL;
+    const char *state = cli_text(cli, "state", NULL);
+    cli_queue_filter(cli, cli->argv[1], &filter);
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = find_rows(cli, queue, state != NULL ? state_of(state) : TKL_JOB_STATE_UNKNOWN,
+                           &filter, cli_text(cli, "after", NULL), &rows, &next);
+    tkl_queue_close(queue);
+    if (!failed && cli->json) {
+        failed = cli_print_json(cli, json_pack("{s:o, s:s?}", "found", rows, "next", next));
+    } else if (!failed) {
+        failed = cli_print_rows(cli, rows, found_columns);
+        if (next != NULL)
+            fprintf(stderr, "There may be more: --after %s\n", next);
+    }
+    free(next);
     return failed;
 }
 

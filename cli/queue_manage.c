@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: dead letters, cancel, promote, pause, drain, settings.
+ * For operators: cancel, promote, requeue, pause, drain, settings.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #include "queue.h"
 #include "value.h"
 
-/* Prints the number of jobs. */
-static int print_count(const cli_session *cli, const char *what, int64_t count)
+int cli_queue_print_count(const cli_session *cli, const char *what, int64_t count)
 {
     if (cli->json)
         return cli_print_json(cli,
@@ -23,8 +22,6 @@ static int print_count(const cli_session *cli, const char *what, int64_t count)
 
 /* ---- One job, or several by id ------------------------------------------- */
 
-typedef int job_fn(tkl_queue *queue, const char *id);
-
 /* Reports why nothing was done with a job. */
 static int refuse_job(const cli_session *cli, const char *id, int code, const char *missing)
 {
@@ -35,14 +32,13 @@ static int refuse_job(const cli_session *cli, const char *id, int code, const ch
     return cli_end(cli, code);
 }
 
-/* Tries all ids; exit code 1 if one of them does not exist. */
-static int for_ids(cli_session *cli, tkl_queue *queue, job_fn *work, const char *missing,
-                   const char *what)
+int cli_queue_for_ids(cli_session *cli, tkl_queue *queue, int first, cli_queue_job_fn *work,
+                      void *arg, const char *missing, const char *what)
 {
     int64_t count = 0;
     int failed = CLI_OK;
-    for (int i = 1; i < cli->argc && (failed == CLI_OK || failed == CLI_NO); i++) {
-        int code = work(queue, cli->argv[i]);
+    for (int i = first; i < cli->argc && (failed == CLI_OK || failed == CLI_NO); i++) {
+        int code = work(queue, cli->argv[i], arg);
         if (code == TKL_OK)
             count++;
         else
@@ -50,23 +46,25 @@ static int for_ids(cli_session *cli, tkl_queue *queue, job_fn *work, const char 
     }
     if (failed && (failed != CLI_NO || count == 0))
         return failed;
-    int unprinted = print_count(cli, what, count);
+    int unprinted = cli_queue_print_count(cli, what, count);
     return failed ? failed : unprinted;
 }
 
-static int retry_one(tkl_queue *queue, const char *id)
+static int cancel_one(tkl_queue *queue, const char *id, void *unused)
 {
-    return tkl_queue_retry(queue, id, NULL);
-}
-
-static int cancel_one(tkl_queue *queue, const char *id)
-{
+    (void)unused;
     return tkl_queue_cancel(queue, id);
 }
 
-static int cancel_dead(tkl_queue *queue, const char *id)
+static int promote_one(tkl_queue *queue, const char *id, void *unused)
 {
-    return tkl_queue_drop_dead(queue, id, NULL);
+    (void)unused;
+    return tkl_queue_promote(queue, id);
+}
+
+static int requeue_one(tkl_queue *queue, const char *id, void *force)
+{
+    return tkl_queue_requeue(queue, id, *(bool *)force);
 }
 
 int cli_queue_cancel(cli_session *cli)
@@ -74,7 +72,8 @@ int cli_queue_cancel(cli_session *cli)
     tkl_queue *queue = NULL;
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = for_ids(cli, queue, cancel_one, "no such job (any more)", "cancelled");
+        failed = cli_queue_for_ids(cli, queue, 1, cancel_one, NULL, "no such job (any more)",
+                                   "cancelled");
     tkl_queue_close(queue);
     return failed;
 }
@@ -84,81 +83,20 @@ int cli_queue_promote(cli_session *cli)
     tkl_queue *queue = NULL;
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = for_ids(cli, queue, tkl_queue_promote, "not delayed (any more)", "promoted");
+        failed = cli_queue_for_ids(cli, queue, 1, promote_one, NULL, "not delayed (any more)",
+                                   "promoted");
     tkl_queue_close(queue);
     return failed;
-}
-
-static int requeue_ended(tkl_queue *queue, const char *id)
-{
-    return tkl_queue_requeue(queue, id, false);
-}
-
-static int requeue_forced(tkl_queue *queue, const char *id)
-{
-    return tkl_queue_requeue(queue, id, true);
 }
 
 int cli_queue_requeue(cli_session *cli)
 {
     tkl_queue *queue = NULL;
-    job_fn *work = cli_flag(cli, "force") ? requeue_forced : requeue_ended;
+    bool force = cli_flag(cli, "force");
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = for_ids(cli, queue, work, "not claimed (any more)", "requeued");
-    tkl_queue_close(queue);
-    return failed;
-}
-
-/* ---- Dead letters -------------------------------------------------------- */
-
-static int retry_all(cli_session *cli, tkl_queue *queue)
-{
-    int64_t count = 0;
-    int code = tkl_queue_retry(queue, NULL, &count);
-    if (code == TKL_NOTFOUND)
-        return cli_fail(cli, CLI_NO, "there are no dead letters");
-    return code == TKL_OK ? print_count(cli, "retried", count) : cli_end(cli, code);
-}
-
-int cli_queue_retry(cli_session *cli)
-{
-    tkl_queue *queue = NULL;
-    if ((cli->argc > 1) == cli_flag(cli, "all"))
-        return cli_usage(cli,
-                         cli->argc > 1 ? "either ids or --all" : "no ids: name some, or --all");
-    int failed = cli_queue_open(cli, 0, &queue);
-    if (!failed)
-        failed = cli_flag(cli, "all")
-                     ? retry_all(cli, queue)
-                     : for_ids(cli, queue, retry_one, "not in the dead letters", "retried");
-    tkl_queue_close(queue);
-    return failed;
-}
-
-static int clear_jobs(cli_session *cli, tkl_queue *queue)
-{
-    int64_t count = 0;
-    int failed = cli_confirm(cli, "This deletes all dead letters of %s.", cli->argv[0]);
-    if (!failed)
-        failed = cli_end(cli, tkl_queue_drop_dead(queue, NULL, &count));
-    return failed ? failed : print_count(cli, "removed", count);
-}
-
-int cli_queue_dead(cli_session *cli)
-{
-    tkl_queue *queue = NULL;
-    bool delete = cli_flag(cli, "delete"), all = cli_flag(cli, "delete-all");
-    if (delete != (cli->argc > 1) || (delete &&all))
-        return cli_usage(cli, cli->argc > 1 ? "ids are for --delete"
-                                            : "no ids: name some, or use "
-                                              "--delete-all");
-    int failed = cli_queue_open(cli, 0, &queue);
-    if (!failed && delete)
-        failed = for_ids(cli, queue, cancel_dead, "not in the dead letters", "removed");
-    else if (!failed)
-        failed =
-            all ? clear_jobs(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
+        failed = cli_queue_for_ids(cli, queue, 1, requeue_one, &force, "not claimed (any more)",
+                                   "requeued");
     tkl_queue_close(queue);
     return failed;
 }
@@ -218,7 +156,7 @@ int cli_queue_drain(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_queue_drain(queue, &count));
     tkl_queue_close(queue);
-    return failed ? failed : print_count(cli, "removed", count);
+    return failed ? failed : cli_queue_print_count(cli, "removed", count);
 }
 
 /* ---- Settings ------------------------------------------------------------ */

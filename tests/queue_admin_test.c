@@ -213,7 +213,7 @@ static void an_unknown_id_is_not_found(void **state)
         assert_null(l);
         assert_code(tkl_queue_cancel(queue, ids[i]), TKL_NOTFOUND);
         assert_code(tkl_queue_promote(queue, ids[i]), TKL_NOTFOUND);
-        assert_code(tkl_queue_retry(queue, ids[i], NULL), TKL_NOTFOUND);
+        assert_code(tkl_queue_retry(queue, &(tkl_job_filter){.id = ids[i]}, NULL), TKL_NOTFOUND);
         assert_code(tkl_queue_result(queue, ids[i], 0, &result), TKL_NOTFOUND);
     }
 }
@@ -275,16 +275,17 @@ static void only_a_dead_letter_is_cancelled_as_one(void **state)
 {
     (void)state;
     job_id id = push_text(queue, "a");
-    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    assert_code(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL), TKL_NOTFOUND);
     claimed job = claim_one(consumer);
-    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    assert_code(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL), TKL_NOTFOUND);
     finish_job(queue, &job, TKL_OUTCOME_DEAD);
-    assert_ok(tkl_queue_retry(queue, id.text, NULL)); /* and somebody had just seen it dead */
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = id.text},
+                              NULL)); /* and somebody had just seen it dead */
     job = claim_one(consumer);
-    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    assert_code(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL), TKL_NOTFOUND);
     finish_job(queue, &job, TKL_OUTCOME_DEAD);
-    assert_ok(tkl_queue_drop_dead(queue, id.text, NULL));
-    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    assert_ok(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL));
+    assert_code(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL), TKL_NOTFOUND);
     assert_int_equal(state_of(queue, id.text), TKL_JOB_STATE_UNKNOWN);
 }
 
@@ -404,9 +405,9 @@ static void a_retried_job_has_all_its_attempts_again(void **state)
     assert_int_equal(state_of(queue, job.id), TKL_JOB_STATE_DEAD);
     assert_nothing_ready(consumer);
     int64_t count = 0;
-    assert_ok(tkl_queue_retry(queue, job.id, &count));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = job.id}, &count));
     assert_int_equal(count, 1);
-    assert_code(tkl_queue_retry(queue, job.id, &count), TKL_NOTFOUND);
+    assert_code(tkl_queue_retry(queue, &(tkl_job_filter){.id = job.id}, &count), TKL_NOTFOUND);
     assert_int_equal(count, 0);
     job = claim_one(consumer);
     assert_int_equal(job.attempt, 1);

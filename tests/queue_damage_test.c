@@ -288,7 +288,7 @@ static void a_retried_dead_letter_takes_its_key_from_a_holder_whose_time_is_over
                       .unique_ms = 30};
     push_one(queue, &timed);
     test_sleep_ms(50);
-    assert_ok(tkl_queue_retry(queue, dead.text, NULL));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = dead.text}, NULL));
     assert_code(push_code(queue, &job, &found), TKL_EXISTS);
     assert_string_equal(found.text, dead.text);
 }
@@ -359,7 +359,7 @@ static void the_oldest_counts_from_when_it_became_ready(void **state)
     finish_job(queue, &job, TKL_OUTCOME_DEAD);
     test_sleep_ms(300);
     start = test_now_ms();
-    assert_ok(tkl_queue_retry(queue, job.id, NULL));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = job.id}, NULL));
     assert_ready_since(start);
 }
 

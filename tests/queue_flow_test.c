@@ -56,7 +56,7 @@ static void a_failed_child_is_waited_for(void **state)
     finish_job(queue, &c, TKL_OUTCOME_DEAD);
     assert_nothing_ready(consumer);
     assert_int_equal(state_of(queue, pushed[1].id), TKL_JOB_STATE_HELD);
-    assert_ok(tkl_queue_retry(queue, c.id, NULL));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = c.id}, NULL));
     assert_claims(consumer, queue, "child parent");
     assert_no_garbage(f->server);
 }

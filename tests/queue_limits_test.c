@@ -317,7 +317,8 @@ static void one_who_waits_gets_what_operators_let_go(void **state)
         if (i < RETRY)
             assert_ok(tkl_queue_cancel(queue, first.id));
         else
-            assert_ok(tkl_queue_retry(queue, i == RETRY ? first.id : NULL, NULL));
+            assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = i == RETRY ? first.id : NULL},
+                                      NULL));
         crew_join(threads);
         assert_ok(w.result);
         assert_string_equal(w.job.payload, i < RETRY ? "next" : "first");

@@ -298,7 +298,8 @@ static void do_retry(void)
     if (!j)
         return;
     bool dead = j->state == MODEL_DEAD;
-    assert_code(tkl_queue_retry(queue, j->id, &count), dead ? TKL_OK : TKL_NOTFOUND);
+    assert_code(tkl_queue_retry(queue, &(tkl_job_filter){.id = j->id}, &count),
+                dead ? TKL_OK : TKL_NOTFOUND);
     assert_int_equal(count, dead);
     if (dead)
         model_retry(j);

@@ -105,6 +105,11 @@ static void manage(tkl_client *client, tkl_queue *queue)
     assert_ok(tkl_queue_retry(queue, NULL, NULL));
     assert_ok(tkl_queue_push_one(queue, tkl_str("x"), id));
     assert_ok(tkl_queue_cancel(queue, id));
+    int64_t count;
+    tkl_listing *found;
+    assert_ok(tkl_queue_count_dead(queue, NULL, &count));
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, NULL, NULL, 10, &found));
+    tkl_listing_free(found);
     assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     assert_ok(tkl_queue_names(client, &names));
     assert_int_equal(names->count, 1);

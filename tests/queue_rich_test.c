@@ -124,7 +124,7 @@ static int brought_back(const char *id, int how)
 {
     switch (how) {
     case 0:
-        return tkl_queue_retry(queue, id, NULL);
+        return tkl_queue_retry(queue, &(tkl_job_filter){.id = id}, NULL);
     case 1:
         return tkl_queue_resume(queue);
     default:
@@ -230,7 +230,7 @@ static void a_full_server_lets_rich_jobs_be_worked_off(void **state)
     assert_string_equal(job.payload, "child");
     finish_job(queue, &job, TKL_OUTCOME_DEAD);
     assert_ok(tkl_queue_pause(queue));
-    assert_ok(tkl_queue_retry(queue, job.id, NULL));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = job.id}, NULL));
     assert_ok(tkl_queue_resume(queue));
     assert_ok(set_exactly(queue, &(tkl_queue_limits){0}));
     assert_claims(consumer, queue, "child parent next");

@@ -206,7 +206,7 @@ static void what_is_broken_can_be_cleared_away(void **state)
         tkl_listing_free(l);
     }
     assert_ok(tkl_queue_cancel(queue, "0000000000010"));
-    assert_ok(tkl_queue_retry(queue, "0000000000022", NULL));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = "0000000000022"}, NULL));
     int64_t count;
     assert_ok(tkl_queue_drain(queue, &count));
     assert_int_equal(count, 12);

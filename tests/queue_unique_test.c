@@ -136,7 +136,7 @@ static void a_retried_dead_letter_takes_its_key_if_it_is_free(void **state)
     push_one(queue, &job);
     claimed dead = claim_one(consumer);
     finish_job(queue, &dead, TKL_OUTCOME_DEAD);
-    assert_ok(tkl_queue_retry(queue, dead.id, NULL));
+    assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = dead.id}, NULL));
     job_id found;
     assert_code(push_code(queue, &job, &found), TKL_EXISTS);
     assert_string_equal(found.text, dead.id);

@@ -454,6 +454,7 @@ typedef struct tkl_job_info {
 typedef struct tkl_listing {
     const tkl_job_info *items;
     size_t count;
+    const char *next; /* tkl_queue_find(): where to go on; NULL: that was all */
 } tkl_listing;
 
 /* Lists up to `max` (at most 1000) jobs of a state (ready, delayed, held, active or dead) after the
@@ -464,6 +465,25 @@ typedef struct tkl_listing {
  * 10000. */
 TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
                            tkl_listing **listing) TKL_NONNULL(1, 5) TKL_CHECK;
+/* Chooses jobs. All zero means all of them; of several conditions all must hold. */
+typedef struct tkl_job_filter {
+    const char *id;   /* this job; NULL: any */
+    tkl_bytes kind;   /* of this kind; empty: of any or none */
+    tkl_bytes reason; /* the last error contains this */
+    tkl_bytes text;   /* the payload, the kind, the last error or the id contains this */
+    int64_t older_ms; /* died at least this long ago; other jobs: pushed */
+    TKL_RESERVED(8);
+} tkl_job_filter;
+
+/* Finds up to `max` (at most 1000) jobs of a state, TKL_JOB_STATE_UNKNOWN for any state but done:
+ * ready, delayed, held, active, dead; within a state as tkl_queue_peek() lists them. Searches in
+ * short steps, so that the server serves other clients in between, until it has `max` jobs or the
+ * time-out of the queue is over. Then listing->next says where to go on: pass it as `after`, which is
+ * NULL at the beginning. `filter` NULL: all jobs; its id must be NULL. A job that changes its state
+ * meanwhile may be found twice, or not at all. */
+TKL_API int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *filter,
+                           const char *after, size_t max, tkl_listing **listing)
+    TKL_NONNULL(1, 6) TKL_CHECK;
 /* Looks up one job by id, in whichever state. TKL_NOTFOUND: there is no such job. */
 TKL_API int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **listing)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
@@ -530,15 +550,32 @@ TKL_API int tkl_queue_promote(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2
  * claimed job has this id. */
 TKL_API int tkl_queue_requeue(tkl_queue *queue, const char *id, bool force)
     TKL_NONNULL(1, 2) TKL_CHECK;
-/* Puts dead letters back into the queue: one, or all when `id` is NULL. Their retries start over.
- * *count (may be NULL): how many. A job gets its unique key back unless another job has it now.
- * TKL_NOTFOUND: there is no such dead letter, or none at all. */
-TKL_API int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
+
+/* ---- Dead letters ---- */
+
+/* These work in steps, the newest first: the server serves other clients in between. `filter` NULL:
+ * all dead letters. *count (may be NULL): how many, also after an error. TKL_NOTFOUND: none fits. */
+
+/* Counts dead letters, and changes nothing. 0 is TKL_OK. */
+TKL_API int tkl_queue_count_dead(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
+    TKL_NONNULL(1, 3) TKL_CHECK;
+/* Puts dead letters back into the queue. Their retries start over. A job gets its unique key back
+ * unless another job has it now. Those that die again meanwhile stay dead. */
+TKL_API int tkl_queue_retry(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
     TKL_NONNULL(1) TKL_CHECK;
-/* Deletes dead letters: one, or all when `id` is NULL. *count (may be NULL): how many.
- * TKL_NOTFOUND: the job is not a dead letter, or not any more. */
-TKL_API int tkl_queue_drop_dead(tkl_queue *queue, const char *id, int64_t *count)
+/* Deletes dead letters. Without a filter, no dead letters at all is TKL_OK. */
+TKL_API int tkl_queue_drop_dead(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
     TKL_NONNULL(1) TKL_CHECK;
+/* Moves dead letters to another queue, also of another server: pushes them there with the options
+ * that they were pushed with, under new ids, and then deletes them here. None is lost. A move that
+ * was interrupted may leave some in both queues. Repeat it within ten minutes: the other queue
+ * recognises them and takes none twice. TKL_EXISTS: some stay, because the other queue has jobs with
+ * their unique keys. TKL_FULL: the other queue is full, and the rest stays. TKL_EINVAL: `to` is the
+ * same queue. */
+TKL_API int tkl_queue_move_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to,
+                                int64_t *count) TKL_NONNULL(1, 3) TKL_CHECK;
+
+/* ---- The whole queue ---- */
 
 /* A paused queue accepts jobs and hands out none. */
 TKL_API int tkl_queue_pause(tkl_queue *queue) TKL_NONNULL(1) TKL_CHECK;
@@ -570,9 +607,10 @@ typedef enum tkl_job_event {
     TKL_JOB_EVENT_RELEASED = 6,
     TKL_JOB_EVENT_RETRIED = 7, /* a dead letter is back in the queue */
     TKL_JOB_EVENT_PROMOTED = 8,
-    TKL_JOB_EVENT_CANCELLED = 9,
-    TKL_JOB_EVENT_PAUSED = 10, /* the queue: without an id */
+    TKL_JOB_EVENT_CANCELLED = 9, /* also a dead letter that was deleted */
+    TKL_JOB_EVENT_PAUSED = 10,   /* the queue: without an id */
     TKL_JOB_EVENT_RESUMED = 11,
+    TKL_JOB_EVENT_MOVED = 12, /* a dead letter is in another queue */
 } tkl_job_event;
 
 /* "pushed", "claimed" and so on; "unknown" for anything else. */

@@ -2,8 +2,7 @@
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] id
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
--- ARGV[3] which     dead: only if it is a dead letter; '' for any
--- ARGV[4] results   and the id: the channel on which the end of the job is published
+-- ARGV[3] results   and the id: the channel on which the end of the job is published
 -- flags: allow-oom
 -- returns {TKL_OK}, {TKL_NOTFOUND}, or {TKL_EMPTY, the cursor to go on with}
 -- include: shared/clock
@@ -12,11 +11,11 @@
 -- include: line
 
 now = clock.ms()
-local id, cursor, which, results = unpack(ARGV)
+local id, cursor, results = unpack(ARGV)
 
 local waiting, meta = line.read_waiting(), totals.read()
 local record = redis.call('HGET', JOBS, id)
-if not record or which == 'dead' and not redis.call('ZSCORE', DEAD, id) then
+if not record then
   return {TKL_NOTFOUND}
 end
 local found = finding.job(id, record, cursor)

@@ -1,8 +1,7 @@
--- queue/drain: remove some of the jobs that wait, or of the dead letters.
+-- queue/drain: remove some of the jobs that wait.
 -- KEYS[1...] queue  see keys.inc.lua
--- ARGV[1] which     dead, or '' for all that wait
--- ARGV[2] skip      schedules seen so far among the delayed
--- ARGV[3] results   and an id: the channel on which the end of a job is published
+-- ARGV[1] skip      schedules seen so far among the delayed
+-- ARGV[2] results   and an id: the channel on which the end of a job is published
 -- flags: allow-oom
 -- returns {removed, schedules seen, 1 when there may be more}
 -- include: shared/clock
@@ -11,7 +10,7 @@
 
 now = clock.ms()
 local STEP, BYTES = 200, 8000000 -- at most, in one script
-local which, skip, results = unpack(ARGV)
+local skip, results = unpack(ARGV)
 skip = tonumber(skip)
 
 local waiting, meta, budget = line.read_waiting(), totals.read(), ends.new_budget()
@@ -21,7 +20,7 @@ local function drain_job(id)
   local record = redis.call('HGET', JOBS, id)
   if record then
     local job = jobs.read(record)
-    local started = which ~= 'dead' and jobs.read_history(redis.call('HGET', HISTORY, id)).started
+    local started = jobs.read_history(redis.call('HGET', HISTORY, id)).started
     redis.call('HDEL', FLOW_PLACES, id)
     ends.remove(id, record, started, budget)
     removed, bytes = removed + 1, bytes + #record
@@ -58,14 +57,11 @@ local function delayed_id(member)
   return kind == 'job' and name or ''
 end
 
-if which == 'dead' then
-  drain_key(DEAD, 0, itself)
-else -- parents first: the end of their children would make them ready
-  drain_key(FLOW, 0, itself)
-  drain_key(PARKED, 0, jobs.read_spot)
-  drain_key(READY, 0, itself)
-  drain_key(DELAYED, skip, delayed_id)
-end
+-- Parents first: the end of their children would make them ready.
+drain_key(FLOW, 0, itself)
+drain_key(PARKED, 0, jobs.read_spot)
+drain_key(READY, 0, itself)
+drain_key(DELAYED, skip, delayed_id)
 totals.add(meta, {bytes = -bytes})
 line.wake(waiting, line.open_gate(meta))
 return {removed, skip, seen > 0 and 1 or 0}

@@ -31,7 +31,7 @@ function jobs.record_of(id)
 end
 
 -- The options of a job by name, with their defaults, its unique key, its group and its kind; '' for
--- none.
+-- none. Its payload begins at `payload_at`.
 function jobs.read(record)
   local line = string.match(string.sub(record, 1, OPTIONS_MAX), '^[^\n]*')
   local job = {priority = 0, retries = RETRIES, backoff = BACKOFF, backoff_max = BACKOFF_MAX,
@@ -45,6 +45,7 @@ function jobs.read(record)
   job.group_name = string.sub(record, keys + job.unique, keys + job.unique + job.group - 1)
   local kind = keys + job.unique + job.group + job.meta
   job.kind_name = string.sub(record, kind, kind + job.kind - 1)
+  job.payload_at = kind + job.kind
   return job
 end
 

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
+#include "core/onekey.h"
 #include "core/reply.h"
 #include "core/rounds.h"
 #include "queue/all.h"
+#include "queue/filter.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
 #include "queue/words.h"
@@ -24,6 +27,7 @@
 typedef struct listing {
     tkl_listing list; /* first: the user's pointer points to it */
     tkl_reply *replies;
+    char *next; /* of list */
     tkl_job_info items[];
 } listing;
 
@@ -35,7 +39,8 @@ typedef struct found {
     tkl_bytes id;
     double score;
     const tkl_reply *reply;
-    size_t at; /* index of its record in the reply; the other parts follow */
+    size_t at;      /* index of its record in the reply; the other parts follow */
+    int64_t now_ms; /* by the server's clock; 0: the state is known to be right */
 } found;
 
 void tkl_listing_free(tkl_listing *list)
@@ -44,6 +49,7 @@ void tkl_listing_free(tkl_listing *list)
     if (!l)
         return;
     tkl_reply_free(l->replies);
+    free(l->next);
     free(l);
 }
 
@@ -72,13 +78,23 @@ static void read_claimant(tkl_job_info *info, const found *f)
     info->pid = worker.pid;
 }
 
+/* A delayed job whose time has come is ready, and so is one whose lease has ended, unless that was
+ * its last attempt: the next claim makes it so. */
+static tkl_job_state state_now(const found *f, bool attempts_left)
+{
+    bool over = f->now_ms > 0 && f->score <= (double)f->now_ms;
+    bool comes_back =
+        f->state == TKL_JOB_STATE_DELAYED || (f->state == TKL_JOB_STATE_ACTIVE && attempts_left);
+    return over && comes_back ? TKL_JOB_STATE_READY : f->state;
+}
+
 static void read_info(tkl_job_info *info, const found *f)
 {
     tkl__queue_record record = {0};
     tkl__queue_history history = tkl__queue_history_read(part_of(f, 1));
     if (part_of(f, 0).len > 0)
         tkl__queue_record_decode(part_of(f, 0), &record);
-    *info = (tkl_job_info){.state = f->state,
+    *info = (tkl_job_info){.state = state_now(f, history.failures < record.retries),
                            .payload = record.payload,
                            .meta = record.meta,
                            .group = record.group,
@@ -91,10 +107,10 @@ static void read_info(tkl_job_info *info, const found *f)
                            .retries = record.retries,
                            .pushed_ms = tkl__queue_id_time(f->id.data)};
     tkl__queue_show_id(f->partition, f->id.data, info->id);
-    if (f->state == TKL_JOB_STATE_DELAYED || f->state == TKL_JOB_STATE_ACTIVE ||
-        f->state == TKL_JOB_STATE_DEAD)
+    if (info->state == TKL_JOB_STATE_DELAYED || info->state == TKL_JOB_STATE_ACTIVE ||
+        info->state == TKL_JOB_STATE_DEAD)
         info->due_ms = time_of(f->score);
-    if (f->state == TKL_JOB_STATE_ACTIVE)
+    if (info->state == TKL_JOB_STATE_ACTIVE)
         read_claimant(info, f);
 }
 
@@ -116,20 +132,26 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
 
 /* ---- Many ---------------------------------------------------------------- */
 
-/* The places where jobs of a state are, as peek.lua names them. Held jobs are in two places: parked
- * behind their group, or in a flow. */
-static size_t places_of(tkl_job_state state, const char *places[2])
+/* The places where jobs are, as the scripts name them. Held jobs are in two places: parked behind
+ * their group, or in a flow. */
+static const struct {
+    const char *name;
+    tkl_job_state state;
+} places[] = {
+    {"ready", TKL_JOB_STATE_READY},   {"delayed", TKL_JOB_STATE_DELAYED},
+    {"parked", TKL_JOB_STATE_HELD},   {"flow", TKL_JOB_STATE_HELD},
+    {"active", TKL_JOB_STATE_ACTIVE}, {"dead", TKL_JOB_STATE_DEAD},
+};
+enum { NPLACES = sizeof places / sizeof *places };
+
+/* The names of the places of a state; 0: jobs of this state are in none. */
+static size_t places_of(tkl_job_state state, const char *names[2])
 {
-    static const char *const of[] = {[TKL_JOB_STATE_READY] = "ready",
-                                     [TKL_JOB_STATE_DELAYED] = "delayed",
-                                     [TKL_JOB_STATE_HELD] = "parked",
-                                     [TKL_JOB_STATE_ACTIVE] = "active",
-                                     [TKL_JOB_STATE_DEAD] = "dead"};
-    if (state < TKL_JOB_STATE_READY || state > TKL_JOB_STATE_DEAD || state == TKL_JOB_STATE_DONE)
-        return 0;
-    places[0] = of[state];
-    places[1] = "flow";
-    return state == TKL_JOB_STATE_HELD ? 2 : 1;
+    size_t n = 0;
+    for (int i = 0; i < NPLACES; i++)
+        if (places[i].state == state)
+            names[n++] = places[i].name;
+    return n;
 }
 
 static int ask_peek(const tkl_queue *queue, const char *place, size_t skip, size_t max,
@@ -151,21 +173,21 @@ typedef struct catch
 }
 catch;
 
-static void gather_jobs(const tkl_queue *queue, tkl_job_state state, const tkl_reply *replies,
-                        catch *c)
+/* Adds the jobs in the answer of a partition, at most `max`. */
+static void gather_jobs(const tkl__queue_partition *partition, tkl_job_state state, int64_t now_ms,
+                        const tkl_reply *answer, size_t max, found *items, size_t *count)
 {
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *one = tkl_reply_at(replies, i);
-        for (size_t at = 0; at + FOUND_PARTS <= tkl_reply_count(one); at += FOUND_PARTS) {
-            tkl_bytes id = tkl_reply_bytes(tkl_reply_at(one, at));
-            if (tkl__queue_is_id(id))
-                c->items[c->count++] = (found){.partition = &queue->partitions[i],
-                                               .state = state,
-                                               .id = id,
-                                               .score = tkl_reply_double(tkl_reply_at(one, at + 1)),
-                                               .reply = one,
-                                               .at = at + 2};
-        }
+    size_t end = *count + max;
+    for (size_t at = 0; at + FOUND_PARTS <= tkl_reply_count(answer); at += FOUND_PARTS) {
+        tkl_bytes id = tkl_reply_bytes(tkl_reply_at(answer, at));
+        if (*count < end && tkl__queue_is_id(id))
+            items[(*count)++] = (found){.partition = partition,
+                                        .state = state,
+                                        .id = id,
+                                        .score = tkl_reply_double(tkl_reply_at(answer, at + 1)),
+                                        .reply = answer,
+                                        .at = at + 2,
+                                        .now_ms = now_ms};
     }
 }
 
@@ -185,14 +207,14 @@ static int newest_first(const void *a, const void *b)
 
 static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, catch *c)
 {
-    const char *places[2];
-    size_t n = places_of(state, places), total = 0;
+    const char *names[2];
+    size_t n = places_of(state, names), total = 0;
     bool many = n > 1 || queue->npartitions > 1; /* merge first, then skip */
     int rc = n > 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
     if (rc == TKL_OK && (max > PEEK_MAX || (many && skip > SKIP_MAX)))
         rc = tkl__fail(TKL_EINVAL, "at most %d jobs at a time, behind %d", PEEK_MAX, SKIP_MAX);
     for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        rc = ask_peek(queue, places[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
+        rc = ask_peek(queue, names[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
         for (size_t k = 0; k < tkl_reply_count(c->replies[i]); k++)
             total += tkl_reply_count(tkl_reply_at(c->replies[i], k)) / FOUND_PARTS;
     }
@@ -200,7 +222,9 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
     if (rc == TKL_OK && !c->items)
         rc = tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < n; i++)
-        gather_jobs(queue, state, c->replies[i], c);
+        for (size_t k = 0; k < tkl_reply_count(c->replies[i]); k++)
+            gather_jobs(&queue->partitions[k], state, 0, tkl_reply_at(c->replies[i], k), total,
+                        c->items, &c->count);
     if (rc == TKL_OK && many)
         qsort(c->items, c->count, sizeof *c->items,
               state == TKL_JOB_STATE_DEAD ? newest_first : by_turn);
@@ -227,6 +251,150 @@ int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t ma
     if (rc == TKL_OK)
         rc = make_listing(owner, c.items + first, count, list);
     free(c.items);
+    return rc;
+}
+
+/* ---- Searching ----------------------------------------------------------- */
+
+/* A search under way. */
+typedef struct search {
+    const tkl_queue *queue;
+    tkl_job_state state; /* TKL_JOB_STATE_UNKNOWN: any */
+    tkl__queue_filter filter;
+    size_t max;
+    int partition, place; /* where it is */
+    char *cursor;         /* where it is in that place; "": at its beginning. Owned */
+    found *items;         /* `max` of them */
+    size_t count;
+    tkl_reply *replies; /* answers that the items point into */
+    size_t nreplies;
+} search;
+
+/* Goes on to the next place that has jobs of the state, if this one has none. False: that was the
+ * last. */
+static bool search_has_place(search *s)
+{
+    while (s->partition < s->queue->npartitions) {
+        for (; s->place < NPLACES; s->place++)
+            if (s->state == TKL_JOB_STATE_UNKNOWN || places[s->place].state == s->state)
+                return true;
+        s->place = 0;
+        s->partition++;
+    }
+    return false;
+}
+
+/* Reads "partition.place.cursor", as end_search() writes it. */
+static int begin_search(search *s, const char *after)
+{
+    int used = 0;
+    if (!after) {
+        s->cursor = strdup("");
+        return s->cursor ? TKL_OK : tkl__nomem();
+    }
+    if (sscanf(after, "%3d.%1d.%n", &s->partition, &s->place, &used) != 2 || used == 0 ||
+        s->partition < 0 || s->partition >= s->queue->npartitions || s->place < 0 ||
+        s->place >= NPLACES || strspn(after + used, "0123456789abcdef:.+-") != strlen(after + used))
+        return tkl__fail(TKL_EINVAL, "this is not where a search of this queue ended");
+    s->cursor = strdup(after + used);
+    return s->cursor ? TKL_OK : tkl__nomem();
+}
+
+/* One step: adds what it finds, and moves on. */
+static int search_step(search *s, tkl__rounds *rounds)
+{
+    enum { NOW, LOOKED_AT, CURSOR, FOUND, PARTS };
+    char most[24];
+    tkl_reply *reply;
+    const tkl__queue_partition *partition = &s->queue->partitions[s->partition];
+    snprintf(most, sizeof most, "%zu", s->max - s->count);
+    tkl_bytes args[] = {tkl_str(places[s->place].name),
+                        tkl_str(s->cursor),
+                        tkl_str(most),
+                        s->filter.kind,
+                        s->filter.reason,
+                        s->filter.text,
+                        s->filter.older};
+    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_find, args, 7, true, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_array(reply, PARTS);
+    char *cursor = rc == TKL_OK ? strdup(tkl_reply_str(tkl_reply_at(reply, CURSOR))) : NULL;
+    if (rc == TKL_OK && !cursor)
+        rc = tkl__nomem();
+    if (rc != TKL_OK) {
+        tkl_reply_free(reply);
+        return rc;
+    }
+    free(s->cursor);
+    s->cursor = cursor;
+    size_t before = s->count;
+    gather_jobs(partition, places[s->place].state, tkl_reply_int(tkl_reply_at(reply, NOW)),
+                tkl_reply_at(reply, FOUND), s->max - s->count, s->items, &s->count);
+    s->place += *cursor == '\0';
+    int64_t looked_at = tkl_reply_int(tkl_reply_at(reply, LOOKED_AT));
+    if (s->count > before)
+        tkl__reply_put(s->replies, s->nreplies++, reply);
+    else
+        tkl_reply_free(reply);
+    return *cursor == '\0' ? TKL_OK : tkl__queue_next_step(partition, rounds, looked_at);
+}
+
+/* Makes the listing, which takes the replies, and notes where a later search goes on. */
+static int end_search(search *s, bool more, tkl_listing **list)
+{
+    char *next = NULL;
+    if (more && asprintf(&next, "%d.%d.%s", s->partition, s->place, s->cursor) < 0)
+        return tkl__nomem();
+    int rc = make_listing(s->replies, s->items, s->count, list);
+    s->replies = NULL;
+    if (rc != TKL_OK) {
+        free(next);
+        return rc;
+    }
+    ((listing *)(void *)*list)->next = next;
+    (*list)->next = next;
+    return TKL_OK;
+}
+
+static int check_search(tkl_job_state state, size_t max)
+{
+    const char *unused[2];
+    if (state != TKL_JOB_STATE_UNKNOWN && places_of(state, unused) == 0)
+        return tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
+    if (max < 1 || max > PEEK_MAX)
+        return tkl__fail(TKL_EINVAL, "from 1 to %d jobs at a time", PEEK_MAX);
+    return TKL_OK;
+}
+
+int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *filter,
+                   const char *after, size_t max, tkl_listing **list)
+{
+    search s = {.queue = queue, .state = state, .max = max};
+    tkl__rounds rounds = {.idle = 0};
+    int64_t deadline = tkl__queue_deadline(queue);
+    bool more = true;
+    *list = NULL;
+    int rc = check_search(state, max);
+    if (rc == TKL_OK)
+        rc = tkl__queue_filter_read(filter, &s.filter);
+    if (rc == TKL_OK && filter && filter->id)
+        rc = tkl__fail(TKL_EINVAL, "tkl_queue_show() finds a job by its id");
+    if (rc == TKL_OK)
+        rc = begin_search(&s, after);
+    if (rc != TKL_OK)
+        return rc;
+    s.items = calloc(max, sizeof *s.items);
+    s.replies = tkl__reply_new_array(max);
+    if (!s.items || !s.replies)
+        rc = tkl__nomem();
+    while (rc == TKL_OK && (more = search_has_place(&s)) && s.count < max &&
+           tkl__left(deadline) > 0)
+        rc = search_step(&s, &rounds);
+    if (rc == TKL_OK)
+        rc = end_search(&s, more, list);
+    tkl_reply_free(s.replies);
+    free(s.items);
+    free(s.cursor);
     return rc;
 }
 

@@ -4,11 +4,10 @@
 -- ARGV[2] skip
 -- ARGV[3] max
 -- flags: no-writes
--- returns id, score, record, history and progress of each, since when it is claimed and by whom (see
---   workers.claimant()); fewer when they are large
+-- returns what places.append() says of each; fewer when they are large
 -- include: shared/clock
+-- include: places
 -- include: upcoming
--- include: workers
 
 now = clock.ms()
 local BYTES = 16000000 -- of records, in one answer
@@ -16,26 +15,17 @@ local STEP, STEPS = 200, 100 -- members read at once, and how often
 local state, skip, max = unpack(ARGV)
 skip, max = tonumber(skip), tonumber(max)
 
-local keys = {ready = READY, delayed = DELAYED, active = ACTIVE, parked = PARKED, flow = FLOW,
-              dead = DEAD}
-local order = state == 'dead' and {'REV', 'WITHSCORES'} or {'WITHSCORES'}
+local key, order = places.key(state), {'WITHSCORES', places.order(state)}
 local soon = state == 'ready' and upcoming.ready() or {}
 local answer, bytes, next_soon = {}, 0, 1
 local skip_soon = math.min(skip, #soon) -- how many of the upcoming jobs to skip
 skip = skip - skip_soon
 if state == 'delayed' or state == 'active' then -- the first ones are due and count as ready
-  skip = skip + redis.call('ZCOUNT', keys[state], '-inf', decimal.whole(now))
+  skip = skip + redis.call('ZCOUNT', key, '-inf', decimal.whole(now))
 end
 
 local function is_enough()
   return max == 0 or bytes > BYTES
-end
-
-local function id_of(member)
-  if state == 'parked' then
-    return (jobs.read_spot(member))
-  end
-  return state == 'active' and jobs.claimed_id(member) or member
 end
 
 local function add(id, score, record, claim)
@@ -46,11 +36,7 @@ local function add(id, score, record, claim)
     return
   end
   bytes, max = bytes + #record, max - 1
-  local since, worker = workers.claimant(claim, score)
-  for _, part in ipairs({id, score, record, redis.call('HGET', HISTORY, id) or '',
-                         redis.call('HGET', PROGRESS, id) or '', since, worker}) do
-    answer[#answer + 1] = part
-  end
+  places.append(answer, id, score, record, claim)
 end
 
 -- Adds jobs that the next claim makes ready, up to a place: at most 2 * SOON in all.
@@ -62,12 +48,12 @@ local function add_soon(before)
 end
 
 for _ = 1, STEPS do
-  local found = redis.call('ZRANGE', keys[state], skip, skip + STEP - 1, unpack(order))
+  local found = redis.call('ZRANGE', key, skip, skip + STEP - 1, unpack(order))
   for i = 1, #found, 2 do
     if is_enough() then
       return answer
     end
-    local id = id_of(found[i])
+    local id = places.id_of(state, found[i])
     add_soon(tonumber(found[i + 1]))
     add(id, found[i + 1], redis.call('HGET', JOBS, id), state == 'active' and found[i])
   end

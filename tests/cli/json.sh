@@ -174,6 +174,20 @@ t queue show q $id
 claim=$(t queue claim q); id=$(jq -r .id <<<"$claim"); t queue release q $id $(jq -r .token <<<"$claim")
 claim=$(t queue claim q); t queue fail q $id $(jq -r .token <<<"$claim") --reason no --dead
 t queue dead q
+t queue dead q --reason no --older 0s
+t queue dead q --delete --kind none --yes
+t queue find q no --max 1
+t queue find nothing no
+t queue find q no --after x
+t queue retry q --kind none --dry-run
+t queue retry q --kind none
+t queue retry q
+t queue move q elsewhere --reason no --dry-run
+t queue move q elsewhere $id
+t queue move q elsewhere $id
+t queue move q elsewhere
+t queue drop elsewhere --yes
+claim=$(t queue claim q); id=$(jq -r .id <<<"$claim"); t queue fail q $id $(jq -r .token <<<"$claim") --reason no --dead
 t queue retry q $id
 t queue retry q $id
 t queue dead q --delete $id

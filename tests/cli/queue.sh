@@ -271,6 +271,68 @@ yields . '{"name":"dead","removed":2}'
 json dead dead
 yields . '[]'
 
+tackle queue push chosen a b --kind mail >/dev/null
+tackle queue push chosen c --kind resize >/dev/null
+kill_jobs chosen
+json dead chosen --kind mail --reason "cannot do b"
+yields '[.[].payload]' '["b"]'
+ends 0 tackle queue dead chosen --text mail
+has "$out" "cannot do a"
+json dead chosen --older 1h
+yields . '[]'
+json retry chosen --kind mail --dry-run
+yields . '{"name":"chosen","matching":2}'
+json dead chosen --delete --kind mail --dry-run
+yields . '{"name":"chosen","matching":2}'
+json move chosen parked --older 1h --dry-run
+yields . '{"name":"chosen","matching":0}'
+is "a dry run changes nothing" "$(stat_of chosen '[.ready, .dead]')" "[0,3]"
+json retry chosen --reason "cannot do a"
+yields . '{"name":"chosen","retried":1}'
+ends 64 tackle queue dead chosen --delete --kind mail
+has "$err" "--yes"
+json dead chosen --delete --kind mail --yes
+yields . '{"name":"chosen","removed":1}'
+json move chosen parked --all
+yields . '{"name":"chosen","moved":1}'
+is "moved" "$(payloads parked)" '["c"]'
+kill_jobs chosen
+json move chosen parked "$(tackle queue dead chosen --json | jq -r '.[0].id')"
+yields . '{"name":"chosen","moved":1}'
+ends 1 tackle queue move chosen parked --all
+has "$err" "no dead letters"
+ends 1 tackle queue retry chosen --kind mail
+has "$err" "no dead letter fits"
+for wrong in "retry chosen" "retry chosen x --all" "retry chosen --all --kind mail" "move chosen parked" \
+    "dead chosen x" "dead chosen --dry-run" "dead chosen --delete" "dead chosen --delete --delete-all" \
+    "dead chosen --delete-all --kind mail" "dead chosen --skip 1 --kind mail" "retry chosen --kind a/b" \
+    "move chosen chosen --all" "find chosen x --max 0"; do
+    ends 64 tackle queue $wrong
+done
+tackle queue push stays x --unique key --retries 0 >/dev/null
+kill_jobs stays
+tackle queue push taken x --unique key >/dev/null
+ends 1 tackle queue move stays taken --all
+has "$err" "unique keys"
+
+# ---- Searching ------------------------------------------------------------------------------------
+
+tackle queue push hay "needle 1" straw --delay 1h >/dev/null
+tackle queue push hay "needle 2" --kind sew >/dev/null
+json find hay needle
+yields '[[.found[] | [.state, .payload]], .next]' '[[["ready","needle 2"],["delayed","needle 1"]],null]'
+json find hay sew --state ready
+yields '[.found[].payload]' '["needle 2"]'
+json find hay needle --max 1
+yields '.found[].payload' '"needle 2"'
+json find hay needle --max 1 --after "$(jq -r .next <<<"$out")"
+yields '.found[].payload' '"needle 1"'
+ends 0 tackle queue find hay needle --max 1
+has "$out" "needle 2"
+has "$err" "--after"
+ends 64 tackle queue find hay needle --after nonsense
+ends 1 tackle queue find mistyped needle
+
 ends 64 tackle queue push range x --retries 99999999999
 has "$err" "0 to 2147483647"
 

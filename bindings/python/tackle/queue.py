@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import traceback
 from datetime import datetime, timedelta
-from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, NamedTuple, Optional,
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional,
                     Sequence, Tuple, Union)
 
 from . import _call
@@ -16,7 +16,7 @@ from ._headers import CODES, CONSTANTS
 from ._native import ctype, function
 from ._record import Data
 from .errors import Error, error, last_text
-from .records import (JobInfo, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
+from .records import (JobInfo, Listing, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
                       QueueReasons, QueueStats, QueueWorkerList, ScheduleInfo)
 
 if TYPE_CHECKING:
@@ -319,6 +319,13 @@ class Consumer(Component):
         return self.jobs()
 
 
+def _filter(id: Optional[str] = None, *, kind: Optional[str] = None, reason: Optional[Name] = None,
+            text: Optional[Name] = None, older: Optional[Duration] = None) -> Optional[Dict[str, Any]]:
+    """A tkl_job_filter; None for any job."""
+    given = {"id": id, "kind": kind, "reason": reason, "text": text, "older": older}
+    return None if all(value is None for value in given.values()) else given
+
+
 def lost_hook(run: Optional[Callable[[str, str], None]]) -> Optional[Callable[..., None]]:
     def call(id: Any, token: Any, _: Any) -> None:
         if run:
@@ -540,14 +547,30 @@ class Queue(Component):
         """A watcher of what happens to the jobs of this queue from now on."""
         return Watcher(self)
 
-    def peek(self, state: str = "ready", skip: int = 0, max: int = 100) -> List[JobInfo]:
+    def peek(self, state: str = "ready", skip: int = 0, max: int = 100) -> Listing:
         """Looks at jobs that are "ready", "delayed", "held", "active" or "dead"."""
-        found: List[JobInfo] = self._call("tkl_queue_peek", state, skip, max)
+        found: Listing = self._call("tkl_queue_peek", state, skip, max)
+        return found
+
+    def find(self, text: Name = "", *, state: Optional[str] = None, kind: Optional[str] = None,
+             reason: Optional[Name] = None, older: Optional[Duration] = None,
+             after: Optional[str] = None, max: int = 100) -> Listing:
+        """Jobs whose payload, kind, last error or id contains `text`, of one state or of all but
+        done. When `next` of the result is not empty, there may be more: pass it as `after`.
+
+        >>> mails = client.queue("mails")
+        >>> pushed = mails.push_all(["to ann", "to bob"])
+        >>> [job.payload.text for job in mails.find("bob")]
+        ['to bob']
+        """
+        found: Listing = self._call("tkl_queue_find", state or "unknown",
+                                    _filter(kind=kind, reason=reason, text=text, older=older),
+                                    after, max)
         return found
 
     def show(self, id: str) -> JobInfo:
         """One job, in whichever state. NotFound."""
-        found: List[JobInfo] = self._call("tkl_queue_show", id)
+        found: Listing = self._call("tkl_queue_show", id)
         return found[0]
 
     def cancel(self, id: str) -> None:
@@ -563,13 +586,31 @@ class Queue(Component):
         not count. Busy: its lease still runs, and `force` is false. NotFound."""
         self._call("tkl_queue_requeue", id, force)
 
-    def retry(self, id: Optional[str] = None) -> int:
-        """Puts a dead letter, or all of them, back into the queue. NotFound: there is none."""
-        return int(self._call("tkl_queue_retry", id))
+    def retry(self, id: Optional[str] = None, **conditions: Any) -> int:
+        """Puts a dead letter, those that fit, or all of them, back into the queue. `kind`; `reason`,
+        a part of the last error; `text`, a part of payload, kind, last error or id; `older`, the
+        least time since it died. NotFound: none fits."""
+        return int(self._call("tkl_queue_retry", _filter(id, **conditions)))
 
-    def drop_dead(self, id: Optional[str] = None) -> int:
-        """Deletes a dead letter, or all of them."""
-        return int(self._call("tkl_queue_drop_dead", id))
+    def drop_dead(self, id: Optional[str] = None, **conditions: Any) -> int:
+        """Deletes a dead letter, those that fit (see retry()), or all of them."""
+        return int(self._call("tkl_queue_drop_dead", _filter(id, **conditions)))
+
+    def move_dead(self, to: "Queue", id: Optional[str] = None, **conditions: Any) -> int:
+        """Moves a dead letter, those that fit (see retry()), or all of them, to another queue, where
+        their retries start over. Exists: some stay, because of their unique keys. Full.
+
+        >>> mails, later = client.queue("mails"), client.queue("later")
+        >>> pushed = mails.push("to ann", kind="mail")
+        >>> dead = [job.dead("no such user") for job in mails.consume(wait=0)]
+        >>> mails.count_dead(reason="user"), mails.move_dead(later, kind="mail")
+        (1, 1)
+        """
+        return int(self._call("tkl_queue_move_dead", _filter(id, **conditions), to))
+
+    def count_dead(self, id: Optional[str] = None, **conditions: Any) -> int:
+        """How many dead letters fit (see retry()). Changes nothing."""
+        return int(self._call("tkl_queue_count_dead", _filter(id, **conditions)))
 
     def pause(self) -> None:
         """No job is handed out until resume()."""

@@ -214,6 +214,25 @@ def test_operators(client):
         queue.drop()
 
 
+def test_chosen_dead_letters(client):
+    queue, other = client.queue("q"), client.queue("other")
+    for kind in ("send", "send", "resize", "tidy"):
+        queue.push(kind + " it", kind=kind)
+    for job in queue.consume(wait=0):
+        job.dead("cannot " + job.kind)
+    assert queue.count_dead() == 4 and queue.count_dead(kind="send") == 2
+    assert queue.count_dead(older=3600) == 0 and queue.count_dead(text="resize it") == 1
+    first = queue.find("send it", state="dead", max=1)
+    second = queue.find("send it", state="dead", max=1, after=first.next)
+    assert {first[0].id, second[0].id} == {job.id for job in queue.find(kind="send")}
+    assert queue.retry(kind="send") == 2 and queue.drop_dead(reason="tidy") == 1
+    with pytest.raises(tackle.NotFound):
+        queue.retry(reason="tidy")
+    assert queue.move_dead(other) == 1 and other.find("resize")[0].state == "ready"
+    with pytest.raises(TypeError):
+        queue.retry(colour="red")
+
+
 def test_workers_and_times(client):
     queue, other = client.queue("q"), client.queue("other")
     queue.push_all([tackle.Push(n, kind="send") for n in range(3)])

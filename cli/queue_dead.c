@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `tackle queue dead`, `retry`, `move`: dead letters, by id, by conditions, or all of them.
+ */
+#include <stdio.h>
+
+#include "queue.h"
+
+bool cli_queue_filter(const cli_session *cli, const char *text, tkl_job_filter *filter)
+{
+    *filter = (tkl_job_filter){
+        .kind = tkl_str(cli_text(cli, "kind", "")),
+        .reason = tkl_str(cli_text(cli, "reason", "")),
+        .text = tkl_str(text),
+        .older_ms = cli_number(cli, "older", 0),
+    };
+    return cli_flag(cli, "kind") || cli_flag(cli, "reason") || cli_flag(cli, "older") ||
+           *text != '\0';
+}
+
+static bool read_conditions(const cli_session *cli, tkl_job_filter *filter)
+{
+    return cli_queue_filter(cli, cli_text(cli, "text", ""), filter);
+}
+
+/* What is done with dead letters. */
+typedef struct deed {
+    int (*act)(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count);
+    tkl_queue *to;    /* for a move */
+    const char *done; /* "retried" */
+    int first;        /* index of the first id among the arguments */
+} deed;
+
+static int count_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count)
+{
+    (void)to;
+    return tkl_queue_count_dead(queue, filter, count);
+}
+
+static int retry_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count)
+{
+    (void)to;
+    return tkl_queue_retry(queue, filter, count);
+}
+
+static int delete_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to,
+                       int64_t *count)
+{
+    (void)to;
+    return tkl_queue_drop_dead(queue, filter, count);
+}
+
+static int move_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count)
+{
+    return tkl_queue_move_dead(queue, filter, to, count);
+}
+
+/* Acts on one dead letter by its id; a --dry-run counts 0 or 1. */
+static int act_on_id(tkl_queue *queue, const char *id, void *arg)
+{
+    const deed *d = arg;
+    int64_t count = 0;
+    int code = d->act(queue, &(tkl_job_filter){.id = id}, d->to, &count);
+    return code == TKL_OK && count == 0 ? TKL_NOTFOUND : code;
+}
+
+/* Acts on all that fit, or all. */
+static int act_on_many(cli_session *cli, tkl_queue *queue, const deed *d)
+{
+    int64_t count = 0;
+    tkl_job_filter filter;
+    bool some = read_conditions(cli, &filter);
+    int code = d->act(queue, some ? &filter : NULL, d->to, &count);
+    if (code == TKL_NOTFOUND)
+        return cli_fail(cli, CLI_NO, some ? "no dead letter fits" : "there are no dead letters");
+    int unprinted =
+        code == TKL_OK || count > 0 ? cli_queue_print_count(cli, d->done, count) : CLI_OK;
+    if (code == TKL_EXISTS)
+        return cli_no(cli, code, "some stay: %s has jobs with their unique keys", cli->argv[1]);
+    return code == TKL_OK ? unprinted : cli_end(cli, code);
+}
+
+/* Checks that it is clear which dead letters are meant: ids, conditions, or all. */
+static int check_choice(const cli_session *cli, int first, bool all)
+{
+    tkl_job_filter filter;
+    bool ids = cli->argc > first, some = read_conditions(cli, &filter);
+    if (ids + all + some == 1)
+        return CLI_OK;
+    return cli_usage(cli, ids || all || some
+                              ? "either ids, or conditions like --kind, or all"
+                              : "which ones? ids, conditions like --kind, or all of them");
+}
+
+static int act(cli_session *cli, const deed *given)
+{
+    deed d = *given;
+    tkl_queue *queue = NULL;
+    if (cli_flag(cli, "dry-run")) {
+        d.act = count_dead;
+        d.done = "matching";
+    }
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli->argc > d.first ? cli_queue_for_ids(cli, queue, d.first, act_on_id, &d,
+                                                         "not in the dead letters", d.done)
+                                     : act_on_many(cli, queue, &d);
+    tkl_queue_close(queue);
+    return failed;
+}
+
+/* ---- The verbs ----------------------------------------------------------- */
+
+int cli_queue_retry(cli_session *cli)
+{
+    int failed = check_choice(cli, 1, cli_flag(cli, "all"));
+    return failed ? failed : act(cli, &(deed){retry_dead, NULL, "retried", 1});
+}
+
+int cli_queue_move(cli_session *cli)
+{
+    deed d = {move_dead, NULL, "moved", 2};
+    int failed = check_choice(cli, 2, cli_flag(cli, "all"));
+    if (!failed)
+        failed = cli_queue_open(cli, 1, &d.to);
+    if (!failed)
+        failed = act(cli, &d);
+    tkl_queue_close(d.to);
+    return failed;
+}
+
+/* Asks first, unless it names each of them. */
+static int delete_some(cli_session *cli)
+{
+    int failed = CLI_OK;
+    if (cli->argc == 1 && !cli_flag(cli, "dry-run"))
+        failed =
+            cli_flag(cli, "delete-all")
+                ? cli_confirm(cli, "This deletes all dead letters of %s.", cli->argv[0])
+                : cli_confirm(cli, "This deletes the dead letters of %s that fit.", cli->argv[0]);
+    return failed ? failed : act(cli, &(deed){delete_dead, NULL, "removed", 1});
+}
+
+static int list_dead(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_job_filter filter;
+    bool some = read_conditions(cli, &filter);
+    if (cli->argc > 1 || cli_flag(cli, "dry-run"))
+        return cli_usage(cli, "ids and --dry-run are for --delete");
+    if (some && cli_flag(cli, "skip"))
+        return cli_usage(cli, "--skip is for a list without conditions");
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = some ? cli_queue_print_dead(cli, queue, &filter)
+                      : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
+    tkl_queue_close(queue);
+    return failed;
+}
+
+int cli_queue_dead(cli_session *cli)
+{
+    bool all = cli_flag(cli, "delete-all");
+    if (!cli_flag(cli, "delete") && !all)
+        return list_dead(cli);
+    int failed = cli_flag(cli, "delete") && all ? cli_usage(cli, "either --delete or --delete-all")
+                                                : check_choice(cli, 1, all);
+    return failed ? failed : delete_some(cli);
+}

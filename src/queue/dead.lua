@@ -1,0 +1,98 @@
+-- queue/dead: count, read, retry or remove dead letters, the newest first.
+-- KEYS[1...] queue  see keys.inc.lua
+-- ARGV[1] action    count, read, retry or remove
+-- ARGV[2] ids       of the dead letters, with spaces between them; '' for all
+-- ARGV[3] cursor    where the last step ended; '' to begin with
+-- ARGV[4] kind      of the dead letters; this and the rest: see filter.read()
+-- ARGV[5] reason    a part of it
+-- ARGV[6] text      a part of it
+-- ARGV[7] older     milliseconds
+-- ARGV[8] event     for watchers: what became of removed ones, cancelled or moved
+-- flags: allow-oom
+-- returns {how many, looked at, cursor to go on with ('' when that was all), {id, record, ...} of
+--   those that were read}
+-- include: shared/clock
+-- include: ends
+-- include: filter
+-- include: line
+-- include: walk
+
+now = clock.ms()
+local STEP, BYTES = 100, 4194304 -- dead letters and bytes of their records, in one script
+local action, ids, cursor, kind, reason, text, older, event = unpack(ARGV)
+
+local waiting, meta, budget = line.read_waiting(), totals.read(), ends.new_budget()
+local which = filter.read(kind, reason, text, older)
+local chosen, found, bytes, removed = {}, {}, 0, 0
+
+local act = {}
+
+function act.count()
+end
+
+function act.read(id, record)
+  found[#found + 1] = id
+  found[#found + 1] = record
+end
+
+function act.retry(id, record)
+  local job = jobs.read(record)
+  redis.call('ZREM', DEAD, id)
+  jobs.make_ready(id, job.priority)
+  if job.unique > 0 and not job.unique_ms and not unique.holder_of(job.unique_key) then
+    unique.hold(job, id)
+  end
+end
+
+function act.remove(id, record)
+  redis.call('ZREM', DEAD, id)
+  ends.remove(id, record, false, budget)
+  removed = removed + #record
+end
+
+-- Acts on a dead letter if it fits. A member without a record, which another program wrote, is
+-- removed with the others.
+local function handle(id, died)
+  local record = redis.call('HGET', JOBS, id)
+  bytes = bytes + #(record or '')
+  if record and filter.fits(which, id, record, died) then
+    chosen[#chosen + 1] = id
+    act[action](id, record)
+  elseif not record and action == 'remove' then
+    redis.call('ZREM', DEAD, id)
+  end
+end
+
+-- Acts on the next dead letters. Returns how many it looked at, and the cursor to go on with.
+local function handle_next()
+  local step = walk.step(DEAD, walk.read(cursor), STEP, 'REV')
+  for i = 1, #step, 2 do
+    handle(step[i], tonumber(step[i + 1]))
+    if bytes > BYTES or i + 1 == 2 * STEP then
+      return (i + 1) / 2, walk.text(step[i + 1], step[i])
+    end
+  end
+  return #step / 2, ''
+end
+
+local looked_at, next_cursor = 0, ''
+if ids == '' then
+  looked_at, next_cursor = handle_next()
+end
+for id in string.gmatch(ids, '%x+') do
+  local died = redis.call('ZSCORE', DEAD, id)
+  looked_at = looked_at + 1
+  if died then
+    handle(id, tonumber(died))
+  end
+end
+if action == 'retry' then
+  unique.let_expire()
+  events.tell(meta, 'retried', chosen)
+  line.wake(waiting, line.open_gate(meta))
+elseif action == 'remove' then
+  totals.add(meta, {bytes = -removed})
+  events.tell(meta, event, chosen)
+  line.wake(waiting, line.open_gate(meta))
+end
+return {#chosen, looked_at, next_cursor, found}

@@ -1,0 +1,44 @@
+-- queue/find: jobs of a place that fit a filter, in steps.
+-- KEYS[1...] queue  see keys.inc.lua
+-- ARGV[1] place     ready, delayed, active, parked, flow or dead
+-- ARGV[2] cursor    where the last step ended; '' to begin with
+-- ARGV[3] max       jobs to find
+-- ARGV[4] kind      of the jobs; this and the rest: see filter.read()
+-- ARGV[5] reason    a part of it
+-- ARGV[6] text      a part of it
+-- ARGV[7] older     milliseconds
+-- flags: no-writes
+-- returns {now, looked at, cursor to go on with ('' when that was all), {what places.append() says of
+--   each}}
+-- include: shared/clock
+-- include: filter
+-- include: places
+-- include: walk
+
+now = clock.ms()
+local STEP, BYTES = 200, 4194304 -- jobs and bytes of their records, in one script
+local place, cursor, max, kind, reason, text, older = unpack(ARGV)
+max = tonumber(max)
+
+local which, found, count, bytes = filter.read(kind, reason, text, older), {}, 0, 0
+
+-- Looks at a member of the place.
+local function look_at(member, score)
+  local id = places.id_of(place, member)
+  local record = redis.call('HGET', JOBS, id)
+  local since = place == 'dead' and tonumber(score) or jobs.pushed_at(id)
+  bytes = bytes + #(record or '')
+  if record and filter.fits(which, id, record, since) then
+    places.append(found, id, score, record, place == 'active' and member)
+    count = count + 1
+  end
+end
+
+local step = walk.step(places.key(place), walk.read(cursor), STEP, places.order(place))
+for i = 1, #step, 2 do
+  look_at(step[i], step[i + 1])
+  if count == max or bytes > BYTES or i + 1 == 2 * STEP then
+    return {now, (i + 1) / 2, walk.text(step[i + 1], step[i]), found}
+  end
+end
+return {now, #step / 2, '', found}
