@@ -50,3 +50,17 @@ ${items}    NULL,
   list(APPEND generated ${list})
   set(${result} ${generated} PARENT_SCOPE)
 endfunction()
+
+# Functions of the public headers as operations of a loop, for src/loop. `result` as above.
+function(tackle_make_operations result)
+  file(GLOB headers CONFIGURE_DEPENDS include/tackle/*.h)
+  set(made ${PROJECT_BINARY_DIR}/generated/loop/operations_table.c)
+  add_custom_command(
+    OUTPUT ${made}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/generated/loop
+    COMMAND ${PROJECT_SOURCE_DIR}/tools/operations ${headers} > ${made}.new
+    COMMAND ${CMAKE_COMMAND} -E rename ${made}.new ${made}
+    DEPENDS ${headers} ${PROJECT_SOURCE_DIR}/tools/operations
+    COMMENT "Functions as operations of a loop")
+  set(${result} ${made} PARENT_SCOPE)
+endfunction()

@@ -107,6 +107,18 @@ TKL_API int tkl_loop_submit(tkl_loop *loop, tkl_loop_run *run, tkl_loop_done *do
  * TKL_NOTFOUND: it has ended; its callback has run, or will in the next dispatch. */
 TKL_API int tkl_loop_cancel(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
 
+/* For other languages: the function of the library with this name, as one to submit. Its `arg` is an
+ * array of pointers to the arguments of the function, in their order; arrays, objects and outputs are
+ * arguments of pointer type, as in C. The array and the arguments must stay until `done`. There is
+ * one for each public function that returns int or nothing (TKL_OK then), but those of this header
+ * and those with "...". NULL: there is none.
+ *
+ *     int64_t wait_ms = 5000;
+ *     void *arguments[] = {&lock, &wait_ms};        // tkl_lock_acquire(lock, wait_ms)
+ *     rc = tkl_loop_submit(loop, tkl_loop_operation("tkl_lock_acquire"), done, arguments, &id);
+ */
+TKL_API tkl_loop_run *tkl_loop_operation(const char *name) TKL_NONNULL(1) TKL_CHECK;
+
 typedef struct tkl_loop_stats {
     int64_t queued;  /* operations that have not begun */
     int64_t running; /* operations that run, or wait for a reply */

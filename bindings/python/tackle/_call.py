@@ -7,16 +7,17 @@ become the result (a tuple if there are several), objects of the library are fre
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 import threading
 import time
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _convert as convert
 from ._headers import ARRAYS, CALLBACKS, CODES, ENUMS, FUNCTIONS, OPAQUE, STRUCTS
 from ._native import ctype, function
-from .errors import error, last_text
+from .errors import Error, error, last_text
 
 OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR = (
     int(CODES[name][0]) for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
@@ -38,13 +39,14 @@ Output = Tuple[Any, Callable[[Any], Any]]
 class Arguments:
     """The arguments of one call, as C wants them."""
 
-    __slots__ = ("values", "cells", "outputs", "wait_at", "count")
+    __slots__ = ("name", "values", "cells", "outputs", "wait_at", "count")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name    # of the function
         self.values: List[Any] = []
         self.cells: List[Any] = []
         self.outputs: List[Output] = []
-        self.wait_at = -1
+        self.wait_at = -1   # the place of the parameter wait_ms; -1: there is none
         self.count = 0      # of the last array
 
     def results(self) -> Any:
@@ -53,24 +55,47 @@ class Arguments:
 
 
 Step = Callable[[Arguments, Any], None]
-_plans: Dict[str, Tuple[Any, List[Tuple[Step, bool]]]] = {}
+_plans: Dict[str, List[Tuple[Step, bool]]] = {}
+
+# In the arguments of native(): the parameter that says how long the function waits.
+WAIT = object()
 
 
-def plan(name: str) -> Tuple[Any, List[Tuple[Step, bool]]]:
-    """The function, and for each argument how it is passed and whether the caller gives it."""
-    found = _plans.get(name)
-    if found is None:
-        found = _plans[name] = (function(name), list(_steps(name)))
-    return found
+class Out(NamedTuple):
+    """In the arguments of native(): an output, and the function that makes a result of it."""
+
+    made: Any
+    read: Callable[[Any], Any]
 
 
-def prepare(name: str, given: Sequence[Any]) -> Tuple[Any, Arguments]:
-    target, steps = plan(name)
-    arguments = Arguments()
+def prepare(name: str, *given: Any) -> Arguments:
+    """The arguments of a function, from values of Python."""
+    steps = _plans.get(name)
+    if steps is None:       # for each argument how it is passed, and whether the caller gives it
+        steps = _plans[name] = list(_steps(name))
+    arguments = Arguments(name)
     left = iter(given)
     for step, is_given in steps:
         step(arguments, next(left) if is_given else None)
-    return target, arguments
+    return arguments
+
+
+def native(name: str, *values: Any) -> Arguments:
+    """The arguments of a function, as C wants them already, but for handles, WAIT and Out."""
+    arguments = Arguments(name)
+    for value in values:
+        cell = getattr(value, "_cell", None)
+        if value is WAIT:
+            _pass_wait(arguments, None)
+        elif isinstance(value, Out):
+            arguments.values.append(ctypes.byref(value.made))
+            arguments.outputs.append((value.made, value.read))
+        elif cell is not None:
+            arguments.cells.append(cell)
+            arguments.values.append(cell.pointer)
+        else:
+            arguments.values.append(value)
+    return arguments
 
 
 # ---- Plans ------------------------------------------------------------------------------------
@@ -247,100 +272,162 @@ def _pointer_output(target: str) -> Step:
 
 # ---- Calls ------------------------------------------------------------------------------------
 
+# Gives back what a call got in the moment in which an exception ended it: Ctrl-C ends a wait, and
+# with asyncio a task may be cancelled in each call.
+Undo = Callable[[Any], Any]
+
+
 def attempt(name: str, *given: Any) -> Tuple[int, Any]:
     """Calls a function that returns a code: the code, and the result where there is one."""
-    target, arguments = prepare(name, given)
-    code = invoke(target, arguments)
+    arguments = prepare(name, *given)
+    code = invoke(arguments)
     return code, arguments.results()
 
 
-def call(name: str, *given: Any) -> Any:
+def call(name: str, *given: Any, undo: Optional[Undo] = None) -> Any:
     """Calls a function that returns a code; every code but TKL_OK is an exception."""
-    target, arguments = prepare(name, given)
-    code = invoke(target, arguments)
+    arguments = prepare(name, *given)
+    return finish(invoke(arguments), arguments)
+
+
+def local(name: str, *given: Any) -> Any:
+    """The same for a function that asks no server, or has no client."""
+    arguments = prepare(name, *given)
+    return finish(invoke(arguments), arguments)
+
+
+def run(name: str, *values: Any) -> Any:
+    """The same with the arguments of native()."""
+    arguments = native(name, *values)
+    return finish(invoke(arguments), arguments)
+
+
+def run_local(name: str, *values: Any) -> Any:
+    """The same for a function that asks no server."""
+    arguments = native(name, *values)
+    return finish(invoke(arguments), arguments)
+
+
+def invoke_local(arguments: Arguments) -> int:
+    """As invoke(), for a function that asks no server."""
+    return int(invoke(arguments))
+
+
+def value(name: str, *given: Any) -> Any:
+    """Calls a function that returns a value and cannot fail. A function without a result gives its
+    outputs. It asks no server."""
+    arguments = prepare(name, *given)
+    found = invoke(arguments)
+    return arguments.results() if arguments.outputs else found
+
+
+def finish(code: int, arguments: Arguments) -> Any:
+    """The results of a call that has just returned this code."""
     if code:
-        why = error(code, last_text())
+        why = failure(code)
         arguments.results()     # frees them
         raise why
     return arguments.results()
 
 
-def value(name: str, *given: Any) -> Any:
-    """Calls a function that returns a value and cannot fail. A function without a result gives its
-    outputs."""
-    target, arguments = prepare(name, given)
-    found = invoke(target, arguments)
-    return arguments.results() if arguments.outputs else found
-
-
-def invoke(target: Any, arguments: Arguments) -> Any:
-    """Calls a prepared function. Its handles stay open meanwhile."""
+def invoke(arguments: Arguments) -> Any:
+    """Calls the function. Its handles stay open meanwhile."""
     cells = arguments.cells
     entered = 0
     try:
         for cell in cells:
             cell.enter()
             entered += 1
-        return target(*arguments.values)
+        return function(arguments.name)(*arguments.values)
     finally:
         for cell in cells[:entered]:
             cell.leave()
 
 
+def invoke_long(arguments: Arguments) -> int:
+    """As invoke(), for a function that computes or uses files for long."""
+    return int(invoke(arguments))
+
+
+def failure(code: int) -> Error:
+    """The exception of a code that has just been returned in this thread."""
+    return error(code, last_text())
+
+
+def raise_for(code: int) -> None:
+    """Raises it, unless the code is TKL_OK."""
+    if code:
+        raise failure(code)
+
+
 # ---- Waiting ----------------------------------------------------------------------------------
 
-def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, at_once: bool = False) -> Tuple[int, Any]:
-    """As attempt(), for a function that waits: `wait` is for its parameter wait_ms.
+class Callbacks:
+    """The functions of Python that a function of the library calls meanwhile."""
 
-    Ctrl-C arrives in the main thread, and only between two steps of the interpreter. So the main
-    thread lets another one wait, and waits for that one, which a signal may interrupt. `at_once`:
-    the call is long even without waiting."""
-    target, arguments = prepare(name, given)
-    ms = convert.wait_ms(wait)
-    code, text = waiting(clients, lambda left: invoke_for(target, arguments, left), ms, at_once)
+    def __init__(self) -> None:
+        self.raised: List[BaseException] = []       # by a callback, to end the call
+
+    def result(self, made: Any) -> Any:
+        """What a callback has returned."""
+        return made
+
+
+def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, undo: Optional[Undo] = None,
+         callbacks: Optional[Callbacks] = None) -> Tuple[int, Any]:
+    """As attempt(), for a function that waits: `wait` is for its parameter wait_ms. An error is an
+    exception, a "no" is not. See wait_for()."""
+    arguments = prepare(name, *given)
+    code, text = wait_for(clients, arguments, wait, undo=undo, callbacks=callbacks)
     results = arguments.results()
     if code < 0:
         raise error(code, text)
     return code, results
 
 
-def invoke_for(target: Any, arguments: Arguments, ms: int) -> int:
-    """Calls a prepared function that waits so long; negative: for ever."""
-    if arguments.wait_at >= 0:
-        arguments.values[arguments.wait_at] = ms
-    return int(invoke(target, arguments))
+def wait_for(clients: Sequence[Any], arguments: Arguments, wait: Any, *,
+             undo: Optional[Undo] = None, callbacks: Optional[Callbacks] = None,
+             at_once: bool = False) -> Tuple[int, str]:
+    """Calls a function that waits; the code and its text.
 
-
-def waiting(clients: Sequence[Any], step: Callable[[int], int], ms: int,
-            at_once: bool = False) -> Tuple[int, str]:
-    """Runs step(ms) until it says something else than that another thread's Ctrl-C ended it."""
+    Ctrl-C arrives in the main thread, and only between two steps of the interpreter. So the main
+    thread lets another one wait, and waits for that one, which a signal may interrupt. If the wait
+    has its result by then, undo(result) gives it back. `at_once`: the call is long even without
+    waiting. A wait that another thread's Ctrl-C has ended begins again."""
+    ms = convert.wait_ms(wait)
     is_main = threading.current_thread() is threading.main_thread()
     if not at_once and (ms == 0 or is_main):
-        code = step(0)
+        code, text = _invoke_for(arguments, 0)
         if ms == 0 or code not in NOT_YET:
-            return code, last_text() if code else ""
+            return code, text
     end = time.monotonic() + ms / 1000
     while True:
         left = ms if ms < 0 else max(0, round((end - time.monotonic()) * 1000))
-        code, text = _in_thread(clients, step, left) if is_main else _here(step, left)
-        if code != EINTR or any(client._interrupted for client in clients):
+        code, text = (_in_thread(clients, arguments, left, undo) if is_main else
+                      _invoke_for(arguments, left))
+        interrupted = any(client._interrupted for client in clients)
+        if code != EINTR or interrupted or (callbacks and callbacks.raised):
             return code, text
         time.sleep(0.005)       # another thread was interrupted, and ends that soon
 
 
-def _here(step: Callable[[int], int], ms: int) -> Tuple[int, str]:
-    code = step(ms)
+def _invoke_for(arguments: Arguments, ms: int) -> Tuple[int, str]:
+    """Calls a function that waits so long; negative: for ever."""
+    if arguments.wait_at >= 0:
+        arguments.values[arguments.wait_at] = ms
+    code = int(invoke(arguments))
     return code, last_text() if code else ""
 
 
-def _in_thread(clients: Sequence[Any], step: Callable[[int], int], ms: int) -> Tuple[int, str]:
+def _in_thread(clients: Sequence[Any], arguments: Arguments, ms: int,
+               undo: Optional[Undo]) -> Tuple[int, str]:
     found: List[Any] = []
     done = threading.Lock()
     done.acquire()
 
     def run() -> None:
         try:
-            found.append(_here(step, ms))
+            found.append(_invoke_for(arguments, ms))
         except BaseException as why:
             found.append(why)
         finally:
@@ -352,6 +439,9 @@ def _in_thread(clients: Sequence[Any], step: Callable[[int], int], ms: int) -> T
         done.acquire()
     except BaseException:       # Ctrl-C, or whatever the program's handler of a signal raises
         _stop_waiting(clients, thread)
+        if undo and found == [(OK, "")]:
+            with contextlib.suppress(Error):        # a lease that cannot be given back ends
+                undo(arguments.results())
         raise
     if isinstance(found[0], BaseException):
         raise found[0]
@@ -370,9 +460,3 @@ def _stop_waiting(clients: Sequence[Any], thread: threading.Thread) -> None:
         for client in clients:
             if not client._interrupted:
                 function("tkl_resume")(client._cell.pointer)
-
-
-def raise_for(code: int) -> None:
-    """Raises the exception of a code that has just been returned in this thread."""
-    if code:
-        raise error(code, last_text())

@@ -2,46 +2,17 @@
 """What the classes of all components share."""
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
 from . import _call
+from ._call import Callbacks, Undo
 from ._convert import reader
-from ._handle import Cell, Handle, hooks
+from ._handle import Cell, Close, Handle, closing, hooks
 from ._headers import FUNCTIONS, STRUCTS
-from ._native import ctype, function
-from .errors import Error, error, last_text
+from ._native import ctype
 
 if TYPE_CHECKING:
     from .client import Client
-
-
-Close = Callable[[Any], Optional[Error]]
-
-
-def closing(name: str) -> Close:
-    """The function that closes a handle; some of them return a code."""
-    target = function(name)
-
-    def close(pointer: Any) -> Optional[Error]:
-        code = target(pointer)
-        return error(code, last_text()) if code else None
-
-    return close
-
-
-def closing_with_stats(name: str, struct: str) -> Close:
-    """The function that closes a buffer; its error has the last `stats`: what is pending is lost."""
-    def close(pointer: Any) -> Optional[Error]:
-        stats = ctype(struct)()
-        code = function(name)(pointer, ctypes.byref(stats))
-        if not code:
-            return None
-        why = error(code, last_text())
-        why.stats = reader(struct)(stats)  # type: ignore[attr-defined]
-        return why
-
-    return close
 
 
 class Component(Handle):
@@ -53,19 +24,30 @@ class Component(Handle):
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
         """Opens the handle; `closes` names the function that closes it, or is one. What the handle
         needs stays open, and referred to, as long as it is: the client, or the `parents`."""
-        pointer = _call.call(opens, *given)
+        self._take(client, opens, closes, _call.local(opens, *given), parents, keep)
+
+    def _take(self, client: "Client", opens: str, closes: Union[str, Close], pointer: Any,
+              parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
+        """The same with a pointer that `opens` has given."""
         self.client = client
         self._parents = parents or (client,)
         kind = FUNCTIONS[opens][1][-1][0].rstrip(" *")      # the last parameter is the output
         self._cell = Cell(kind, pointer, closing(closes) if isinstance(closes, str) else closes,
                           tuple(parent._cell for parent in self._parents), keep)
 
-    def _call(self, name: str, *given: Any) -> Any:
-        return _call.call(name, self, *given)
+    def _call(self, name: str, *given: Any, undo: Optional[Undo] = None) -> Any:
+        return _call.call(name, self, *given, undo=undo)
 
-    def _wait(self, name: str, *given: Any, wait: Any, at_once: bool = False) -> Tuple[int, Any]:
+    def _call_long(self, name: str, *given: Any) -> Any:
+        """Calls a function that computes or uses files for long."""
+        arguments = _call.prepare(name, self, *given)
+        return _call.finish(_call.invoke_long(arguments), arguments)
+
+    def _wait(self, name: str, *given: Any, wait: Any,
+              undo: Optional[Undo] = None, callbacks: Optional[Callbacks] = None) -> Tuple[int, Any]:
         """Calls a function that waits: TKL_OK or a "no", and its result."""
-        return _call.wait((self.client,), name, self, *given, wait=wait, at_once=at_once)
+        return _call.wait((self.client,), name, self, *given, wait=wait, undo=undo,
+                          callbacks=callbacks)
 
 
 def callback(struct: str, field: str, run: Callable[..., Any]) -> Any:

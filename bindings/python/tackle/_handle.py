@@ -10,11 +10,14 @@ pop() of a list are atomic.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import threading
 import warnings
 from typing import Any, Callable, List, Optional, Set, Tuple, TypeVar
 
-from .errors import Closed, Error
+from ._convert import reader
+from ._native import ctype, function
+from .errors import Closed, Error, error, last_text
 
 # Set in a thread while it runs a hook, from which the library allows no close.
 hooks = threading.local()
@@ -104,31 +107,68 @@ def _close_clients() -> None:
         cell.close()
 
 
-H = TypeVar("H", bound="Handle")
+# ---- How handles are closed -------------------------------------------------------------------
+
+Close = Callable[[Any], Optional[Error]]
 
 
-class Handle:
-    """Something of the library that is closed at the end: by close(), by `with`, or when nothing
-    refers to it any more."""
+def closing(name: str) -> Close:
+    """The function that closes a handle; some of them return a code."""
+    target = function(name)
+
+    def close(pointer: Any) -> Optional[Error]:
+        code = target(pointer)
+        return error(code, last_text()) if code else None
+
+    return close
+
+
+def closing_with_stats(name: str, struct: str) -> Close:
+    """The function that closes a buffer; its error has the last `stats`: what is pending is lost."""
+    def close(pointer: Any) -> Optional[Error]:
+        stats = ctype(struct)()
+        code = function(name)(pointer, ctypes.byref(stats))
+        if not code:
+            return None
+        why = error(code, last_text())
+        why.stats = reader(struct)(stats)
+        return why
+
+    return close
+
+
+def client_cell(pointer: Any, keep: Any) -> Cell:
+    """The life of a client, which ends with the interpreter at last."""
+    close = closing("tkl_close")
+
+    def forget(closed: Any) -> Optional[Error]:
+        clients.discard(cell)
+        return close(closed)
+
+    cell = Cell("tkl_client", pointer, forget, keep=keep)
+    cell.interrupt = function("tkl_interrupt")
+    clients.add(cell)
+    return cell
+
+
+def lent_cell(pointer: Any, lender: Cell) -> Cell:
+    """The life of a client that was borrowed."""
+    def give_back(closed: Any) -> None:
+        function("tkl_config_client_return")(lender.pointer, closed)
+
+    return Cell("tkl_client", pointer, give_back, (lender,))
+
+
+# ---- Handles ----------------------------------------------------------------------------------
+
+class Owner:
+    """An object that owns a handle, which is closed with it."""
 
     _cell: Cell
-
-    def close(self) -> None:
-        """Closes it; again is fine. Calls of other threads that are under way end first."""
-        self._cell.close()
-        error, self._cell.error = self._cell.error, None
-        if error:
-            raise error
 
     @property
     def closed(self) -> bool:
         return self._cell.closing
-
-    def __enter__(self: H) -> H:
-        return self
-
-    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
-        self.close()
 
     def __del__(self) -> None:
         cell = getattr(self, "_cell", None)
@@ -142,3 +182,24 @@ class Handle:
         raise TypeError(f"{type(self).__name__} cannot be pickled: open it in each process")
 
     __copy__ = __deepcopy__ = __reduce__
+
+
+H = TypeVar("H", bound="Handle")
+
+
+class Handle(Owner):
+    """Something of the library that is closed at the end: by close(), by `with`, or when nothing
+    refers to it any more."""
+
+    def close(self) -> None:
+        """Closes it; again is fine. Calls of other threads that are under way end first."""
+        self._cell.close()
+        error, self._cell.error = self._cell.error, None
+        if error:
+            raise error
+
+    def __enter__(self: H) -> H:
+        return self
+
+    def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
+        self.close()

@@ -72,14 +72,13 @@ class Ads(Component):
               traits: Optional[Mapping[str, Name]], table: Optional[Ip], address: Name,
               *name: Name) -> AdsChoice:
         cell = _call.cell_of(table, "tkl_ip") if table else None
-        target, arguments = _call.prepare(function, (self, {
+        arguments = _call.prepare(function, self, {
             "locations": locations, "text": text, "address": address,
             "traits": [{"kind": kind, "value": value} for kind, value in (traits or {}).items()],
-            "table": cell and cell.pointer}, *name))
+            "table": cell and cell.pointer}, *name)
         if cell:
             arguments.cells.append(cell)
-        _call.raise_for(_call.invoke(target, arguments))
-        found: AdsChoice = arguments.results()
+        found: AdsChoice = _call.finish(_call.invoke(arguments), arguments)
         return found
 
     def click(self, target: Name) -> None:
@@ -126,9 +125,9 @@ def micros(amount: Amount) -> int:
     >>> ads.micros("0.25")
     250000
     """
-    return int(_call.call("tkl_ads_micros", str(amount)))
+    return int(_call.local("tkl_ads_micros", str(amount)))
 
 
 def ecpm(type: str, price: Amount, views: int, events: int = 0) -> float:
     """What 1000 views earn, in millionths, when `events` of `views` led to what is paid for."""
-    return float(_call.call("tkl_ads_ecpm", type, micros(price), views, events))
+    return float(_call.local("tkl_ads_ecpm", type, micros(price), views, events))

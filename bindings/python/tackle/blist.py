@@ -32,6 +32,7 @@ class Blist(Component):
                  pop_last: bool = False, ttl: Optional[Duration] = None,
                  timeout: Optional[Duration] = None) -> None:
         self.name = name
+        self._pop_last, self._ttl = pop_last, ttl
         self._open(client, "tkl_blist_open", "tkl_blist_close", client, name, {
             "push_first": push_first, "pop_last": pop_last, "ttl": ttl, "timeout": timeout})
 
@@ -48,6 +49,11 @@ class Blist(Component):
         """Takes up to `max` items, waiting for the first."""
         found = pop([self], max, wait)
         return found[1] if found else []
+
+    def _put_back(self, items: List[Data]) -> None:
+        """Puts popped items back to where they were."""
+        end = Blist(self.client, self.name, push_first=not self._pop_last, ttl=self._ttl)
+        end._call("tkl_blist_push", items[::-1])
 
     def __len__(self) -> int:
         return int(self._call("tkl_blist_length"))
@@ -66,6 +72,7 @@ def pop(lists: Sequence[Blist], max: int = 1,
     named = list(lists)
     if not named:
         raise ValueError("lists: none")
-    code, found = _call.wait((named[0].client,), "tkl_blist_pop", named, max, wait=wait)
+    code, found = _call.wait((named[0].client,), "tkl_blist_pop", named, max, wait=wait,
+                             undo=lambda found: named[found.which]._put_back(found.items))
     return (named[found.which], found.items) if code == _call.OK else None
 

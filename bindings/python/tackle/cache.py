@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from . import _call
 from ._component import Component
@@ -57,27 +57,28 @@ class Cache(Component):
     def fetch_value(self, key: Name, compute: Callable[[str], Any],
                     wait: Optional[Duration] = None) -> CacheValue:
         """The same with what is known of the value."""
-        raised: List[BaseException] = []
+        callbacks = _call.Callbacks()
 
         def run(native_key: Any, result: Any, _: Any) -> int:
             try:
-                made = compute(from_bytes(native_key))
+                made = callbacks.result(compute(from_bytes(native_key)))
                 if made is None:
                     return int(NOTFOUND)
-                _call.call("tkl_cache_give", ctypes.c_void_p(result), encode_data(made))
+                _call.local("tkl_cache_give", ctypes.c_void_p(result), encode_data(made))
                 return 0
             except NotFound:
                 return int(NOTFOUND)
             except BaseException as why:
-                raised.append(why)
+                callbacks.raised.append(why)
                 return int(FAILED)
 
         native = ctype("tkl_cache_compute *")(run)
         try:
-            code, found = self._wait("tkl_cache_fetch", key, native, None, wait=wait)
+            code, found = self._wait("tkl_cache_fetch", key, native, None, wait=wait,
+                                     callbacks=callbacks)
         except Error:
-            if raised:
-                raise raised[0] from None
+            if callbacks.raised:
+                raise callbacks.raised[0] from None
             raise
         if code:
             raise error(code, "")

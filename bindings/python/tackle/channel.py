@@ -9,7 +9,7 @@ from ._component import Component
 from ._convert import Duration, Name, encode_data, from_text, to_ms
 from ._headers import CONSTANTS
 from ._native import ctype, function
-from .errors import error
+from ._stream import Stream
 from .records import ChannelId, ChannelInfo, ChannelMessage, ChannelMessages
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Channel(Component):
         self._call("tkl_channel_drop")
 
 
-class Follower(Component):
+class Follower(Stream):
     """Gets all messages in order, each once. One thread at a time uses it."""
 
     def __init__(self, channel: Channel, *, recent: Union[int, float, None] = None,
@@ -77,11 +77,8 @@ class Follower(Component):
     def next(self, max: int = 0, wait: Optional[Duration] = None) -> ChannelMessages:
         """The next messages, waiting for the first; `lost` says how many were removed before they
         were read. Empty: none in time."""
-        code, found = self._wait("tkl_channel_next", max, wait=wait)
-        if code:
-            raise error(code, "no message in time")
-        messages: ChannelMessages = found
-        return messages
+        found: ChannelMessages = self._next("tkl_channel_next", max, wait=wait)
+        return found
 
     def __iter__(self) -> Iterator[ChannelMessage]:
         while True:
@@ -106,5 +103,5 @@ def parse_id(text: str) -> ChannelId:
     >>> channel.id_text(channel.parse_id("1763447400123-42"))
     '1763447400123-42'
     """
-    found: ChannelId = _call.call("tkl_channel_id_parse", text)
+    found: ChannelId = _call.local("tkl_channel_id_parse", text)
     return found

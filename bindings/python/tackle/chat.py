@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Union
 
 from . import _call
 from ._component import Component
-from ._convert import Duration, Name, from_bytes, reader, wait_ms
+from ._convert import Duration, Name, from_bytes, reader
 from ._native import ctype, function
 from .errors import error
 from .message import letters, limits
@@ -124,21 +124,14 @@ class Inbox(Component):
         """What the member has not acknowledged in any chat, waiting for a message; []: none in
         time."""
         pointer = ctypes.POINTER(ctype("tkl_inbox_chats"))()
-        target = function("tkl_inbox_fetch")
-
-        def step(ms: int) -> int:
-            self._cell.enter()
-            try:
-                return int(target(self._cell.pointer, max, ms, ctypes.byref(pointer)))
-            finally:
-                self._cell.leave()
-
-        code, text = _call.waiting((self.client,), step, wait_ms(wait))
+        arguments = _call.native("tkl_inbox_fetch", self, max, _call.WAIT,
+                                 _call.Out(pointer, _Fetched))
+        code, text = _call.wait_for((self.client,), arguments, wait)
         if code == _call.EMPTY:
             return []
         if code:
             raise error(code, text)
-        self._fetched = _Fetched(pointer)
+        self._fetched = arguments.results()
         found: List[InboxChat] = reader("tkl_inbox_chats")(pointer[0])
         return found
 

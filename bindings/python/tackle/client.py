@@ -8,13 +8,13 @@ import importlib
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 from . import _call
-from ._component import closing, record_callback
+from ._component import record_callback
 from ._convert import Duration, Name, build, encode, from_bytes, from_enum, to_bytes, to_text
-from ._handle import Cell, Handle, clients
+from ._handle import Handle, client_cell
 from ._headers import FUNCTIONS
 from ._native import ctype, function
 from ._record import Data
-from .errors import Error, error
+from .errors import error
 from .records import (ClientEvent, ClientStats, DefaultServer, FunctionLibrary, HoldSummary,
                       QueueSummary, ServerInfo)
 
@@ -116,25 +116,14 @@ class Client(Handle):
                  tls_server_name: Optional[str] = None, tls_no_verify: bool = False,
                  on_event: Optional[Callable[[ClientEvent], None]] = None) -> None:
         event = record_callback("tkl_options", "on_event", "tkl_client_event", on_event)
-        pointer = _call.call("tkl_open", url, {
+        pointer = _call.local("tkl_open", url, {
             "timeout": timeout, "ns": namespace, "name": name, "username": username,
             "password": password, "password_file": password_file, "pool_size": pool_size,
             "idle": idle, "reply_max": reply_max, "always_sleep": always_sleep,
             "no_register": no_register, "tls_ca_file": tls_ca_file, "tls_ca_dir": tls_ca_dir,
             "tls_cert_file": tls_cert_file, "tls_key_file": tls_key_file,
             "tls_server_name": tls_server_name, "tls_no_verify": tls_no_verify, "on_event": event})
-        self._start(pointer, event)
-
-    def _start(self, pointer: Any, keep: Any = None) -> None:
-        close = closing("tkl_close")
-
-        def forget(closed: Any) -> Optional[Error]:
-            clients.discard(self_cell)
-            return close(closed)
-
-        self_cell = self._cell = Cell("tkl_client", pointer, forget, keep=keep)
-        self_cell.interrupt = function("tkl_interrupt")
-        clients.add(self_cell)
+        self._cell = client_cell(pointer, keep=event)
         self._interrupted = False
 
     def __getattr__(self, name: str) -> Any:
@@ -196,15 +185,8 @@ class Client(Handle):
         `retry_safe`: it is idempotent, and may be repeated when the connection breaks."""
         argc, argv, lens = command_arguments(command)
         options = build("tkl_call_options", {"timeout": timeout, "retry_safe": retry_safe})
-        reply = ctypes.c_void_p()
-        self._cell.enter()
-        try:
-            code = function("tkl_call")(self._cell.pointer, argc, argv, lens, ctypes.byref(options),
-                                        ctypes.byref(reply))
-            _call.raise_for(code)
-        finally:
-            self._cell.leave()
-        return take_reply(reply)
+        return _call.run("tkl_call", self, argc, argv, lens, ctypes.byref(options),
+                         _call.Out(ctypes.c_void_p(), take_reply))
 
     # ---- Interrupting -----------------------------------------------------------------------
 
@@ -244,16 +226,13 @@ class Client(Handle):
 
     def _text(self, name: str, *given: Any) -> str:
         """Calls a function whose result is a text, which is freed."""
-        found = ctype("tkl_bytes")()
-        self._cell.enter()
-        try:
-            _call.raise_for(function(name)(self._cell.pointer, *given, ctypes.byref(found)))
-        finally:
-            self._cell.leave()
-        try:
-            return from_bytes(found)
-        finally:
-            function(name + "_free")(found)
+        def take(found: Any) -> str:
+            try:
+                return from_bytes(found)
+            finally:
+                function(name + "_free")(found)
+
+        return str(_call.run_local(name, self, *given, _call.Out(ctype("tkl_bytes")(), take)))
 
     def names(self, component: str) -> List[str]:
         """All names of a component that the server has, sorted: client.names("queue").
@@ -339,40 +318,40 @@ def read_reply(reply: Any) -> Any:
 
 def default_server() -> DefaultServer:
     """The server of Client(None), and why it is that one."""
-    found: DefaultServer = _call.call("tkl_default_server_read")
+    found: DefaultServer = _call.local("tkl_default_server_read")
     return found
 
 
 def server_start(url: str) -> ServerInfo:
     """Starts the private server of embedded:/dir; fine if it runs."""
-    found: ServerInfo = _call.call("tkl_server_start", url)
+    found: ServerInfo = _call.local("tkl_server_start", url)
     return found
 
 
 def server_stop(url: str) -> None:
     """Stops it; its data is saved as the durability promises. NotFound: it does not run."""
-    _call.call("tkl_server_stop", url)
+    _call.local("tkl_server_stop", url)
 
 
 def server_status(url: str) -> ServerInfo:
     """What runs there, and what is on the disk. NotFound: it does not run."""
-    found: ServerInfo = _call.call("tkl_server_status", url)
+    found: ServerInfo = _call.local("tkl_server_status", url)
     return found
 
 
 def server_save(url: str) -> None:
     """Writes the snapshot now."""
-    _call.call("tkl_server_save", url)
+    _call.local("tkl_server_save", url)
 
 
 def server_rewrite(url: str) -> None:
     """Makes the append-only file as short as the data allows."""
-    _call.call("tkl_server_rewrite", url)
+    _call.local("tkl_server_rewrite", url)
 
 
 def server_backup(url: str, directory: str) -> None:
     """Copies all data into a new directory."""
-    _call.call("tkl_server_backup", url, directory)
+    _call.local("tkl_server_backup", url, directory)
 
 
 def version() -> str:

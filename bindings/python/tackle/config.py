@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
 from . import _call
 from ._component import Component
+from ._handle import lent_cell
 from ._convert import Duration, Name, from_text, to_bytes, to_ms
-from ._handle import Cell
 from ._headers import CODES
 from ._native import ctype, function
-from .errors import error, last_text
+from .errors import error
 from .records import ConfigClientInfo, ConfigValue, MaintenanceState
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Config(Component):
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         code, version = _call.attempt("tkl_config_set", self, text, {"if_version": if_version})
         if code:
-            why = error(code, last_text())
-            why.version = version  # type: ignore[attr-defined]
+            why = _call.failure(code)
+            why.version = version
             raise why
         return int(version)
 
@@ -132,38 +132,37 @@ class ConfigClient(Component):
     @contextlib.contextmanager
     def borrow(self) -> Iterator["Client"]:
         """Lends the client for one piece of work. NotFound: no server is configured."""
-        from .client import Client
-        pointer = self._call("tkl_config_client_borrow")
-        client = Client.__new__(Client)
-        client._interrupted = False
-        client._cell = Cell("tkl_client", pointer, self._give_back, (self._cell,))
+        client = self._lent(self._call("tkl_config_client_borrow",
+                                       undo=lambda pointer: self._lent(pointer).close()))
         try:
             yield client
         finally:
             client.close()
 
-    def _give_back(self, pointer: Any) -> None:
-        function("tkl_config_client_return")(self._cell.pointer, pointer)
+    def _lent(self, pointer: Any) -> "Client":
+        from .client import Client
+        client = Client.__new__(Client)
+        client._interrupted = False
+        client._cell = lent_cell(pointer, self._cell)
+        return client
 
     def url(self) -> str:
         """The URL of the server that is configured now, read from the server, with everything that
         the configuration says but the size of the pool. It may have a password. NotFound: no server
         is configured."""
-        url = ctypes.c_void_p()
-        self.client._cell.enter()
-        try:
-            _call.raise_for(function("tkl_config_url")(self.client._cell.pointer, to_bytes(self.name),
-                                                       ctypes.byref(url)))
-        finally:
-            self.client._cell.leave()
-        try:
-            return from_text(ctypes.cast(url, ctypes.c_char_p).value)
-        finally:
-            function("tkl_config_url_free")(url)
+        return str(_call.run("tkl_config_url", self.client, to_bytes(self.name),
+                             _call.Out(ctypes.c_void_p(), _take_url)))
 
     def show(self) -> ConfigClientInfo:
         found: ConfigClientInfo = self._call("tkl_config_client_show")
         return found
+
+
+def _take_url(url: Any) -> str:
+    try:
+        return from_text(ctypes.cast(url, ctypes.c_char_p).value)
+    finally:
+        function("tkl_config_url_free")(url)
 
 
 class Maintenance(Component):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _call
-from ._component import Component, closing_with_stats
+from ._component import Component
 from ._convert import Duration, Name, Time
+from ._handle import closing_with_stats
 from .errors import Error, error
 from .records import CounterBufferStats, CounterSeries
 
@@ -93,11 +94,11 @@ def add_each(items: Iterable[Item]) -> List[Optional[Error]]:
     """
     listed: List[Any] = list(items)
     cells = [_call.cell_of(item[0], "tkl_counter") for item in listed]
-    target, arguments = _call.prepare("tkl_counter_add_each", ([
+    arguments = _call.prepare("tkl_counter_add_each", [
         {"counter": cell.pointer, "amount": item[1], "at": item[2] if len(item) > 2 else None}
-        for cell, item in zip(cells, listed)],))
+        for cell, item in zip(cells, listed)])
     arguments.cells = cells
-    _call.invoke(target, arguments)
+    _call.invoke(arguments)
     return [error(code, "") if code else None for code in arguments.results()]
 
 

@@ -20,7 +20,7 @@
 """
 from __future__ import annotations
 
-from typing import Dict, Type
+from typing import Any, Dict, Type
 
 from ._headers import CODES
 from ._native import function
@@ -34,6 +34,12 @@ class Error(Exception):
 
     code: int = 0
     name: str = ""
+
+    # What else some calls know.
+    pushed: Any     # Queue.push_all(): the outcome of each job
+    totals: Any     # Files.send(), receive(): what was done until then
+    version: Any    # Config.set(): the current one
+    stats: Any      # close() of a buffer: what is lost
 
     def __init_subclass__(cls, code: str = "") -> None:
         if code:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 from typing import (IO, TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional,
-                    Sequence, Union)
+                    Union)
 
 from . import _call
-from ._component import Component, callback, closing, record_callback
-from ._convert import Duration, Name, build, from_bytes, from_data, raw_bytes, reader, wait_ms
-from ._handle import Cell, Handle
+from ._component import Component, callback, record_callback
+from ._convert import Duration, Name, build, from_bytes, from_data, raw_bytes, wait_ms
+from ._handle import Cell, Handle, closing
 from ._native import ctype, function
 from ._record import Data
 from .errors import error
@@ -77,7 +77,7 @@ class Files(Component):
         native = build(struct, options)
         native.wait_ms = wait_ms(wait)
         return self._transfer("tkl_files_send", to, [_source(one, keep) for one in sources], native,
-                              wait=0)
+                              wait=0, callbacks=_call.Callbacks())
 
     def receive(self, receiver: Name, directory: Path = ".", *, wait: Optional[Duration] = None,
                 unpack: bool = False, sync: bool = False, exit_when_done: bool = False,
@@ -89,14 +89,14 @@ class Files(Component):
         """Receives what was sent to this receiver, and waits for more. With `on_line(file, line)`
         lines are delivered instead of files; an exception ends the call, and the lines since the last
         on_flush() come again. Empty: nothing arrived in time."""
-        raised: List[BaseException] = []
+        callbacks = _call.Callbacks()
         struct = "tkl_files_receive_options"
 
         def line(file: Any, text: Any, _: Any) -> int:
-            return _ends(raised, lambda: on_line and on_line(from_bytes(file), raw_bytes(text)))
+            return _ends(callbacks, lambda: on_line and on_line(from_bytes(file), raw_bytes(text)))
 
         def flush(_: Any) -> int:
-            return _ends(raised, lambda: on_flush and on_flush())
+            return _ends(callbacks, lambda: on_flush and on_flush())
 
         options = {
             "dir": os.fspath(directory), "unpack": unpack, "sync": sync,
@@ -105,24 +105,19 @@ class Files(Component):
             "on_flush": callback(struct, "on_flush", flush) if on_flush else None,
             "on_file": record_callback(struct, "on_file", "tkl_files_outcome", on_file),
             "on_progress": record_callback(struct, "on_progress", "tkl_files_progress", on_progress)}
-        return self._transfer("tkl_files_receive", receiver, options, wait=wait, raised=raised)
+        return self._transfer("tkl_files_receive", receiver, options, wait=wait, callbacks=callbacks)
 
     def _transfer(self, name: str, *given: Any, wait: Any,
-                  raised: Sequence[BaseException] = ()) -> FilesTotals:
+                  callbacks: _call.Callbacks) -> FilesTotals:
         """Runs a transfer, which an exception of a callback ends."""
-        target, arguments = _call.prepare(name, (self, *given))
-
-        def step(ms: int) -> int:
-            code = _call.invoke_for(target, arguments, ms)
-            if raised:
-                raise raised[0]
-            return code
-
-        code, text = _call.waiting((self.client,), step, wait_ms(wait), at_once=True)
+        arguments = _call.prepare(name, self, *given)
+        code, text = _call.wait_for((self.client,), arguments, wait, callbacks=callbacks, at_once=True)
         totals: FilesTotals = arguments.results()
+        if callbacks.raised:
+            raise callbacks.raised[0]
         if code:
             why = error(code, text)
-            why.totals = totals  # type: ignore[attr-defined]
+            why.totals = totals
             raise why
         return totals
 
@@ -139,13 +134,13 @@ class Files(Component):
         return int(self._call("tkl_files_add_receiver", receiver))
 
 
-def _ends(raised: List[BaseException], run: Callable[[], Any]) -> int:
+def _ends(callbacks: _call.Callbacks, run: Callable[[], Any]) -> int:
     """Runs a callback; what it raises ends the call of the library."""
     try:
-        run()
+        callbacks.result(run())
         return 0
     except BaseException as why:
-        raised.append(why)
+        callbacks.raised.append(why)
         return 1
 
 
@@ -172,7 +167,7 @@ class Reader(Handle):
     """A received file, read like a stream. Its iterator gives lines. One thread at a time."""
 
     def __init__(self, directory: Path, name: Name, *, unpack: bool = False) -> None:
-        pointer = _call.call("tkl_files_reader_open", os.fspath(directory), name, {"unpack": unpack})
+        pointer = _call.local("tkl_files_reader_open", os.fspath(directory), name, {"unpack": unpack})
         self._cell = Cell("tkl_files_reader", pointer, closing("tkl_files_reader_close"))
 
     def read(self, size: int = 65536) -> bytes:

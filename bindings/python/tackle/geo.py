@@ -94,16 +94,16 @@ def encode(longitude: float, latitude: float, length: int = 11) -> str:
     >>> geo.encode(9.99, 53.54, 5), geo.decode("u1x0e").south < 53.54, geo.neighbours("u1x0e")[0]
     ('u1x0e', True, 'u1x0g')
     """
-    return str(_call.call("tkl_geo_encode", longitude, latitude, length))
+    return str(_call.local("tkl_geo_encode", longitude, latitude, length))
 
 
 def decode(hash: str) -> GeoCell:
     """The cell of a geohash."""
-    found: GeoCell = _call.call("tkl_geo_decode", hash)
+    found: GeoCell = _call.local("tkl_geo_decode", hash)
     return found
 
 
 def neighbours(hash: str) -> List[str]:
     """The cells around it: north, north-east and so on; "" beyond a pole."""
-    found: List[str] = _call.call("tkl_geo_neighbours", hash)
+    found: List[str] = _call.local("tkl_geo_neighbours", hash)
     return found

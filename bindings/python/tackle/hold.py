@@ -40,8 +40,12 @@ class Lease(Component):
         return _call.value(f"tkl_{self._kind}_{what}", self)
 
     def _acquire(self, wait: Optional[Duration]) -> bool:
-        code, _ = _call.wait(self._clients, f"tkl_{self._kind}_{self._acquires}", self, wait=wait)
+        code, _ = _call.wait(self._clients, f"tkl_{self._kind}_{self._acquires}", self, wait=wait,
+                             undo=self._give_back)
         return code == _call.OK
+
+    def _give_back(self, _: Any) -> None:
+        self._release()
 
     def _release(self) -> None:
         self._get(self._releases)

@@ -90,25 +90,27 @@ class IpImport(Component):
 
     def places_file(self, path: Path) -> None:
         """Reads places from a CSV file, which may be compressed by gzip."""
-        self._call("tkl_ip_import_places_file", os.fspath(path))
+        self._call_long("tkl_ip_import_places_file", os.fspath(path))
 
     def blocks_file(self, path: Path) -> None:
         """Reads ranges from a CSV file, after the places."""
-        self._call("tkl_ip_import_blocks_file", os.fspath(path))
+        self._call_long("tkl_ip_import_blocks_file", os.fspath(path))
 
     def places(self, places: Iterable[Mapping[str, Name]]) -> None:
         """Places with `id`, `city`, `region`, `country`, `country_code` and so on."""
-        self._call("tkl_ip_import_add_places", places)
+        self._call_long("tkl_ip_import_add_places", places)
 
     def ranges(self, ranges: Iterable[Tuple[Name, Name]]) -> None:
         """Ranges: (network, id of its place)."""
-        self._call("tkl_ip_import_add_ranges", [
+        self._call_long("tkl_ip_import_add_ranges", [
             {"network": network, "place": place} for network, place in ranges])
 
     def commit(self) -> IpImportStats:
         """Sends the generation and switches to it in one step. InvalidArgument: too many bad rows, or
         no range; `stats` and problems() say more."""
-        code, self.stats = _call.attempt("tkl_ip_import_commit", self)
+        arguments = _call.prepare("tkl_ip_import_commit", self)
+        code = _call.invoke_long(arguments)
+        self.stats = arguments.results()
         _call.raise_for(code)
         assert self.stats is not None
         return self.stats

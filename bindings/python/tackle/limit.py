@@ -8,7 +8,6 @@ from . import _call, records
 from ._component import Component
 from ._convert import Duration, Name
 from ._headers import CODES
-from .errors import error, last_text
 from .records import LimitUsage
 
 if TYPE_CHECKING:
@@ -65,7 +64,9 @@ class Limit(Component):
 
     def wait(self, key: Name, quantity: int = 1, wait: Optional[Duration] = None) -> Answer:
         """Waits until the quantity fits, and takes it. Not allowed: it would not fit in time."""
-        return allowed(*self._wait("tkl_limit_wait", key, quantity, wait=wait))
+        return allowed(*self._wait(
+            "tkl_limit_wait", key, quantity, wait=wait,
+            undo=lambda answer: self.refund(key, quantity, answer.ticket or None)))
 
     def refund(self, key: Name, quantity: int = 1, ticket: Optional[str] = None) -> None:
         """Gives back what was not needed, or a slot; "window" and "concurrency" need the ticket of
@@ -120,19 +121,19 @@ def _items(items: Iterable[Item]) -> Tuple[List[Any], List[Any]]:
              for cell, key, quantity in found], [cell for cell, _, _ in found])
 
 
-def _check(name: str, items: Iterable[Item]) -> Tuple[int, List[Any]]:
+def _check(name: str, items: Iterable[Item]) -> List[Answer]:
     fields, cells = _items(items)
-    target, arguments = _call.prepare(name, (fields,))
+    arguments = _call.prepare(name, fields)
     arguments.cells = cells
-    return _call.invoke(target, arguments), arguments.results()
+    code = _call.invoke(arguments)
+    if code not in (_call.OK, LIMITED):
+        _call.finish(code, arguments)
+    return [allowed(_call.OK, answer) for answer in arguments.results()]
 
 
 def check_each(items: Iterable[Item]) -> List[Answer]:
     """Checks (limit, key, quantity) each by itself, in one round trip to each server."""
-    code, answers = _check("tkl_limit_check_each", items)
-    if code not in (_call.OK, LIMITED):
-        raise error(code, last_text())
-    return [allowed(_call.OK, answer) for answer in answers]
+    return _check("tkl_limit_check_each", items)
 
 
 def check_all(items: Iterable[Item]) -> List[Answer]:
@@ -145,7 +146,4 @@ def check_all(items: Iterable[Item]) -> List[Answer]:
     >>> all(check_all([(second, "alice", 1), (hour, "alice", 1)]))
     False
     """
-    code, answers = _check("tkl_limit_check_all", items)
-    if code not in (_call.OK, LIMITED):
-        raise error(code, last_text())
-    return [allowed(_call.OK, answer) for answer in answers]
+    return _check("tkl_limit_check_all", items)

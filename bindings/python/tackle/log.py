@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, Optional, Tuple, Union
 
 from . import _call
-from ._component import Component, closing_with_stats
+from ._component import Component
 from ._convert import Duration, Name, Time
-from .errors import error
+from ._handle import closing_with_stats
+from ._stream import Stream
 from .records import LogCounts, LogEntries, LogEntry, LogWriterStats
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Log(Component):
         self._call("tkl_log_drop")
 
 
-class LogTail(Component):
+class LogTail(Stream):
     """Follows a log, like tail -f. One thread at a time uses it."""
 
     def __init__(self, log: Log, severity: str = "any", recent: int = 0,
@@ -85,11 +86,8 @@ class LogTail(Component):
 
     def next(self, wait: Optional[Duration] = None) -> LogEntries:
         """The next messages; `missed` were removed before they were read. Empty: none in time."""
-        code, found = self._wait("tkl_log_tail_next", wait=wait)
-        if code:
-            raise error(code, "no message in time")
-        entries: LogEntries = found
-        return entries
+        found: LogEntries = self._next("tkl_log_tail_next", wait=wait)
+        return found
 
     def __iter__(self) -> Iterator[LogEntry]:
         while True:
@@ -131,4 +129,4 @@ def severity(text: str) -> str:
     >>> log.severity("WARN")
     'warning'
     """
-    return str(_call.call("tkl_log_severity_parse", text))
+    return str(_call.local("tkl_log_severity_parse", text))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Optional, Unio
 from . import _call
 from ._component import Component
 from ._convert import Duration, Name
-from .errors import error, last_text
 from .records import OnlineCohort, OnlineReport
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Online(Component):
                 if code == _call.EMPTY:
                     return
                 if code:
-                    raise error(code, last_text())
+                    raise _call.failure(code)
                 yield user
 
     def returning(self, days: int) -> Returning:

@@ -37,16 +37,10 @@ class Overviews:
         last one has its numbers in the next one. A part that the server refused is None, and its
         result (`queues_result` and so on) has the reason."""
         last = self._last
-        pointer = ctypes.POINTER(ctype("tkl_overview"))()
-        self.client._cell.enter()
-        try:
-            _call.raise_for(function("tkl_overview_read")(
-                self.client._cell.pointer, ctypes.byref(self._options),
-                last.pointer if last else None, ctypes.byref(pointer)))
-        finally:
-            self.client._cell.leave()
-        now = _Read(pointer)
-        found: Overview = reader("tkl_overview")(pointer[0])
+        now: _Read = _call.run("tkl_overview_read", self.client, ctypes.byref(self._options),
+                               last.pointer if last else None,
+                               _call.Out(ctypes.POINTER(ctype("tkl_overview"))(), _Read))
+        found: Overview = reader("tkl_overview")(now.pointer[0])
         self._last = now
         return found
 

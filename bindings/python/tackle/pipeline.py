@@ -14,7 +14,7 @@ from .cache import Cache
 from .channel import Channel
 from .client import Argument, command_arguments, read_reply
 from .counter import Counter
-from .errors import Error, NotSent, error, last_text
+from .errors import Error, NotSent, error
 from .limit import Limit, allowed
 from .log import Log
 from .online import Online
@@ -77,7 +77,7 @@ class Pipeline(Component):
     def call(self, *command: Argument) -> Result:
         """Adds a command."""
         result = Result()
-        self._add_native("tkl_pipeline_add", *command_arguments(command))
+        _call.run_local("tkl_pipeline_add", self, *command_arguments(command))
         self._results.append(lambda reply: _settle_command(result, reply))
         return result
 
@@ -85,9 +85,8 @@ class Pipeline(Component):
         """Adds a call of a script; not in a transaction."""
         result = Result()
         given = script_arguments(keys, args)
-        cell = _call.cell_of(script, "tkl_script")
-        self._use(cell)
-        self._add_native("tkl_pipeline_add_script", cell.pointer, *given)
+        self._use(_call.cell_of(script, "tkl_script"))
+        _call.run_local("tkl_pipeline_add_script", self, script, *given)
         self._results.append(lambda reply: _settle_command(result, reply))
         return result
 
@@ -95,19 +94,17 @@ class Pipeline(Component):
         """Sends what was added. Raises the first failure of the connection; what the server answered
         is in the results."""
         replies = ctypes.c_void_p()
-        self._cell.enter()
         try:
-            code = function("tkl_pipeline_run")(self._cell.pointer, None, ctypes.byref(replies))
-            text = last_text() if code else ""
+            code = _call.invoke(_call.native("tkl_pipeline_run", self, None, ctypes.byref(replies)))
+            why = _call.failure(code) if code else None
             at = function("tkl_reply_at")
             for index, settle in enumerate(self._results):
                 settle(at(replies, index))
         finally:
             function("tkl_reply_free")(replies)
             self._forget()
-            self._cell.leave()
-        if code:
-            raise error(code, text)
+        if why:
+            raise why
 
     def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         try:
@@ -192,7 +189,7 @@ class Pipeline(Component):
         """Adds an operation. Its outputs stay in `arguments` until the run fills them in. A code in
         `fine` is no failure; `otherwise` reads the value then."""
         result = Result()
-        target, arguments = _call.prepare(name, (self, handle, *given))
+        arguments = _call.prepare(name, self, handle, *given)
 
         def settle(_: Any) -> None:
             found = arguments.results()
@@ -205,7 +202,7 @@ class Pipeline(Component):
             if values:
                 result._value = (otherwise if code and otherwise else read)(values[0])
 
-        if _call.invoke(target, arguments):
+        if _call.invoke_local(arguments):
             settle(None)        # it could not be added, and has no reply
         else:
             self._use(handle._cell)
@@ -216,13 +213,6 @@ class Pipeline(Component):
         """A handle stays open until the pipeline has run."""
         cell.enter()
         self._cells.append(cell)
-
-    def _add_native(self, name: str, *given: Any) -> None:
-        self._cell.enter()
-        try:
-            _call.raise_for(function(name)(self._cell.pointer, *given))
-        finally:
-            self._cell.leave()
 
     def _forget(self) -> None:
         self._results.clear()

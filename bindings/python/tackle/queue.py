@@ -11,11 +11,12 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List
 from . import _call
 from ._component import Component, hook
 from ._convert import (Duration, Name, Time, build, encode_data, from_bytes, from_data, from_text,
-                       from_time, wait_ms)
+                       from_time)
 from ._headers import CODES, CONSTANTS
 from ._native import ctype, function
 from ._record import Data
-from .errors import Error, error, last_text
+from ._stream import Stream
+from .errors import Error, error
 from .records import (JobInfo, Listing, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
                       QueueReasons, QueueStats, QueueWorkerList, ScheduleInfo)
 
@@ -175,7 +176,9 @@ class Job(JobView):
 
     def renew(self, lease: Duration, progress: Any = None) -> None:
         """Makes the lease last so long from now, and stores the progress for Queue.show()."""
-        _call.call("tkl_queue_renew", ctypes.c_void_p(self._native.queue), self.id, self.token, lease,
+        queue = next(queue for queue in self.consumer.queues
+                     if queue._cell.pointer == self._native.queue)
+        _call.call("tkl_queue_renew", queue, self.id, self.token, lease,
                    b"" if progress is None else encode_data(progress))
 
     def __enter__(self) -> "Job":
@@ -245,24 +248,26 @@ class Consumer(Component):
         return claimed, [job for job, report in zip(jobs, reports) if report.code]
 
     def _claim(self, name: str, *given: Any, wait: Any) -> List[Job]:
-        target = function(name)
         pointer = ctypes.POINTER(ctype("tkl_jobs"))()
-
-        def step(ms: int) -> int:
-            self._cell.enter()
-            try:
-                return int(target(self._cell.pointer, *given, ms, ctypes.byref(pointer)))
-            finally:
-                self._cell.leave()
-
-        code, text = _call.waiting((self.client,), step, wait_ms(wait))
+        arguments = _call.native(name, self, *given, _call.WAIT, _call.Out(pointer, self._claimed))
+        code, text = _call.wait_for((self.client,), arguments, wait, undo=self._release)
         if code == _call.EMPTY:
             return []
         if code:
             raise error(code, text)
+        found: List[Job] = arguments.results()
+        return found
+
+    def _claimed(self, pointer: Any) -> List[Job]:
+        if not pointer:
+            return []
         batch = _Batch(pointer)
         jobs = pointer[0]
         return [Job(self, batch, jobs.items[i]) for i in range(jobs.count)]
+
+    def _release(self, jobs: Iterable[Job]) -> None:
+        """The jobs return to the queue, and these attempts do not count."""
+        self._report([_report(job, "released", None) for job in jobs])
 
     def ack(self, jobs: Iterable[Job]) -> None:
         """Acknowledges many jobs in one round trip. NotOwner: some came too late."""
@@ -278,16 +283,12 @@ class Consumer(Component):
 
     def _report(self, reports: Sequence[Tuple[Job, Any]]) -> None:
         jobs, array = self._reports(reports)
-        self._cell.enter()
-        try:
-            code = function("tkl_consumer_finish")(self._cell.pointer, array, len(jobs))
-            if code:
-                why = error(code, last_text())
-                for job, report in zip(jobs, array):
-                    job.reported = report.code in (_call.OK, NOTOWNER)
-                raise why
-        finally:
-            self._cell.leave()
+        code = _call.invoke(_call.native("tkl_consumer_finish", self, array, len(jobs)))
+        if code:
+            why = _call.failure(code)
+            for job, report in zip(jobs, array):
+                job.reported = report.code in (_call.OK, NOTOWNER)
+            raise why
 
     def cancel(self) -> None:
         """From another thread: ends a claim that waits. Later ones do not wait."""
@@ -313,7 +314,7 @@ class Consumer(Component):
                     yield waiting.pop()
         finally:
             if waiting and not self.closed:
-                self._report([_report(job, "released", None) for job in waiting])
+                self._release(waiting)
 
     def __iter__(self) -> Iterator[Job]:
         return self.jobs()
@@ -350,7 +351,7 @@ def damaged_hook(queues: Sequence["Queue"],
     return call if run else None
 
 
-class Watcher(Component):
+class Watcher(Stream):
     """What happens to the jobs of a queue: "pushed", "claimed", "done", "failed" and so on. Events are
     not kept: it gets those that happen from its first next() on. One thread at a time uses it."""
 
@@ -360,11 +361,8 @@ class Watcher(Component):
     def next(self, wait: Optional[Duration] = None) -> QueueEvents:
         """The next events, waiting for the first; `lost`: the connection was lost before them, and
         some may be missing. Empty: none in time. NotFound: there is no such queue."""
-        code, found = self._wait("tkl_queue_watch_next", wait=wait)
-        if code:
-            raise error(code, "")
-        events: QueueEvents = found
-        return events
+        found: QueueEvents = self._next("tkl_queue_watch_next", wait=wait)
+        return found
 
     def __iter__(self) -> Iterator[QueueEvent]:
         while True:
@@ -440,12 +438,12 @@ class Queue(Component):
         fields = [(job if isinstance(job, Push) else Push(job)).fields for job in jobs]
         code, found = _call.attempt("tkl_queue_push", self, fields,
                                     {"request": request, "timeout": timeout})
-        why = error(code, last_text()) if code else None
+        why = _call.failure(code) if code else None
         pushed = [Pushed(one.id, one.code == _call.OK,
                          None if one.code in (_call.OK, EXISTS) else error(one.code, ""))
                   for one in found]
         if why:
-            why.pushed = pushed  # type: ignore[attr-defined]
+            why.pushed = pushed
             raise why
         return pushed
 

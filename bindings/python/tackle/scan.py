@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Iterator, Optional
 from . import _call
 from ._component import Component
 from ._convert import Duration, Name
-from .errors import error, last_text
 from .records import ScanElement
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Scan(Component):
         if code == _call.EMPTY:
             raise StopIteration
         if code:
-            raise error(code, last_text())
+            raise _call.failure(code)
         element: ScanElement = found
         return element
 

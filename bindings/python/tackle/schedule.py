@@ -18,4 +18,4 @@ def cron_next(cron: str, zone: Optional[str] = None, after: Optional[Time] = Non
     '2026-11-19T01:30:00+00:00'
     """
     start = datetime.now(timezone.utc) if after is None else after
-    return from_time(_call.call("tkl_cron_next", cron, zone, start)) or EPOCH
+    return from_time(_call.local("tkl_cron_next", cron, zone, start)) or EPOCH

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Iterable, List, Optional
 from . import _call
 from ._component import Component
 from ._convert import Duration, Name, build, build_array
-from ._native import function
 
 if TYPE_CHECKING:
     from .client import Client
@@ -39,15 +38,9 @@ class Script(Component):
             timeout: Optional[Duration] = None, retry_safe: bool = False) -> Any:
         """Runs the script: what it returns, as Client.call() does."""
         from .client import take_reply
-        reply = ctypes.c_void_p()
         options = build("tkl_call_options", {"timeout": timeout, "retry_safe": retry_safe})
-        self._cell.enter()
-        try:
-            _call.raise_for(function("tkl_script_run")(
-                self._cell.pointer, *script_arguments(keys, args), options, ctypes.byref(reply)))
-        finally:
-            self._cell.leave()
-        return take_reply(reply)
+        return _call.run("tkl_script_run", self, *script_arguments(keys, args), options,
+                         _call.Out(ctypes.c_void_p(), take_reply))
 
 
 def script_arguments(keys: Iterable[Name], args: Iterable[Any]) -> List[Any]:

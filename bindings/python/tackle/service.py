@@ -34,10 +34,11 @@ class Service(Component):
                  timeout: Optional[Duration] = None) -> "Registration":
         """Lists this instance until the registration is closed; after a crash, for `lease` seconds.
         It replaces an instance with the same id (None: the address)."""
-        return Registration(self, {
-            "address": address, "id": id, "weight": weight,
-            "meta": [{"name": name, "value": value} for name, value in (meta or {}).items()]},
-            {"lease": lease, "timeout": timeout})
+        instance = {"address": address, "id": id, "weight": weight,
+                    "meta": [{"name": name, "value": value} for name, value in (meta or {}).items()]}
+        return Registration(self, self._call(
+            "tkl_service_register", instance, {"lease": lease, "timeout": timeout},
+            undo=lambda pointer: Registration(self, pointer).close()))
 
     def list(self) -> ServiceInstances:
         """All live instances."""
@@ -69,9 +70,9 @@ class Service(Component):
 class Registration(Component):
     """An instance that is listed. The library renews it until it is closed."""
 
-    def __init__(self, service: Service, instance: Any, options: Any) -> None:
-        self._open(service.client, "tkl_service_register", "tkl_registration_close", service,
-                   instance, options, parents=(service,))
+    def __init__(self, service: Service, pointer: Any) -> None:
+        self._take(service.client, "tkl_service_register", "tkl_registration_close", pointer,
+                   parents=(service,))
 
     @property
     def state(self) -> str:

@@ -9,7 +9,6 @@ from . import _call
 from ._component import Component
 from ._convert import Duration, Name, Time, reader, to_bytes
 from ._native import ctype, function
-from .errors import error, last_text
 from .records import StatsRanking, StatsSummary, TimerResult
 
 if TYPE_CHECKING:
@@ -52,10 +51,11 @@ class Stats(Component):
         """The values of all these contexts together, of "this" hour, the "last" or "both". NotFound:
         there are none."""
         pointer = ctypes.POINTER(ctype("tkl_stats_summary"))()
-        target, arguments = _call.prepare("tkl_stats_show", (self, contexts, hour))
+        arguments = _call.prepare("tkl_stats_show", self, contexts, hour)
         arguments.values[-1] = ctypes.byref(pointer)
-        _call.raise_for(_call.invoke(target, arguments))
-        return Summary(pointer)
+        arguments.outputs = [(pointer, Summary)]
+        found: Summary = _call.finish(_call.invoke(arguments), arguments)
+        return found
 
     def slowest(self, hour: str = "this", max: int = 10) -> StatsRanking:
         """The contexts with the largest means."""
@@ -81,7 +81,8 @@ class Summary(StatsSummary):
 
     def __init__(self, pointer: Any) -> None:
         self._pointer = pointer
-        self._fill()
+        if pointer:
+            self._fill()
 
     def _fill(self) -> None:
         found = reader("tkl_stats_summary")(self._pointer[0])
@@ -94,8 +95,7 @@ class Summary(StatsSummary):
 
     def merge(self, other: "Summary") -> None:
         """Adds the values of another summary, of whatever type or server."""
-        code = function("tkl_stats_merge")(self._pointer, other._pointer)
-        _call.raise_for(code)
+        _call.run_local("tkl_stats_merge", self._pointer, other._pointer)
         self._fill()
 
     def __reduce__(self) -> Any:
@@ -121,12 +121,9 @@ class Timer:
     def __exit__(self, kind: Any, why: Any, trace: Any) -> None:
         self._native.context = to_bytes(self.context)
         result = ctype("tkl_timer_result")()
-        cell = self.stats._cell
-        cell.enter()
-        try:
-            code = function("tkl_timer_stop")(ctypes.byref(self._native), ctypes.byref(result))
-            if code and kind is None:
-                raise error(code, last_text())
-        finally:
-            cell.leave()
+        arguments = _call.native("tkl_timer_stop", ctypes.byref(self._native), ctypes.byref(result))
+        arguments.cells = [self.stats._cell]
+        code = _call.invoke(arguments)
+        if kind is None:
+            _call.raise_for(code)
         self.result = reader("tkl_timer_result")(result)

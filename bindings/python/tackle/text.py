@@ -17,7 +17,7 @@ def fold(texts: Iterable[Name], *, accents: bool = False, chinese: bool = False,
     >>> text.fold(["CAFÉ", "café"], accents=True)
     ['cafe', 'cafe']
     """
-    found: List[str] = _call.call("tkl_text_fold", texts, {
+    found: List[str] = _call.local("tkl_text_fold", texts, {
         "accents": accents, "chinese": chinese, "hangul": hangul})
     return found
 
@@ -35,13 +35,13 @@ def words(text: Name, *, stem: Optional[str] = None, usual_stop_words: bool = Fa
     rules: Dict[str, Any] = {
         "stem": stem, "usual_stop_words": usual_stop_words, "stop_words": stop_words,
         "pieces": pieces, "accents": accents, "chinese": chinese, "hangul": hangul}
-    found: List[TextWord] = _call.call("tkl_text_words_find", text, rules)
+    found: List[TextWord] = _call.local("tkl_text_words_find", text, rules)
     return found
 
 
 def pinyin(text: Name) -> List[str]:
     """The ways to write a Chinese text in pinyin."""
-    found: List[str] = _call.call("tkl_text_pinyin", text)
+    found: List[str] = _call.local("tkl_text_pinyin", text)
     return found
 
 

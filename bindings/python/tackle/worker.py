@@ -10,9 +10,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, TypeVar, Union
 
 from . import _call
-from ._component import closing, hook
-from ._convert import Duration, Name, encode_data, from_enum, to_ms, wait_ms
-from ._handle import Cell, Handle
+from ._component import hook
+from ._convert import Duration, Name, encode_data, from_enum, to_ms
+from ._handle import Cell, Handle, closing
 from ._native import ctype
 from .errors import Closed, Dead, Error, InvalidArgument, error
 from .queue import JobView, Queue, damaged_hook, error_hook
@@ -179,7 +179,7 @@ class Worker(Handle):
     def stop(self, grace: Optional[Duration] = None) -> bool:
         """Stops fetching, hands back jobs that were not started, and waits for running ones (None:
         for ever). False: some still run, and `cancelled` is now true for them."""
-        return self._waits("tkl_worker_stop", grace)
+        return self._wait("tkl_worker_stop", grace)
 
     def quit(self) -> None:
         """Asks the worker to stop, and does not wait; a handler may call it."""
@@ -187,18 +187,12 @@ class Worker(Handle):
 
     def wait(self, wait: Optional[Duration] = None) -> bool:
         """Waits until the worker has ended. False: it still runs."""
-        return self._waits("tkl_worker_wait", wait)
+        return self._wait("tkl_worker_wait", wait)
 
-    def _waits(self, name: str, wait: Optional[Duration]) -> bool:
+    def _wait(self, name: str, wait: Optional[Duration]) -> bool:
         if not hasattr(self, "_cell"):
             raise InvalidArgument("the worker has not started")
-        target, arguments = _call.prepare(name, (self, 0) if name == "tkl_worker_stop" else (self,))
-
-        def step(ms: int) -> int:
-            arguments.values[-1] = ms
-            return int(_call.invoke(target, arguments))
-
-        code, text = _call.waiting((), step, wait_ms(wait), at_once=True)
+        code, text = _call.wait_for((), _call.native(name, self, _call.WAIT), wait, at_once=True)
         if code < 0:
             raise error(code, text)
         return code == _call.OK

@@ -41,8 +41,8 @@ def main():
     folder, version, licence, output = sys.argv[1:]
     root = pathlib.Path(folder)
     info = f"{root.name}-{version}.dist-info"
-    files = {f"{root.name}/{path.name}": path.read_bytes()
-             for path in sorted(root.iterdir()) if path.is_file()}
+    files = {path.relative_to(root.parent).as_posix(): path.read_bytes()
+             for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".pyc"}
     files[f"{info}/LICENSE"] = pathlib.Path(licence).read_bytes()
     files[f"{info}/METADATA"] = METADATA.format(version=version).encode()
     files[f"{info}/WHEEL"] = WHEEL.encode()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""What followers, tails and watchers have in common."""
+from __future__ import annotations
+
+from typing import Any
+
+from ._component import Component
+from .errors import error
+
+
+class Stream(Component):
+    """A handle that gives what happens, in order, each once. What a call got in the moment in which
+    an exception ended it, Ctrl-C or a cancelled task, comes with the next call."""
+
+    _kept: Any = None
+
+    def _next(self, name: str, *given: Any, wait: Any) -> Any:
+        """What comes next. Empty: nothing in time."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            return kept
+        code, found = self._wait(name, *given, wait=wait, undo=self._keep)
+        if code:
+            raise error(code, "nothing in time")
+        return found
+
+    def _keep(self, found: Any) -> None:
+        self._kept = found

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The tests of the components, and of locks and queues, once more with tackle.aio: what a blocking
+client does, that of an asyncio loop does, too."""
+import asyncio
+import inspect
+import threading
+
+import pytest
+import tackle
+import tackle.aio
+import test_components
+import test_hold
+import test_queue
+
+# Tests of what differs: threads that wait for one handle, and hooks of the worker's threads.
+DIFFERENT = {"test_ip_hooks"}
+
+for module in (test_components, test_hold, test_queue):
+    globals().update({name: test for name, test in vars(module).items()
+                      if name.startswith("test_") and name not in DIFFERENT})
+
+
+class Blocking:
+    """An object of tackle.aio whose methods block: its coroutines run in the loop of a thread."""
+
+    def __init__(self, target, loop):
+        self.__dict__.update(_target=target, _loop=loop)
+
+    def __getattr__(self, name):
+        if name.startswith("_") and name not in ("_cell", "_pointer", "_native"):
+            raise AttributeError(name)
+        names = {"__len__": "length"}
+        return self._wrapped(getattr(self._target, names.get(name, name)))
+
+    def _wrapped(self, value):
+        if inspect.ismethod(value) or inspect.isfunction(value) or type(value).__name__ == "partial":
+            return lambda *given, **named: self._result(value(*map(plain, given), **{
+                key: plain(one) for key, one in named.items()}))
+        return self._result(value)
+
+    def _result(self, value):
+        if inspect.isasyncgen(value):
+            return self._items(value)
+        if inspect.isawaitable(value):
+            return self._result(self._run(value))
+        if type(value) in (list, tuple):
+            return type(value)(map(self._result, value))
+        if type(value).__module__.startswith("tackle.aio") or hasattr(type(value), "__aenter__"):
+            return Blocking(value, self._loop)
+        return value
+
+    def _run(self, value):
+        async def wait():
+            return await value
+        return asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
+
+    def _items(self, generator):
+        try:
+            while True:
+                try:
+                    yield self._result(self._run(generator.__anext__()))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._run(generator.aclose())
+
+    def __enter__(self):
+        return self._result(self._run(self._target.__aenter__()))
+
+    def __exit__(self, *why):
+        return self._run(self._target.__aexit__(*why))
+
+    def __iter__(self):
+        found = self._target.__aiter__()
+        return self._items(found) if inspect.isasyncgen(found) else self
+
+    def __next__(self):
+        try:
+            return self._run(self._target.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __len__(self):
+        return self._run(self._target.length())
+
+    def __repr__(self):
+        return repr(self._target)
+
+
+def plain(value):
+    """An argument without the wrappers in it."""
+    if isinstance(value, Blocking):
+        return value._target
+    if type(value) in (list, tuple):
+        return type(value)(map(plain, value))
+    return value
+
+
+@pytest.fixture
+def client(url):
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    client = Blocking(tackle.aio.Client(url), loop)
+    client.call("FLUSHALL")
+    yield client
+    client.close()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
