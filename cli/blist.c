@@ -179,6 +179,7 @@ static const cli_verb verbs[] = {
                    "tackle blist push events urgent --first\n"
                    "printf 'first\\nsecond\\n' | tackle blist push events --lines",
         .effect = CLI_WRITES,
+        .adds = true,
         .binary = "ITEM",
         .run = blist_push,
     },

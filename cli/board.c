@@ -297,6 +297,7 @@ static const cli_verb verbs[] = {
         .details = WRITE_DETAILS,
         .example = "tackle board add chess alice 15 bob 12\ntackle board top chess",
         .effect = CLI_WRITES,
+        .adds = true,
         .run = board_add,
     },
     {

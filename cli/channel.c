@@ -259,6 +259,7 @@ static const cli_verb verbs[] = {
                    "seq 3 | tackle channel publish prices --lines\n"
                    "tackle channel follow prices --all --wait 0",
         .effect = CLI_WRITES,
+        .adds = true,
         .binary = "MESSAGE",
         .run = channel_publish,
     },

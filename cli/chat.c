@@ -468,6 +468,7 @@ static const cli_verb verbs[] = {
             "and that young. Exit code 1 when the chat exists, or the sender is not a member.",
         .example = "tackle chat create - ann bob",
         .effect = CLI_WRITES,
+        .adds = true,
         .run = chat_create,
     },
     {
@@ -483,6 +484,7 @@ static const cli_verb verbs[] = {
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'",
         .effect = CLI_WRITES,
+        .adds = true,
         .binary = "BODY",
         .run = chat_send,
     },

@@ -79,10 +79,12 @@ typedef struct cli_verb {
     const char *details;       /* more for --help, lines of up to 80; NULL: nothing to add */
     const char *example;       /* lines that work when pasted, with no server set up */
     bool dashes;               /* its arguments may begin with a dash: -inf */
-    cli_effect effect;         /* for tackle serve, as the next two */
+    cli_effect effect;         /* for tackle serve, as the next four */
     bool follows;              /* goes on printing results, until --max or --wait ends it */
-    const char *local;         /* why it is not offered over HTTP; NULL: it is */
-    const char *binary;        /* word of args that may hold zero bytes over HTTP: cli_payload() or
+    bool adds;          /* each call adds something more, so that a repeat must be told apart:
+                                  requests may have an Idempotency-Key */
+    const char *local;  /* why it is not offered over HTTP; NULL: it is */
+    const char *binary; /* word of args that may hold zero bytes over HTTP: cli_payload() or
                                      cli_items() reads it; NULL: none */
     int (*run)(cli_session *cli); /* returns the exit code */
 } cli_verb;

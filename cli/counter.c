@@ -415,6 +415,7 @@ static const cli_verb verbs[] = {
                    "tackle counter add hits 7 --at 'yesterday 14:00'\n"
                    "date -u -d yesterday '+[%d/%b/%Y:%T +0000]' | tackle counter add hits --lines",
         .effect = CLI_WRITES,
+        .adds = true,
         .run = counter_add,
     },
     {

@@ -470,6 +470,7 @@ static const cli_verb verbs[] = {
             "printf '<11>no such order\\n<14>shipped\\n' | tackle log write shop - --syslog\n"
             "tackle log recent shop --count 3",
         .effect = CLI_WRITES,
+        .adds = true,
         .run = write_verb,
     },
     {

@@ -282,6 +282,7 @@ static const cli_verb verbs[] = {
         .example = "tackle mail send ann --from bob 'lunch at noon?'\n"
                    "echo 'see attachment' | tackle mail send ann --from bob --header type=text",
         .effect = CLI_WRITES,
+        .adds = true,
         .binary = "BODY",
         .run = mail_send,
     },

@@ -285,6 +285,7 @@ static const cli_verb verbs[] = {
                    "tackle queue stats tackle-example\n"
                    "tackle queue drop tackle-example --yes",
         .effect = CLI_WRITES,
+        .adds = true,
         .binary = "PAYLOAD",
         .run = cli_queue_push,
     },

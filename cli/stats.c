@@ -342,6 +342,7 @@ static const cli_verb verbs[] = {
                    "seq 100 | tackle stats record /search size --lines\n"
                    "tackle stats show /cart size",
         .effect = CLI_WRITES,
+        .adds = true,
         .run = stats_record,
     },
     {

@@ -14,11 +14,12 @@
 /* All zero at first. */
 typedef struct serve_answer {
     int status;
-    char *body; /* JSON; NULL: out of memory */
-    /* Headers of limits, for -1: none. Only with has_limit. */
+    char *body;      /* JSON; NULL: out of memory */
+    bool is_repeat;  /* it was given before, to a request with the same Idempotency-Key */
+    int64_t retry_s; /* the client should come back after this time; 0 or less: nobody knows */
+    /* Headers of limits. Only with has_limit. */
     bool has_limit;
     int64_t limit, remaining, reset_s;
-    int64_t retry_s;
     char *subject; /* the first argument, for the log, unless it is a secret; NULL: none */
 } serve_answer;
 

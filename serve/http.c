@@ -25,6 +25,7 @@
 #include "metrics.h"
 #include "openapi.h"
 #include "out.h"
+#include "repeat.h"
 
 /* Bodies of all requests together. More of them are answered with 503. */
 #define BODIES_MAX (INT64_C(256) << 20)
@@ -54,6 +55,7 @@ typedef struct request {
     serve_route route;
     serve_rights rights;
     const char *who; /* the name of the token; "-": none is needed */
+    char *key;       /* Idempotency-Key; NULL: none */
     json_t *query;   /* the fields of a GET; NULL: they are in the body */
     char *body;
     size_t size;
@@ -70,6 +72,7 @@ typedef struct request {
 struct serve_http {
     const cli_session *cli;
     tkl_client *client;
+    tkl_cache *answers; /* to requests with a key */
     const serve_access *access;
     const serve_listener *listener;
     serve_http_options options;
@@ -136,7 +139,7 @@ static void log_answer(const request *r)
     bool refused = status == 401 || status == 403, may_be_done = status < 300 || status >= 500;
     bool writes = r->kind == BATCH ||
                   (r->kind == CALL && r->route.verb != NULL && r->route.verb->effect == CLI_WRITES);
-    if (!refused && !(writes && may_be_done))
+    if (!refused && !(writes && may_be_done && !r->answer.is_repeat))
         return;
     const cli_verb *verb = r->route.verb;
     log_line("%s %s %s%s%s%s%s %d %lld ms", peer_name(r, from), r->who,
@@ -188,13 +191,15 @@ static void add_headers(struct MHD_Response *response, const request *r)
         add_header(response, "Allow", "%s", allowed_methods(r));
     if (r->http->is_ending)
         add_header(response, "Connection", "close");
+    if (a->is_repeat)
+        add_header(response, "Idempotency-Replayed", "true");
+    if (a->status >= 400 && a->retry_s > 0)
+        add_header(response, "Retry-After", "%lld", (long long)a->retry_s);
     if (!a->has_limit)
         return;
     add_header(response, "RateLimit-Limit", "%lld", (long long)a->limit);
     add_header(response, "RateLimit-Remaining", "%lld", (long long)a->remaining);
     add_header(response, "RateLimit-Reset", "%lld", (long long)a->reset_s);
-    if (a->status == 429 && a->retry_s >= 0)
-        add_header(response, "Retry-After", "%lld", (long long)a->retry_s);
 }
 
 static enum MHD_Result send_answer(request *r)
@@ -265,6 +270,9 @@ static int run_request(void *arg)
         serve_batch(r->http->client, fields, &caller, &r->answer);
     } else if (!json_is_object(fields)) {
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
+    } else if (r->key != NULL) {
+        serve_call_once(r->http->answers, r->who, r->key, r->http->client, &r->route, fields,
+                        &caller, &r->answer);
     } else {
         serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
     }
@@ -402,11 +410,25 @@ static bool is_allowed_method(const request *r, const char *method)
            strstr(allowed, method) != NULL;
 }
 
+/* Keeps the Idempotency-Key. NULL, or what is wrong with it. */
+static const char *read_key(request *r)
+{
+    const char *key = request_header(r, "Idempotency-Key");
+    if (key == NULL)
+        return NULL;
+    if (r->kind != CALL || !r->route.verb->adds)
+        return "Idempotency-Key is for verbs that add something, such as queue/push";
+    if (*key == '\0' || strlen(key) > SERVE_KEY_MAX)
+        return "Idempotency-Key: 1 to 255 bytes";
+    r->key = strdup(key);
+    return r->key != NULL ? NULL : "out of memory";
+}
+
 /* Checks a request whose head has arrived. False: it was refused, with *result. */
 static bool admit_request(request *r, const char *path, const char *method, enum MHD_Result *result)
 {
     const serve_http *http = r->http;
-    const char *length = request_header(r, "Content-Length");
+    const char *length = request_header(r, "Content-Length"), *wrong = NULL;
     if (!http->listener->is_unix && !serve_host_is_ours(http->access, request_header(r, "Host")))
         *result =
             refuse_request(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");
@@ -423,6 +445,8 @@ static bool admit_request(request *r, const char *path, const char *method, enum
         *result = refuse_request(r, 405, TKL_EINVAL, "this method is not allowed here");
     else if (r->kind == CALL && !serve_may(&r->rights, &r->route))
         *result = refuse_request(r, 403, TKL_EAUTH, "not permitted");
+    else if ((wrong = read_key(r)) != NULL)
+        *result = refuse_request(r, 400, TKL_EINVAL, wrong);
     else if (length != NULL && strtoll(length, NULL, 10) > http->options.max_body)
         *result = refuse_request(r, 413, TKL_EINVAL, "the body is too large");
     else if (http->is_ending)
@@ -531,6 +555,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
         return;
     http->bodies -= (int64_t)r->size;
     r->peer->since_ms = cli_now_ms();
+    free(r->key);
     free(r->body);
     json_decref(r->query);
     serve_answer_free(&r->answer);
@@ -623,6 +648,8 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
                          .signals = open_signals()};
     serve_metrics_init(&http->metrics);
     int failed = cli_end(cli, tkl_loop_open(client, NULL, &http->loop));
+    if (!failed)
+        failed = cli_end(cli, serve_answers_open(client, options->answer_life_ms, &http->answers));
     if (!failed && (http->daemon = start_daemon(http)) == NULL)
         failed = cli_fail(cli, CLI_FAILURE, "cannot serve HTTP: %s", strerror(errno));
     const union MHD_DaemonInfo *info =
@@ -646,6 +673,7 @@ void serve_http_close(serve_http *http)
     tkl_loop_close(http->loop); /* calls back for what still runs, so it comes first */
     if (http->daemon != NULL)
         MHD_stop_daemon(http->daemon);
+    tkl_cache_close(http->answers);
     close(http->events);
     close(http->watched);
     close(http->signals);

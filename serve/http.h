@@ -20,6 +20,7 @@ typedef struct serve_http_options {
     int64_t max_body; /* bytes of a request's body */
     int64_t max_connections;
     int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */
+    int64_t answer_life_ms;    /* how long answers to requests with a key are kept */
 } serve_http_options;
 
 int serve_http_open(const cli_session *cli, tkl_client *client, const serve_access *access,

@@ -294,6 +294,9 @@ static json_t *post_operation(const serve_route *route)
                         json_pack("{s:b, s:{s:{s:o, s:o}}}", "required", needed, "content",
                                   "application/json", "schema", schema, "example",
                                   serve_example(route)));
+    if (route->verb->adds)
+        json_object_set_new(made, "parameters",
+                            json_pack("[o]", refer_to("parameters", "IdempotencyKey")));
     return made;
 }
 
@@ -342,6 +345,9 @@ static json_t *make_components(void)
         "is wrong. 401, 403: not permitted. 503: nothing was done. 504: it may have been done, or "
         "not.\", \"content\": {\"application/json\": {\"schema\": {\"$ref\": "
         "\"#/components/schemas/Error\"}}}}},"
+        "\"parameters\": {\"IdempotencyKey\": {\"name\": \"Idempotency-Key\", \"in\": \"header\", "
+        "\"description\": \"A repeat with the same key is not executed again.\", \"schema\": "
+        "{\"type\": \"string\", \"minLength\": 1, \"maxLength\": 255}}},"
         "\"securitySchemes\": {\"token\": {\"type\": \"http\", \"scheme\": \"bearer\"}}}";
     return json_loads(text, 0, NULL);
 }
