@@ -79,6 +79,8 @@ static const cli_option options[] = {
     {"max-connections", CLI_INTEGER, "N", "most connections at once (default 10000)"},
     {"client-timeout", CLI_PERIOD, "DURATION",
      "time to send a request or take an answer (default 60s)"},
+    {"heartbeat", CLI_PERIOD, "DURATION",
+     "a stream says at least this often that it lives (default 15s)"},
     {"idempotency-life", CLI_PERIOD, "DURATION",
      "how long an Idempotency-Key is remembered (default 1h)"},
     {0},

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "fields.h"
+#include "keep.h"
 #include "out.h"
 #include "token.h"
 
@@ -152,23 +153,46 @@ static void hear_failure(void *arg, int code, const char *message, const char *f
         json_object_set_new(h->failure, "field", json_string(wrong));
 }
 
+/* Adds a result to those of the answer. */
+static int collect_result(hearing *h, const char *json)
+{
+    size_t len = strlen(json), more = h->size > 0 ? 2 : 0;
+    char *results = realloc(h->results, h->size + more + len + 1);
+    if (results == NULL)
+        return TKL_ENOMEM;
+    h->results = results;
+    memcpy(results + h->size, ", ", more);
+    memcpy(results + h->size + more, json, len + 1);
+    h->size += more + len;
+    return TKL_OK;
+}
+
+/* Sends a result as an event. */
+static int send_result(const hearing *h, const char *json)
+{
+    json_t *object = serve_can_resume(h->cli->verb) ? json_loads(json, 0, NULL) : NULL;
+    const char *id = json_string_value(json_object_get(object, "id"));
+    int code = serve_stream_add(h->caller->stream, NULL, id, json);
+    json_decref(object);
+    return code;
+}
+
 static int hear_result(void *arg, char *json)
 {
     hearing *h = arg;
-    bool gone = h->caller->is_gone(h->caller->arg);
-    size_t len = strlen(json), more = h->size > 0 ? 2 : 0;
-    char *results = gone ? NULL : realloc(h->results, h->size + more + len + 1);
-    if (results != NULL) {
-        h->results = results;
-        memcpy(results + h->size, ", ", more);
-        memcpy(results + h->size + more, json, len + 1);
-        h->size += more + len;
-    } else {
-        hear_failure(h, gone ? TKL_EINTR : TKL_ENOMEM,
-                     gone ? "the client is gone" : "out of memory", NULL, NULL);
-    }
+    const serve_caller *caller = h->caller;
+    bool is_gone = caller->is_gone != NULL && caller->is_gone(caller->arg);
+    int code = is_gone ? TKL_EINTR : TKL_OK;
+    if (code == TKL_OK && (caller->stream == NULL || caller->keeps))
+        code = collect_result(h, json);
+    if (code == TKL_OK && caller->stream != NULL)
+        code = send_result(h, json);
     free(json);
-    return results != NULL ? CLI_OK : CLI_FAILURE;
+    if (code == TKL_OK)
+        return CLI_OK;
+    hear_failure(h, code, code == TKL_EINTR ? "the client is gone" : tkl_strerror(code), NULL,
+                 NULL);
+    return CLI_FAILURE;
 }
 
 /* ---- A call -------------------------------------------------------------- */
@@ -223,12 +247,41 @@ static char *subject_of(const cli_session *cli)
     return cli_escape((tkl_bytes){first.data, first.len < LONGEST ? first.len : LONGEST}, false);
 }
 
-/* A verb that goes on for ever needs an end: the answer is sent as a whole. */
-static int check_end(const cli_session *cli)
+/* A verb that goes on for ever needs an end, unless its results are sent one by one. */
+static int check_end(const cli_session *cli, const serve_caller *caller)
 {
-    if (!cli->verb->follows || cli_flag(cli, "max"))
+    if (!cli->verb->follows || cli_flag(cli, "max") || caller->stream != NULL)
         return CLI_OK;
     return cli_usage(cli, "missing --max: how many results end the request");
+}
+
+/* Runs the verb, and keeps what it gives. */
+static int run_verb(cli_session *cli, const json_t *fields, const hearing *h)
+{
+    const serve_caller *caller = h->caller;
+    int exit = cli->verb->run(cli);
+    if (exit == CLI_OK && caller->keeps && h->results != NULL) {
+        serve_route route = {.component = cli->component, .verb = cli->verb};
+        serve_keep(cli->client, &route, fields, h->results, caller->stream);
+    }
+    return exit;
+}
+
+/* The last event of a stream that ends because of a failure. */
+static void send_failure(const hearing *h)
+{
+    char *text = h->failure != NULL ? cli_json_text(h->failure) : NULL;
+    int code = text != NULL ? serve_stream_add(h->caller->stream, "error", NULL, text) : TKL_OK;
+    (void)code; /* the client is gone */
+    free(text);
+}
+
+bool serve_can_resume(const cli_verb *verb)
+{
+    for (const cli_option *o = verb->options; verb->follows && o != NULL && o->name != NULL; o++)
+        if (strcmp(o->name, "after") == 0)
+            return true;
+    return false;
 }
 
 void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
@@ -247,13 +300,18 @@ void serve_call(tkl_client *client, const serve_route *route, const json_t *fiel
     if (exit == CLI_OK)
         exit = cli_args_check(&cli);
     if (exit == CLI_OK)
-        exit = check_end(&cli);
+        exit = check_end(&cli, caller);
     if (exit == CLI_OK) {
         answer->subject = subject_of(&cli);
-        exit = route->verb->run(&cli);
+        exit = run_verb(&cli, fields, &h);
     }
     if (exit != CLI_OK && h.code == TKL_OK)
         hear_failure(&h, TKL_EBUG, tkl_strerror(TKL_EBUG), NULL, NULL);
+    if (caller->stream != NULL &&
+        serve_stream_settle(caller->stream,
+                            h.failure != NULL ? SERVE_STREAM_DECLINED : SERVE_STREAM_BEGUN) ==
+            SERVE_STREAM_BEGUN)
+        send_failure(&h);
     answer_with(answer, &cli, &h);
     serve_fields_free(&cli, &texts);
     json_decref(h.failure);

@@ -10,6 +10,7 @@
 #define TKL_SERVE_CALL_H
 
 #include "route.h"
+#include "stream.h"
 
 /* All zero at first. */
 typedef struct serve_answer {
@@ -33,10 +34,17 @@ int serve_status(int code);
 
 /* The caller. The functions may be called in any thread. */
 typedef struct serve_caller {
-    bool (*is_gone)(void *arg); /* nobody gets the answer: what was just acquired goes back */
-    bool (*may)(void *arg, const serve_route *route);
+    bool (*is_gone)(void *arg); /* nobody gets the answer: what was just acquired goes back; NULL:
+                                   the answer is wanted in any case */
+    bool (*may)(void *arg, const serve_route *route); /* asked for each call of a batch */
     void *arg;
+    serve_stream *stream; /* takes the results one by one; NULL: they are the answer */
+    bool keeps;           /* what the verb gives is kept while the stream lives, see keep.h */
 } serve_caller;
+
+/* Whether the verb can begin behind a result that the client has seen. The id of each result is then
+ * part of its event. */
+bool serve_can_resume(const cli_verb *verb);
 
 /* Runs the verb of a route with the fields of an object, in an operation of a tkl_loop. */
 void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * All functions here run in one thread, except run_request(), which runs in a thread of the loop and
- * touches only what belongs to its request.
+ * All functions here run in one thread, except run_request() and what it calls, which runs in a
+ * thread of the loop and touches only what belongs to its request.
  */
 #include "http.h"
 
@@ -9,12 +9,14 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -22,6 +24,7 @@
 
 #include "call.h"
 #include "clock.h"
+#include "keep.h"
 #include "metrics.h"
 #include "openapi.h"
 #include "out.h"
@@ -33,6 +36,8 @@
 #define HEAD_MAX ((size_t)8 << 10)
 /* How often connections are looked at for slow clients. */
 #define SWEEP_MS 1000
+/* How long a stream has time to fail before its head is sent. */
+#define GRACE_MS 100
 /* How long a client may take to fetch its last answer when we end. */
 #define FAREWELL_MS 2000
 
@@ -65,8 +70,20 @@ typedef struct request {
     uint64_t operation; /* id in the loop */
     bool is_running;    /* submitted, and not done */
     bool is_done;       /* there is an answer */
+    bool is_suspended;  /* its connection is */
     serve_answer answer;
     struct request *next, *prev; /* among those that run */
+
+    serve_framing framing; /* of the stream that the client would accept */
+    char *last_event;      /* Last-Event-ID; NULL: none */
+    serve_stream *stream;  /* made by the operation; NULL: there is none */
+    bool has_stream;       /* the operation has made it */
+    bool is_streaming;     /* the stream has begun */
+    _Atomic bool is_left;  /* the client of the stream has gone away */
+    char *from;            /* the client's address, for the time when the connection is gone */
+    int64_t beat_ms;       /* when something was sent last */
+    bool is_stirred;       /* in the list of such requests; with their mutex, as the next one */
+    struct request *next_stirred;
 } request;
 
 struct serve_http {
@@ -81,6 +98,9 @@ struct serve_http {
     int events;  /* epoll: the daemon, the loop, watched connections and signals */
     int watched; /* epoll: connections whose requests run */
     int signals;
+    int stirs;             /* eventfd: streams have something to send */
+    pthread_mutex_t mutex; /* guards `stirred` */
+    request *stirred;      /* whose streams have something to send */
     request *running;
     peer *peers;
     int64_t bodies; /* bytes of bodies in memory */
@@ -134,15 +154,18 @@ static const char *peer_name(const request *r, char name[NI_MAXHOST])
 /* Changes are logged, and calls that may have changed something, and whatever was refused. */
 static void log_answer(const request *r)
 {
-    char from[NI_MAXHOST];
+    char name[NI_MAXHOST];
+    const char *from = r->from != NULL ? r->from : "-";
     int status = r->answer.status;
     bool refused = status == 401 || status == 403, may_be_done = status < 300 || status >= 500;
     bool writes = r->kind == BATCH ||
                   (r->kind == CALL && r->route.verb != NULL && r->route.verb->effect == CLI_WRITES);
     if (!refused && !(writes && may_be_done && !r->answer.is_repeat))
         return;
+    if (r->connection != NULL)
+        from = peer_name(r, name);
     const cli_verb *verb = r->route.verb;
-    log_line("%s %s %s%s%s%s%s %d %lld ms", peer_name(r, from), r->who,
+    log_line("%s %s %s%s%s%s%s %d %lld ms", from, r->who,
              r->route.component != NULL ? r->route.component->name
              : r->kind == BATCH         ? "batch"
                                         : "-",
@@ -179,18 +202,23 @@ static const char *allowed_methods(const request *r)
     return r->kind == BATCH ? "POST" : "GET";
 }
 
+static void add_common_headers(struct MHD_Response *response, const serve_http *http)
+{
+    add_header(response, "Cache-Control", "no-store");
+    add_header(response, "X-Content-Type-Options", "nosniff");
+    if (http->is_ending)
+        add_header(response, "Connection", "close");
+}
+
 static void add_headers(struct MHD_Response *response, const request *r)
 {
     const serve_answer *a = &r->answer;
     add_header(response, "Content-Type", "%s", type_of(r));
-    add_header(response, "Cache-Control", "no-store");
-    add_header(response, "X-Content-Type-Options", "nosniff");
+    add_common_headers(response, r->http);
     if (a->status == 401)
         add_header(response, "WWW-Authenticate", "Bearer realm=\"tackle\"");
     if (a->status == 405)
         add_header(response, "Allow", "%s", allowed_methods(r));
-    if (r->http->is_ending)
-        add_header(response, "Connection", "close");
     if (a->is_repeat)
         add_header(response, "Idempotency-Replayed", "true");
     if (a->status >= 400 && a->retry_s > 0)
@@ -236,10 +264,13 @@ static bool may_call(void *arg, const serve_route *route)
     return serve_may(&r->rights, route);
 }
 
-/* Asks the socket itself: the thread of HTTP may not have heard of it yet. */
+/* Asks the socket itself: the thread of HTTP may not have heard of it yet. Once a stream has begun,
+ * libmicrohttpd may close the socket at any time. */
 static bool is_gone(void *arg)
 {
     const request *r = arg;
+    if (r->stream != NULL && serve_stream_has_begun(r->stream))
+        return r->is_left;
     struct pollfd file = {.fd = r->peer->file, .events = POLLRDHUP};
     return poll(&file, 1, 0) > 0;
 }
@@ -254,11 +285,63 @@ static json_t *fields_of(const request *r, json_error_t *error)
     return json_loadb(r->body, r->size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
 }
 
+/* Called by the operation: its stream has something to send. */
+static void stir_request(void *arg)
+{
+    request *r = arg;
+    serve_http *http = r->http;
+    pthread_mutex_lock(&http->mutex);
+    if (!r->is_stirred) {
+        if (http->stirred == NULL)
+            eventfd_write(http->stirs, 1);
+        r->is_stirred = true;
+        r->next_stirred = http->stirred;
+        http->stirred = r;
+    }
+    pthread_mutex_unlock(&http->mutex);
+}
+
+/* A client that comes back says which event it has seen. */
+static void resume_after(json_t *fields, const char *last_event)
+{
+    json_object_del(fields, "recent");
+    json_object_del(fields, "all");
+    json_object_set_new(fields, "after", cli_json_bytes(tkl_str(last_event)));
+}
+
+/* Takes the field "keep", which is ours, and decides whether the answer is a stream. CLI_USAGE: the
+ * answer says what is wrong. */
+static int prepare_stream(request *r, json_t *fields, serve_caller *caller)
+{
+    const json_t *keep = serve_can_keep(&r->route) ? json_object_get(fields, "keep") : NULL;
+    if (keep != NULL && !json_is_boolean(keep)) {
+        serve_answer_error(&r->answer, 400, TKL_EINVAL, "invalid keep: true or false");
+        return CLI_USAGE;
+    }
+    caller->keeps = json_is_true(keep);
+    if (keep != NULL)
+        json_object_del(fields, "keep");
+    if (r->last_event != NULL && serve_can_resume(r->route.verb))
+        resume_after(fields, r->last_event);
+    bool streams = r->route.verb->follows && r->framing != SERVE_NO_STREAM;
+    if (!caller->keeps && !streams)
+        return CLI_OK;
+    r->stream =
+        serve_stream_new(r->framing != SERVE_NO_STREAM ? r->framing : SERVE_LINES, stir_request, r);
+    caller->stream = r->stream;
+    if (r->stream != NULL) {
+        stir_request(r);
+        return CLI_OK;
+    }
+    serve_answer_error(&r->answer, 500, TKL_ENOMEM, tkl_strerror(TKL_ENOMEM));
+    return CLI_USAGE;
+}
+
 /* Runs as an operation of the loop. */
 static int run_request(void *arg)
 {
     request *r = arg;
-    serve_caller caller = {is_gone, may_call, r};
+    serve_caller caller = {.is_gone = is_gone, .may = may_call, .arg = r};
     json_error_t error;
     json_t *fields = fields_of(r, &error);
     char message[JSON_ERROR_TEXT_LENGTH + 64];
@@ -272,12 +355,25 @@ static int run_request(void *arg)
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
     } else if (r->key != NULL) {
         serve_call_once(r->http->answers, r->who, r->key, r->http->client, &r->route, fields,
-                        &caller, &r->answer);
-    } else {
+                        &r->answer);
+    } else if (prepare_stream(r, fields, &caller) == CLI_OK) {
         serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
     }
     json_decref(fields);
     return TKL_OK;
+}
+
+static void suspend_connection(request *r)
+{
+    r->is_suspended = true;
+    MHD_suspend_connection(r->connection);
+}
+
+static void resume_connection(request *r)
+{
+    if (r->is_suspended)
+        MHD_resume_connection(r->connection);
+    r->is_suspended = false;
 }
 
 static void list_running(request *r)
@@ -296,6 +392,33 @@ static void unlist_running(request *r)
     r->next = r->prev = NULL;
 }
 
+/* After the operation has ended, nothing stirs the request again. */
+static void unlist_stirred(request *r)
+{
+    serve_http *http = r->http;
+    pthread_mutex_lock(&http->mutex);
+    request **at = &http->stirred;
+    while (r->is_stirred && *at != r)
+        at = &(*at)->next_stirred;
+    if (r->is_stirred)
+        *at = r->next_stirred;
+    r->is_stirred = false;
+    pthread_mutex_unlock(&http->mutex);
+}
+
+static void free_request(request *r)
+{
+    r->http->bodies -= (int64_t)r->size;
+    free(r->key);
+    free(r->last_event);
+    free(r->from);
+    free(r->body);
+    json_decref(r->query);
+    serve_stream_free(r->stream);
+    serve_answer_free(&r->answer);
+    free(r);
+}
+
 /* Called when the operation has ended, in tkl_loop_dispatch(). `code` is another one than TKL_OK when
  * it did not begin. */
 static void end_request(void *arg, int code, const char *text)
@@ -304,11 +427,20 @@ static void end_request(void *arg, int code, const char *text)
     if (code != TKL_OK)
         serve_answer_error(&r->answer, serve_status(code), code,
                            *text != '\0' ? text : tkl_strerror(code));
-    epoll_ctl(r->http->watched, EPOLL_CTL_DEL, r->peer->file, NULL);
     unlist_running(r);
+    unlist_stirred(r);
     r->is_running = false;
     r->is_done = true;
-    MHD_resume_connection(r->connection);
+    if (r->stream != NULL)
+        r->is_streaming = serve_stream_has_begun(r->stream);
+    if (r->is_streaming)
+        log_answer(r);
+    if (r->connection == NULL) { /* it has ended before the operation */
+        free_request(r);
+        return;
+    }
+    epoll_ctl(r->http->watched, EPOLL_CTL_DEL, r->peer->file, NULL);
+    resume_connection(r);
 }
 
 /* Submits the call and suspends the connection. libmicrohttpd does not look at suspended
@@ -323,7 +455,7 @@ static enum MHD_Result submit_call(request *r)
     r->is_running = true;
     r->peer->since_ms = 0;
     list_running(r);
-    MHD_suspend_connection(r->connection);
+    suspend_connection(r);
     epoll_ctl(http->watched, EPOLL_CTL_ADD, r->peer->file, &hangup);
     return MHD_YES;
 }
@@ -341,7 +473,93 @@ static void cancel_gone(serve_http *http)
     for (int i = 0; i < count; i++) {
         request *r = events[i].data.ptr;
         http->metrics.gone++;
+        r->is_left = true;
         cancel_call(r);
+    }
+}
+
+/* ---- Streams ------------------------------------------------------------- */
+
+/* libmicrohttpd calls this whenever it can send more. */
+static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
+{
+    request *r = arg;
+    bool has_room = false;
+    size_t taken = serve_stream_take(r->stream, to, max, &has_room);
+    (void)position;
+    if (has_room) {
+        int code = tkl_loop_wake(r->http->loop, r->operation);
+        (void)code; /* TKL_NOTFOUND: it has ended */
+    }
+    r->beat_ms = cli_now_ms();
+    if (taken == 0 && r->is_done)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    r->peer->since_ms = taken > 0 ? r->beat_ms : 0;
+    if (taken == 0)
+        suspend_connection(r);
+    return (ssize_t)taken;
+}
+
+static enum MHD_Result send_stream(request *r)
+{
+    enum { BLOCK = 4096 };
+    char from[NI_MAXHOST];
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, r, NULL);
+    if (response == NULL)
+        return MHD_NO;
+    add_header(response, "Content-Type", "%s", serve_framing_type(serve_stream_framing(r->stream)));
+    add_header(response, "X-Accel-Buffering", "no"); /* nginx would hold events back */
+    add_common_headers(response, r->http);
+    serve_metrics_count(&r->http->metrics, 200, cli_now_ms() - r->began_ms);
+    r->from = strdup(peer_name(r, from));
+    enum MHD_Result queued = MHD_queue_response(r->connection, 200, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+/* Goes on with the streams that have something to send. */
+static void resume_stirred(serve_http *http)
+{
+    eventfd_t rung;
+    pthread_mutex_lock(&http->mutex);
+    if (http->stirred != NULL)
+        eventfd_read(http->stirs, &rung);
+    while (http->stirred != NULL) {
+        request *r = http->stirred;
+        http->stirred = r->next_stirred;
+        r->is_stirred = false;
+        r->has_stream = true;
+        r->is_streaming = serve_stream_has_begun(r->stream);
+        if (r->is_streaming)
+            resume_connection(r);
+    }
+    pthread_mutex_unlock(&http->mutex);
+}
+
+static int64_t count_streams(const serve_http *http)
+{
+    int64_t count = 0;
+    for (const request *r = http->running; r != NULL; r = r->next)
+        count += r->is_streaming;
+    return count;
+}
+
+/* Begins streams of news for which nothing has failed so far, although nothing has come yet, and
+ * sends a sign of life on streams that have been silent. */
+static void beat_streams(serve_http *http, int64_t now)
+{
+    for (request *r = http->running; r != NULL; r = r->next) {
+        if (r->has_stream && !r->is_streaming && r->route.verb->follows &&
+            now - r->began_ms >= GRACE_MS) {
+            serve_stream_settle(r->stream, SERVE_STREAM_BEGUN);
+            stir_request(r);
+        }
+        if (r->is_streaming && r->is_suspended &&
+            now - r->beat_ms + SWEEP_MS > http->options.heartbeat_ms) {
+            serve_stream_beat(r->stream);
+            resume_connection(r);
+        }
     }
 }
 
@@ -424,6 +642,15 @@ static const char *read_key(request *r)
     return r->key != NULL ? NULL : "out of memory";
 }
 
+/* Notes what the client can do with a stream. */
+static void read_framing(request *r)
+{
+    const char *last_event = request_header(r, "Last-Event-ID");
+    r->framing = serve_framing_of(request_header(r, "Accept"));
+    if (last_event != NULL && *last_event != '\0')
+        r->last_event = strdup(last_event);
+}
+
 /* Checks a request whose head has arrived. False: it was refused, with *result. */
 static bool admit_request(request *r, const char *path, const char *method, enum MHD_Result *result)
 {
@@ -492,6 +719,7 @@ static enum MHD_Result take_request(request *r)
         r->answer.body = serve_openapi(&r->rights);
         return send_answer(r);
     case METRICS:
+        http->metrics.streams = count_streams(http);
         r->answer.body = serve_metrics_text(&http->metrics, http->loop);
         return send_answer(r);
     default:
@@ -529,7 +757,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         r = *context = new_request(arg, connection);
         if (r == NULL)
             return MHD_NO;
-        if (admit_request(r, path, method, &result) && strcmp(method, "GET") == 0) {
+        if (!admit_request(r, path, method, &result))
+            return result;
+        read_framing(r);
+        if (strcmp(method, "GET") == 0) {
             r->query = json_object();
             MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_parameter, r->query);
         }
@@ -540,26 +771,29 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         *size = 0;
         return MHD_YES;
     }
+    if (r->is_streaming)
+        return send_stream(r);
     return r->is_done ? send_answer(r) : take_request(r);
 }
 
 static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode how)
 {
-    serve_http *http = arg;
     request *r = *context;
+    (void)arg;
     (void)connection;
     (void)how;
     *context = NULL;
     if (r == NULL)
         return;
-    http->bodies -= (int64_t)r->size;
     r->peer->since_ms = cli_now_ms();
-    free(r->key);
-    free(r->body);
-    json_decref(r->query);
-    serve_answer_free(&r->answer);
-    free(r);
+    if (!r->is_running) {
+        free_request(r);
+        return;
+    }
+    r->connection = NULL; /* a stream whose client is gone: end_request() frees it */
+    r->is_left = true;
+    cancel_call(r);
 }
 
 /* ---- Connections --------------------------------------------------------- */
@@ -598,6 +832,7 @@ static void sweep_peers(serve_http *http)
     if (now - http->swept_ms < SWEEP_MS)
         return;
     http->swept_ms = now;
+    beat_streams(http, now);
     for (const peer *p = http->peers; p != NULL; p = p->next)
         if (p->since_ms != 0 && now - p->since_ms > http->options.client_timeout_ms)
             shutdown(p->file, SHUT_RDWR);
@@ -645,7 +880,9 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
                          .options = *options,
                          .events = epoll_create1(EPOLL_CLOEXEC),
                          .watched = epoll_create1(EPOLL_CLOEXEC),
-                         .signals = open_signals()};
+                         .signals = open_signals(),
+                         .stirs = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    pthread_mutex_init(&http->mutex, NULL);
     serve_metrics_init(&http->metrics);
     int failed = cli_end(cli, tkl_loop_open(client, NULL, &http->loop));
     if (!failed)
@@ -657,7 +894,8 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
     if (!failed &&
         (info == NULL || !add_event(http->events, info->epoll_fd) ||
          !add_event(http->events, tkl_loop_fd(http->loop)) ||
-         !add_event(http->events, http->watched) || !add_event(http->events, http->signals)))
+         !add_event(http->events, http->watched) || !add_event(http->events, http->signals) ||
+         !add_event(http->events, http->stirs)))
         failed = cli_fail(cli, CLI_FAILURE, "cannot wait for events: %s", strerror(errno));
     if (failed) {
         serve_http_close(http);
@@ -677,6 +915,8 @@ void serve_http_close(serve_http *http)
     close(http->events);
     close(http->watched);
     close(http->signals);
+    close(http->stirs);
+    pthread_mutex_destroy(&http->mutex);
     free(http);
 }
 
@@ -694,10 +934,11 @@ static int sleep_ms(const serve_http *http)
 
 static int serve_once(serve_http *http)
 {
-    struct epoll_event events[4];
-    if (epoll_wait(http->events, events, 4, sleep_ms(http)) < 0 && errno != EINTR)
+    struct epoll_event events[5];
+    if (epoll_wait(http->events, events, 5, sleep_ms(http)) < 0 && errno != EINTR)
         return cli_fail(http->cli, CLI_FAILURE, "cannot wait for events: %s", strerror(errno));
     cancel_gone(http);
+    resume_stirred(http);
     int code = tkl_loop_dispatch(http->loop);
     if (code == TKL_OK)
         MHD_run(http->daemon);

@@ -7,6 +7,10 @@
  *     request -> refused -------------------------> answered
  *             -> submitted -> running -> done ------^
  *                                |  client gone, or we end: cancelled
+ *                                +-> streaming -> ended
+ *
+ * A stream (stream.h) is an answer that begins while its operation still runs. Its connection is
+ * resumed whenever there is something to send, and suspended again.
  */
 #ifndef TKL_SERVE_HTTP_H
 #define TKL_SERVE_HTTP_H
@@ -20,6 +24,7 @@ typedef struct serve_http_options {
     int64_t max_body; /* bytes of a request's body */
     int64_t max_connections;
     int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */
+    int64_t heartbeat_ms;      /* a stream is silent for this long at most */
     int64_t answer_life_ms;    /* how long answers to requests with a key are kept */
 } serve_http_options;
 

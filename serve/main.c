@@ -18,6 +18,7 @@ enum {
     DEFAULT_BODY = 1 << 20,
     DEFAULT_CONNECTIONS = 10000,
     DEFAULT_CLIENT_TIMEOUT_MS = 60000,
+    DEFAULT_HEARTBEAT_MS = 15000,
     DEFAULT_ANSWER_LIFE_MS = 3600000,
     OTHER_FILES = 256, /* descriptors that are not connections of clients */
 };
@@ -43,6 +44,7 @@ static int read_options(const cli_session *cli, serve_http_options *options)
         .max_body = cli_number(cli, "max-body", DEFAULT_BODY),
         .max_connections = cli_number(cli, "max-connections", DEFAULT_CONNECTIONS),
         .client_timeout_ms = cli_number(cli, "client-timeout", DEFAULT_CLIENT_TIMEOUT_MS),
+        .heartbeat_ms = cli_number(cli, "heartbeat", DEFAULT_HEARTBEAT_MS),
         .answer_life_ms = cli_number(cli, "idempotency-life", DEFAULT_ANSWER_LIFE_MS),
     };
     if (options->max_connections < 1 || options->max_connections > 1000000)

@@ -44,6 +44,7 @@ char *serve_metrics_text(const serve_metrics *m, tkl_loop *loop)
     write_one(to, "clients_gone_total", "counter", "Clients that left before their answer.",
               (double)m->gone);
     write_one(to, "connections", "gauge", "Open connections.", (double)m->connections);
+    write_one(to, "streams", "gauge", "Open streams.", (double)m->streams);
     write_one(to, "calls_queued", "gauge", "Calls that have not begun.", (double)stats.queued);
     write_one(to, "calls_running", "gauge", "Calls that run, or wait for a reply.",
               (double)stats.running);

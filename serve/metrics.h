@@ -13,6 +13,7 @@ typedef struct serve_metrics {
     int64_t took_ms;     /* all answers together */
     int64_t gone;        /* clients that left before their answer */
     int64_t connections; /* open now */
+    int64_t streams;     /* open now */
 } serve_metrics;
 
 void serve_metrics_init(serve_metrics *metrics);

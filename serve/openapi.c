@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "fields.h"
+#include "keep.h"
 #include "out.h"
 
 /* ---- Examples ------------------------------------------------------------ */
@@ -254,6 +255,10 @@ static json_t *fields_schema(const serve_route *route)
     for (const cli_option *o = route->verb->options; o != NULL && o->name != NULL; o++)
         if (serve_option_is_field(o))
             json_object_set_new(properties, o->name, option_schema(o));
+    if (serve_can_keep(route))
+        json_object_set_new(properties, "keep",
+                            json_pack("{s:s, s:s}", "type", "boolean", "description",
+                                      "renew it as long as the connection lives; then release it"));
     json_t *schema = json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties,
                                "additionalProperties", false);
     if (json_array_size(required) > 0)
@@ -267,9 +272,14 @@ static json_t *fields_schema(const serve_route *route)
 static json_t *make_responses(const serve_route *route)
 {
     json_t *schema = route->verb->follows ? json_pack("{s:s}", "type", "array") : json_object();
-    return json_pack("{s:{s:s, s:{s:{s:o}}}, s:o}", "200", "description",
-                     "Done: what the command prints with --json.", "content", "application/json",
-                     "schema", schema, "default", refer_to("responses", "Error"));
+    json_t *content = json_pack("{s:{s:o}}", "application/json", "schema", schema);
+    for (serve_framing f = SERVE_EVENTS; f <= SERVE_LINES; f++)
+        if (route->verb->follows || serve_can_keep(route))
+            json_object_set_new(content, serve_framing_type(f),
+                                json_pack("{s:{s:s}}", "schema", "type", "string"));
+    return json_pack("{s:{s:s, s:o}, s:o}", "200", "description",
+                     "Done: what the command prints with --json.", "content", content, "default",
+                     refer_to("responses", "Error"));
 }
 
 static json_t *make_operation(const serve_route *route, const char *method)

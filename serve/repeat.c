@@ -43,19 +43,11 @@ typedef struct keyed_call {
     tkl_client *client;
     const serve_route *route;
     const json_t *fields;
-    const serve_caller *caller;
     serve_answer *answer;
     char of[DIGEST_TEXT]; /* digest of the path and the fields */
     bool takes_request;   /* the verb has its own request ids */
     bool is_first;        /* this call has executed it */
 } keyed_call;
-
-/* A client that has gone away comes back for the answer, so nothing is taken back. */
-static bool is_never_gone(void *arg)
-{
-    (void)arg;
-    return false;
-}
 
 static char *answer_text(const keyed_call *k)
 {
@@ -70,7 +62,8 @@ static char *answer_text(const keyed_call *k)
 static int answer_first(tkl_bytes key, tkl_cache_result *result, void *arg)
 {
     keyed_call *k = arg;
-    serve_caller caller = {is_never_gone, k->caller->may, k->caller->arg};
+    /* A client that has gone away comes back for the answer, so nothing is taken back. */
+    serve_caller caller = {0};
     (void)key;
     k->is_first = true;
     serve_call(k->client, k->route, k->fields, &caller, k->answer);
@@ -142,14 +135,12 @@ static bool digest_request(const serve_route *route, const json_t *fields, char 
 }
 
 void serve_call_once(tkl_cache *answers, const char *who, const char *key, tkl_client *client,
-                     const serve_route *route, const json_t *fields, const serve_caller *caller,
-                     serve_answer *answer)
+                     const serve_route *route, const json_t *fields, serve_answer *answer)
 {
     enum { REQUEST_SIZE = 33 };
     char owner[DIGEST_TEXT], both[DIGEST_TEXT], request[REQUEST_SIZE], name[DIGEST_TEXT + 16];
     keyed_call k = {.client = client,
                     .route = route,
-                    .caller = caller,
                     .answer = answer,
                     .takes_request = has_request_option(route)};
     json_t *own = json_copy((json_t *)fields);

@@ -26,7 +26,6 @@ int serve_answers_open(tkl_client *client, int64_t life_ms, tkl_cache **answers)
 /* As serve_call(), but once for each key of this caller (`who`, the name of the token). 422: the key
  * was used for another request. 409: the first request is still under way. */
 void serve_call_once(tkl_cache *answers, const char *who, const char *key, tkl_client *client,
-                     const serve_route *route, const json_t *fields, const serve_caller *caller,
-                     serve_answer *answer);
+                     const serve_route *route, const json_t *fields, serve_answer *answer);
 
 #endif

@@ -322,6 +322,73 @@ static void operations_sleep_beside_each_other(void **state)
     tkl_loop_close(loop);
 }
 
+/* ---- Sleeping by the public call ------------------------------------------ */
+
+typedef struct sleeper {
+    _Atomic bool may_go;
+    _Atomic bool asleep;
+    ticket ticket;
+} sleeper;
+
+static int sleep_until_told(void *arg)
+{
+    sleeper *s = arg;
+    while (!s->may_go) {
+        s->asleep = true;
+        TKL_TRY(tkl_loop_sleep(60000));
+    }
+    return TKL_OK;
+}
+
+/* All of them share one thread. */
+static void operations_sleep_until_they_are_woken(void **state)
+{
+    fixture *f = *state;
+    enum { SLEEPERS = 100 };
+    sleeper s[SLEEPERS] = {0};
+    tkl_loop *loop = loop_open(f->client, 1);
+    for (int i = 0; i < SLEEPERS; i++)
+        ticket_submit(loop, &s[i].ticket, sleep_until_told, &s[i]);
+    eventually(loop_stats(loop).waiting == SLEEPERS, SOON_MS);
+    for (int i = 0; i < SLEEPERS; i++) {
+        if (i % 2 == 0) {
+            s[i].may_go = true;
+            assert_ok(tkl_loop_wake(loop, s[i].ticket.id));
+            assert_ok(ticket_await(loop, &s[i].ticket));
+        } else {
+            assert_ok(tkl_loop_cancel(loop, s[i].ticket.id));
+            assert_code(ticket_await(loop, &s[i].ticket), TKL_EINTR);
+        }
+        assert_code(tkl_loop_wake(loop, s[i].ticket.id), TKL_NOTFOUND);
+        ticket_free(&s[i].ticket);
+    }
+    tkl_loop_close(loop);
+}
+
+static int sleep_once(void *arg)
+{
+    return tkl_loop_sleep(*(int64_t *)arg);
+}
+
+static void a_sleep_ends_by_itself(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        int64_t ms;
+        int code;
+    } naps[] = {{0, TKL_OK}, {1, TKL_OK}, {-1, TKL_EINVAL}, {INT64_MAX, TKL_EINVAL}};
+    tkl_loop *loop = loop_open(f->client, 1);
+    for (size_t i = 0; i < sizeof naps / sizeof *naps; i++) {
+        int64_t ms = naps[i].ms;
+        ticket t;
+        ticket_submit(loop, &t, sleep_once, &ms);
+        assert_code(ticket_await(loop, &t), naps[i].code);
+        ticket_free(&t);
+    }
+    assert_code(tkl_loop_sleep(1), TKL_EINVAL); /* no operation */
+    tkl_loop_close(loop);
+}
+
 /* ---- Cancelling ----------------------------------------------------------- */
 
 typedef struct walk {
@@ -957,6 +1024,8 @@ int main(void)
         TEST(operations_may_submit),
         TEST(many_threads_submit_to_one_loop),
         TEST(operations_sleep_beside_each_other),
+        TEST(operations_sleep_until_they_are_woken),
+        TEST(a_sleep_ends_by_itself),
         TEST(every_wait_can_be_cancelled),
         TEST(the_smallest_stack_is_enough_for_every_wait),
         TEST(an_interrupt_of_the_client_ends_all_waits),

@@ -34,8 +34,8 @@
  * thread goes on with others. Ten thousand operations that wait need no more threads than one.
  *
  * A submitted function must not block in other ways, such as in sleep() or a slow computation: all
- * operations of its thread would stand still. It has a small stack (stack_bytes). Of this header it
- * may call submit, cancel and stats only.
+ * operations of its thread would stand still; tkl_loop_sleep() is for that. It has a small stack
+ * (stack_bytes). Of this header it may call submit, cancel, sleep, wake and stats only.
  *
  * Threads: any thread may submit and cancel. One thread at a time may dispatch. Handles that
  * operations use must stay open until their callbacks. Fork: a child must not use its parent's loop
@@ -118,6 +118,15 @@ TKL_API int tkl_loop_cancel(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
  *     rc = tkl_loop_submit(loop, tkl_loop_operation("tkl_lock_acquire"), done, arguments, &id);
  */
 TKL_API tkl_loop_run *tkl_loop_operation(const char *name) TKL_NONNULL(1) TKL_CHECK;
+
+/* Inside an operation: sleeps for up to `ms`, while its thread goes on with others. May return
+ * before, and does after tkl_loop_wake(): look again at what you wait for. TKL_EINTR: the operation is
+ * cancelled. TKL_EINVAL: no operation calls. */
+TKL_API int tkl_loop_sleep(int64_t ms) TKL_CHECK;
+
+/* Ends the sleep of an operation that has begun, or else its next one. Any thread may call this.
+ * TKL_NOTFOUND: the operation has ended. */
+TKL_API int tkl_loop_wake(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
 
 typedef struct tkl_loop_stats {
     int64_t queued;  /* operations that have not begun */

@@ -22,6 +22,7 @@
 #include <tackle/loop.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -46,6 +47,7 @@ typedef struct operation {
     tkl_loop_done *done; /* NULL: none */
     void *arg;
     uint32_t place;         /* in the table */
+    _Atomic bool begun;     /* it has a fiber that can be woken */
     bool ended;             /* in the list of the loop */
     int code;               /* the result, once it has ended */
     char *text;             /* its reason; NULL: see text_of() */
@@ -239,6 +241,7 @@ int tkl_loop_timeout_ms(tkl_loop *loop)
 static void run_operation(tkl__fiber *fiber)
 {
     operation *op = (operation *)fiber;
+    atomic_store(&op->begun, true);
     tkl__begin();
     int code = op->run(op->arg);
     set_result(op, code, tkl_errmsg());
@@ -332,6 +335,39 @@ int tkl_loop_cancel(tkl_loop *loop, uint64_t id)
     pthread_mutex_unlock(&loop->mutex);
     return open ? TKL_OK : tkl__no(TKL_NOTFOUND);
 }
+
+/* ---- Sleeping ------------------------------------------------------------ */
+
+int tkl_loop_sleep(int64_t ms)
+{
+    int rc = tkl__check_number("ms", ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK && !tkl__fiber_self())
+        rc = tkl__fail(TKL_EINVAL, "only an operation of a loop can sleep like this");
+    if (rc != TKL_OK)
+        return rc;
+    if (tkl__fiber_cancelled_at() == 0) {
+        tkl__rest_begin();
+        tkl__fiber_park(tkl__now() + ms * 1000);
+        tkl__rest_end();
+    }
+    return tkl__fiber_cancelled_at() == 0 ? TKL_OK : tkl__interrupted();
+}
+
+int tkl_loop_wake(tkl_loop *loop, uint64_t id)
+{
+    int rc = check_process(loop);
+    if (rc != TKL_OK)
+        return rc;
+    pthread_mutex_lock(&loop->mutex);
+    operation *op = find_operation(loop, id);
+    bool open = op && !op->ended;
+    if (open && atomic_load(&op->begun))
+        tkl__fiber_wake(&op->fiber);
+    pthread_mutex_unlock(&loop->mutex);
+    return open ? TKL_OK : tkl__no(TKL_NOTFOUND);
+}
+
+/* ---- Closing ------------------------------------------------------------- */
 
 /* From now on nothing is admitted. */
 static void cancel_all(tkl_loop *loop)
