@@ -108,6 +108,10 @@ static const cli_option work_options[] = {
     {"on", CLI_TEXT, "KIND=COMMAND",
      "run COMMAND for jobs of this kind; for several kinds, repeat it"},
     {"stream", CLI_FLAG, NULL, "one COMMAND for all jobs, which it gets as lines of JSON"},
+    {"post", CLI_TEXT, "URL", "no COMMAND: POST each job to this URL"},
+    {"post-timeout", CLI_PERIOD, "DURATION", "with --post: time for an answer (default 30s)"},
+    {"header", CLI_TEXT, "TEXT",
+     "with --post: a header, or @FILE with some; for several, repeat it"},
     {"threads", CLI_INTEGER, "N", "commands, or jobs of --stream, at the same time (default 1)"},
     {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (default 0)"},
     {"lease", CLI_PERIOD, "DURATION",
@@ -321,6 +325,14 @@ static const cli_verb verbs[] = {
             "wanted any\n"
             "more. If COMMAND ends, or answers anything else, its jobs have failed, and it is\n"
             "started again for the next one.\n\n"
+            "With --post jobs are POSTed to a URL, with headers Tackle-Queue, Tackle-Job,\n"
+            "Tackle-Token, Tackle-Attempt, Tackle-Deadline and others (docs/http.md). What its\n"
+            "answer means:\n\n"
+            "  2xx            done; the body is the result\n"
+            "  Retry-After    with any other status: not now, uses no attempt\n"
+            "  429, 503       not now: tried again after --again, as if nobody is there\n"
+            "  410            hopeless\n"
+            "  anything else  failed, as if no answer comes in time\n\n"
             "Of several queues the first is always served first. COMMAND and all that it starts\n"
             "are one process group. The group is ended when COMMAND ends, at the time limit of "
             "the\n"

@@ -23,6 +23,9 @@ struct cli_crew {
     cli_session *cli;
     tkl_queue **queues; /* as named by the first arguments */
     size_t count;
+    const char *const
+        *argv;    /* command of all jobs whose kind has none, ended by NULL; NULL: none */
+    bool streams; /* it is one command for all of them */
     tkl_worker *worker;
     sigset_t mask;       /* signals that commands block: those that were blocked when we started;
                             our threads block more */

@@ -19,12 +19,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include <wordexp.h>
 
 #include "child.h"
 #include "clock.h"
+#include "program.h"
 #include "queue_stream.h"
 
 enum {
@@ -32,6 +35,7 @@ enum {
     BATCH_MAX = 1000,
     GRACE_MS = 5000,
     AGAIN_MS = 5000,
+    POST_TIMEOUT_MS = 30000,
     PATIENCE_MS = 10000, /* time from the second signal to our end */
     SILENCE_MS = 30000,  /* the same trouble is reported again after this long */
     OVER = 0,            /* news: the work has ended */
@@ -278,6 +282,63 @@ static int read_commands(const cli_session *cli, cli_crew *crew, on_list *on)
                                           "the dashes, or --on KIND=COMMAND");
 }
 
+/* ---- Posting ------------------------------------------------------------- */
+
+static const char post_program[] = "tackle-post";
+
+/* Jobs go by HTTP: the command of the stream is a program of our own. */
+static int check_post(const cli_session *cli)
+{
+    const char *url = cli_text(cli, "post", NULL);
+    if (url == NULL)
+        return cli_flag(cli, "header") || cli_flag(cli, "post-timeout")
+                   ? cli_usage(cli, "--header and --post-timeout are for --post")
+                   : CLI_OK;
+    if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+        return cli_usage(cli, "invalid --post: a URL that begins with http:// or https://");
+    static const char *const others[] = {"stream", "on", "result", "tag", "group"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (cli_flag(cli, others[i]))
+            return cli_usage(cli, "either --post or --%s", others[i]);
+    return cli->before_dashes < 0 ? CLI_OK : cli_usage(cli, "either --post or a command");
+}
+
+/* The words of the command that posts, for free_post_command(). */
+static int make_post_command(const cli_session *cli, const char ***words)
+{
+    char *path = NULL, *timeout = NULL;
+    size_t count = 0;
+    int failed = cli_find_program(cli, post_program, &path);
+    if (failed)
+        return failed;
+    *words = calloc(2 * cli->ngiven + 5, sizeof **words);
+    if (*words == NULL ||
+        asprintf(&timeout, "%" PRId64, cli_number(cli, "post-timeout", POST_TIMEOUT_MS)) < 0) {
+        free(*words);
+        free(path);
+        return cli_end(cli, TKL_ENOMEM);
+    }
+    (*words)[count++] = path;
+    (*words)[count++] = "--timeout-ms";
+    (*words)[count++] = timeout;
+    for (size_t i = 0; i < cli->ngiven; i++)
+        if (strcmp(cli->given[i].option->name, "header") == 0) {
+            (*words)[count++] = "--header";
+            (*words)[count++] = cli->given[i].text;
+        }
+    (*words)[count] = cli_text(cli, "post", NULL);
+    return CLI_OK;
+}
+
+static void free_post_command(const char **words)
+{
+    if (words == NULL)
+        return;
+    free((char *)words[0]);
+    free((char *)words[2]);
+    free(words);
+}
+
 /* ---- The end ------------------------------------------------------------- */
 
 static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
@@ -374,10 +435,8 @@ static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *
     pthread_t listener;
     tkl_worker_stats stats;
     cli_stream *stream = NULL;
-    cli_crew_command command = {crew, NULL};
-    if (cli->before_dashes >= 0)
-        command.argv = &cli->argv[cli->before_dashes];
-    int failed = cli_flag(cli, "stream") ? cli_stream_open(crew, command.argv, &stream) : CLI_OK;
+    cli_crew_command command = {crew, crew->argv};
+    int failed = crew->streams ? cli_stream_open(crew, crew->argv, &stream) : CLI_OK;
     if (!failed)
         failed = start_worker(cli, crew, &command, stream, options);
     if (failed) {
@@ -435,15 +494,25 @@ int cli_queue_work(cli_session *cli)
         .cli = cli,
         .count = (size_t)(cli->before_dashes >= 0 ? cli->before_dashes : cli->argc),
     };
+    const char **post = NULL;
     tkl_worker_options options;
     on_list on = {0};
     int failed = read_options(cli, &crew, &options);
     if (!failed)
+        failed = check_post(cli);
+    if (!failed && cli_flag(cli, "post"))
+        failed = make_post_command(cli, &post);
+    else if (!failed)
         failed = read_commands(cli, &crew, &on);
+    crew.streams = cli_flag(cli, "stream") || post != NULL;
+    crew.argv = post != NULL              ? post
+                : cli->before_dashes >= 0 ? &cli->argv[cli->before_dashes]
+                                          : NULL;
     options.kinds = on.kinds;
     options.kind_count = on.count;
     if (!failed)
         failed = run_workers(cli, &crew, &options);
     free_on(&on);
+    free_post_command(post);
     return failed;
 }

@@ -4,36 +4,14 @@
  * this verb becomes.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "program.h"
 
 static const char program[] = "tackle-serve";
-
-/* Where the program is: beside this one, as in the build folder, or where it is installed. */
-static int find_program(const cli_session *cli, char **path)
-{
-    static const char *const folders[] = {"", "../libexec/tackle/"};
-    char self[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (len < 0)
-        return cli_fail(cli, CLI_FAILURE, "cannot find this program: %s", strerror(errno));
-    self[len] = '\0';
-    strrchr(self, '/')[1] = '\0';
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        if (asprintf(path, "%s%s%s", self, folders[i], program) < 0)
-            return cli_end(cli, TKL_ENOMEM);
-        if (access(*path, X_OK) == 0)
-            return CLI_OK;
-        free(*path);
-    }
-    *path = NULL;
-    return cli_fail(cli, CLI_FAILURE, "%s is not installed", program);
-}
 
 /* The options again, as words. A URL may hold a password, so it goes by the environment. */
 static char **words_of(const cli_session *cli)
@@ -57,7 +35,7 @@ static char **words_of(const cli_session *cli)
 static int run_serve(cli_session *cli)
 {
     char *path = NULL;
-    int failed = find_program(cli, &path);
+    int failed = cli_find_program(cli, program, &path);
     if (failed)
         return failed;
     char **words = words_of(cli);

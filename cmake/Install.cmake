@@ -76,7 +76,7 @@ if(TARGET tackle_cli)
   install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 endif()
 if(TARGET tackle_serve)
-  install(TARGETS tackle_serve RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tackle
+  install(TARGETS tackle_serve tackle_post RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tackle
     COMPONENT command)
   configure_file(serve/systemd/tackle-serve.service.in tackle-serve.service @ONLY)
   install(FILES serve/systemd/tackle-serve.socket ${PROJECT_BINARY_DIR}/tackle-serve.service
