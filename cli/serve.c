@@ -50,6 +50,8 @@ static int run_serve(cli_session *cli)
 static const cli_option options[] = {
     {"listen", CLI_TEXT, "ADDRESS:PORT|unix:PATH", "where to listen (default 127.0.0.1:8480)"},
     {"token-file", CLI_TEXT, "FILE", "callers need a token of this file: NAME TOKEN RIGHT..."},
+    {"tls-cert", CLI_TEXT, "FILE", "offer HTTPS with this certificate, in PEM"},
+    {"tls-key", CLI_TEXT, "FILE", "its key"},
     {"read-only", CLI_FLAG, NULL, "offer only what reads"},
     {"allow", CLI_TEXT, "COMPONENT,...", "offer only these components"},
     {"host", CLI_TEXT, "NAME,...", "names by which clients may call us, besides addresses"},

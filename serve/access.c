@@ -65,8 +65,7 @@ bool serve_may(const serve_rights *rights, const serve_route *route)
 
 /* ---- The token file ------------------------------------------------------ */
 
-/* Opens a file that others can neither read nor change. */
-static int open_secret(const cli_session *cli, const char *path, FILE **file)
+int serve_open_secret(const cli_session *cli, const char *path, FILE **file)
 {
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -126,7 +125,7 @@ static int read_tokens(const cli_session *cli, const char *path, serve_access *a
     FILE *file = NULL;
     char *line = NULL;
     size_t size = 0;
-    int number = 0, failed = open_secret(cli, path, &file);
+    int number = 0, failed = serve_open_secret(cli, path, &file);
     if (failed)
         return failed;
     while (!failed && getline(&line, &size, file) >= 0) {

@@ -18,6 +18,8 @@
 #ifndef TKL_SERVE_ACCESS_H
 #define TKL_SERVE_ACCESS_H
 
+#include <stdio.h>
+
 #include "route.h"
 
 /* The rights of a caller; a bit for each component. */
@@ -31,6 +33,9 @@ typedef struct serve_access serve_access;
  * is refused. Frees *access on failure. */
 int serve_access_open(const cli_session *cli, serve_access **access);
 void serve_access_close(serve_access *access);
+
+/* Opens a file that others can neither read nor change, and refuses any other. */
+int serve_open_secret(const cli_session *cli, const char *path, FILE **file);
 
 /* Whether callers need a token. */
 bool serve_access_has_tokens(const serve_access *access);

@@ -855,20 +855,28 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static struct MHD_Daemon *start_daemon(serve_http *http)
+static struct MHD_Daemon *start_daemon(serve_http *http, const serve_tls *tls)
 {
+    struct MHD_OptionItem with_tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, tls->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (char[]){SERVE_TLS_PRIORITIES}},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    bool has_tls = tls->certificate != NULL;
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
-        http, MHD_OPTION_LISTEN_SOCKET, http->listener->file, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->options.max_connections,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (has_tls ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->listener->file,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->options.max_connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
+        has_tls ? with_tls : &with_tls[sizeof with_tls / sizeof *with_tls - 1], MHD_OPTION_END);
 }
 
 int serve_http_open(const cli_session *cli, tkl_client *client, const serve_access *access,
-                    const serve_listener *listener, const serve_http_options *options,
-                    serve_http **out)
+                    const serve_listener *listener, const serve_tls *tls,
+                    const serve_http_options *options, serve_http **out)
 {
     serve_http *http = *out = calloc(1, sizeof *http);
     if (http == NULL)
@@ -887,7 +895,7 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
     int failed = cli_end(cli, tkl_loop_open(client, NULL, &http->loop));
     if (!failed)
         failed = cli_end(cli, serve_answers_open(client, options->answer_life_ms, &http->answers));
-    if (!failed && (http->daemon = start_daemon(http)) == NULL)
+    if (!failed && (http->daemon = start_daemon(http, tls)) == NULL)
         failed = cli_fail(cli, CLI_FAILURE, "cannot serve HTTP: %s", strerror(errno));
     const union MHD_DaemonInfo *info =
         failed ? NULL : MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);

@@ -17,6 +17,7 @@
 
 #include "access.h"
 #include "listen.h"
+#include "tls.h"
 
 typedef struct serve_http serve_http;
 
@@ -28,9 +29,10 @@ typedef struct serve_http_options {
     int64_t answer_life_ms;    /* how long answers to requests with a key are kept */
 } serve_http_options;
 
+/* Everything must stay until serve_http_close(). */
 int serve_http_open(const cli_session *cli, tkl_client *client, const serve_access *access,
-                    const serve_listener *listener, const serve_http_options *options,
-                    serve_http **http);
+                    const serve_listener *listener, const serve_tls *tls,
+                    const serve_http_options *options, serve_http **http);
 
 /* Serves until SIGTERM or SIGINT, which must be blocked in all threads. Then waits are cancelled and
  * answered with 503, and calls under way are finished. A second signal ends it at once. */

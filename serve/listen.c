@@ -45,7 +45,8 @@ static int describe_socket(const cli_session *cli, serve_listener *l)
     else if (getnameinfo(plain, size, host, sizeof host, port, sizeof port,
                          NI_NUMERICHOST | NI_NUMERICSERV) == 0)
         snprintf(l->name, sizeof l->name,
-                 address.ss_family == AF_INET6 ? "http://[%s]:%s" : "http://%s:%s", host, port);
+                 address.ss_family == AF_INET6 ? "http%s://[%s]:%s" : "http%s://%s:%s",
+                 cli_flag(cli, "tls-cert") ? "s" : "", host, port);
     return CLI_OK;
 }
 

@@ -76,17 +76,20 @@ static int serve_until_signal(cli_session *cli)
     tkl_client *client = NULL;
     serve_access *access = NULL;
     serve_listener listener = {.file = -1};
+    serve_tls tls = {0};
     serve_http_options options;
     serve_http *http = NULL;
     int failed = read_options(cli, &options);
     if (!failed)
         failed = serve_access_open(cli, &access);
     if (!failed)
+        failed = serve_tls_open(cli, &tls);
+    if (!failed)
         failed = serve_listen(cli, &listener);
     if (!failed)
         failed = cli_connect(cli, &client);
     if (!failed)
-        failed = serve_http_open(cli, client, access, &listener, &options, &http);
+        failed = serve_http_open(cli, client, access, &listener, &tls, &options, &http);
     if (!failed) {
         fprintf(stderr, "tackle: serving on %s%s\n", listener.name,
                 serve_access_has_tokens(access) ? "" : ", without tokens");
@@ -94,6 +97,7 @@ static int serve_until_signal(cli_session *cli)
     }
     serve_http_close(http);
     serve_listener_close(&listener);
+    serve_tls_close(&tls);
     serve_access_close(access);
     return failed;
 }

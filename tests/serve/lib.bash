@@ -13,7 +13,7 @@ serve() {
     command tackle serve --listen 127.0.0.1:0 "$@" 2>"$log" &
     server=$!
     eventually grep -q 'serving on' "$log"
-    base=$(sed -n 's/.*serving on \(http:[^,]*\).*/\1/p' "$log")
+    base=$(sed -n 's/.*serving on \(https*:[^,]*\).*/\1/p' "$log")
     port=${base##*:}
 }
 
