@@ -257,3 +257,13 @@ bool serve_host_is_ours(const serve_access *access, const char *host)
     return is_address(name) || strcasecmp(name, "localhost") == 0 ||
            (*name != '\0' && is_listed(access->hosts, name));
 }
+
+bool serve_is_other_site(const char *fetch_site, const char *origin, const char *host)
+{
+    if (fetch_site != NULL)
+        return strcmp(fetch_site, "same-origin") != 0 && strcmp(fetch_site, "none") != 0;
+    const char *slashes = origin != NULL ? strstr(origin, "://") : NULL;
+    if (origin == NULL)
+        return false;
+    return slashes == NULL || host == NULL || strcasecmp(slashes + 3, host) != 0;
+}

@@ -11,9 +11,9 @@
  *
  * "read" and "write" are for all components, "queue:write" is for one. Who may write may read.
  *
- * Web pages. A browser sends requests of any page to any server that its user can reach. Such
- * requests are refused: they have an Origin or a Sec-Fetch-Site header. A page whose own name was
- * made to lead here (DNS rebinding) has a Host that is not ours.
+ * Web pages. A browser sends requests of any page to any server that its user can reach. Those of
+ * other sites are refused: their Sec-Fetch-Site or Origin header tells them from the dashboard. A
+ * page whose own name was made to lead here (DNS rebinding) has a Host that is not ours.
  */
 #ifndef TKL_SERVE_ACCESS_H
 #define TKL_SERVE_ACCESS_H
@@ -50,5 +50,10 @@ bool serve_may(const serve_rights *rights, const serve_route *route);
 /* Whether a Host header, which may be NULL, names us: an IP address, localhost, or a name of
  * --host. */
 bool serve_host_is_ours(const serve_access *access, const char *host);
+
+/* Whether a web page of another site sends a request with these headers, each of which may be NULL.
+ * Browsers set Sec-Fetch-Site themselves; those that do not know it send an Origin, which is
+ * http://HOST or https://HOST for our own page. */
+bool serve_is_other_site(const char *fetch_site, const char *origin, const char *host);
 
 #endif

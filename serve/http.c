@@ -23,11 +23,14 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "caller.h"
 #include "clock.h"
+#include "events.h"
 #include "keep.h"
 #include "metrics.h"
 #include "openapi.h"
 #include "out.h"
+#include "pages.h"
 #include "repeat.h"
 
 /* Bodies of all requests together. More of them are answered with 503. */
@@ -43,7 +46,17 @@
 
 enum { EVENTS = 64 };
 
-typedef enum request_kind { CALL, BATCH, READY, OPENAPI, METRICS, HEALTH } request_kind;
+typedef enum request_kind {
+    CALL,
+    BATCH,
+    READY,
+    OPENAPI,
+    METRICS,
+    HEALTH,
+    CALLER,
+    STREAM,
+    PAGE
+} request_kind;
 
 /* A connection, from its beginning to its end. */
 typedef struct peer {
@@ -58,6 +71,7 @@ typedef struct request {
     peer *peer;
     request_kind kind;
     serve_route route;
+    const serve_page *page; /* of a PAGE */
     serve_rights rights;
     const char *who; /* the name of the token; "-": none is needed */
     char *key;       /* Idempotency-Key; NULL: none */
@@ -107,6 +121,7 @@ struct serve_http {
     int64_t swept_ms;
     bool is_ending;
     serve_metrics metrics;
+    serve_events *sampler;
 };
 
 /* ---- The log ------------------------------------------------------------- */
@@ -230,6 +245,20 @@ static void add_headers(struct MHD_Response *response, const request *r)
     add_header(response, "RateLimit-Reset", "%lld", (long long)a->reset_s);
 }
 
+/* Queues the response; NULL: there was no memory for it. */
+static enum MHD_Result send_response(request *r, unsigned status, struct MHD_Response *response)
+{
+    if (response == NULL)
+        return MHD_NO;
+    if (r->http->is_ending)
+        add_header(response, "Connection", "close");
+    r->peer->since_ms = cli_now_ms();
+    serve_metrics_count(&r->http->metrics, (int)status, cli_now_ms() - r->began_ms);
+    enum MHD_Result queued = MHD_queue_response(r->connection, status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
 static enum MHD_Result send_answer(request *r)
 {
     if (r->answer.body == NULL)
@@ -241,13 +270,8 @@ static enum MHD_Result send_answer(request *r)
         return MHD_NO;
     r->answer.body = NULL;
     add_headers(response, r);
-    r->peer->since_ms = cli_now_ms();
-    serve_metrics_count(&r->http->metrics, r->answer.status, cli_now_ms() - r->began_ms);
     log_answer(r);
-    enum MHD_Result queued =
-        MHD_queue_response(r->connection, (unsigned)r->answer.status, response);
-    MHD_destroy_response(response);
-    return queued;
+    return send_response(r, (unsigned)r->answer.status, response);
 }
 
 static enum MHD_Result refuse_request(request *r, int status, int code, const char *message)
@@ -590,12 +614,11 @@ static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const c
     return json_array_append_new(old, text) == 0 ? MHD_YES : MHD_NO;
 }
 
-/* Answers requests of web pages, and of names that are not ours. See access.h. */
-static bool is_from_page(const request *r)
+/* Whether a web page of another site sends the request. See access.h. */
+static bool is_from_other_site(const request *r)
 {
-    const char *site = request_header(r, "Sec-Fetch-Site");
-    return request_header(r, "Origin") != NULL ||
-           (site != NULL && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0);
+    return serve_is_other_site(request_header(r, "Sec-Fetch-Site"), request_header(r, "Origin"),
+                               request_header(r, "Host"));
 }
 
 /* Finds what the path means. False: nothing; it was refused, with *result. */
@@ -604,17 +627,21 @@ static bool find_target(request *r, const char *path, enum MHD_Result *result)
     static const struct {
         const char *path;
         request_kind kind;
-    } others[] = {{"/healthz", HEALTH},
-                  {"/readyz", READY},
-                  {"/openapi.json", OPENAPI},
-                  {"/metrics", METRICS},
+    } others[] = {{"/healthz", HEALTH},  {"/readyz", READY},  {"/openapi.json", OPENAPI},
+                  {"/metrics", METRICS}, {"/caller", CALLER}, {"/events", STREAM},
                   {"/v1/batch", BATCH}};
     char why[SERVE_WHY_SIZE];
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(path, others[i].path) == 0) {
             r->kind = others[i].kind;
+            if (r->kind == STREAM) /* it shows what status does */
+                return serve_route_find("/v1/status", &r->route, why);
             return r->kind != READY || serve_route_find("/v1/ping", &r->route, why);
         }
+    if ((r->page = serve_page_find(path)) != NULL) {
+        r->kind = PAGE;
+        return true;
+    }
     if (serve_route_find(path, &r->route, why))
         return true;
     *result = refuse_request(r, 404, TKL_NOTFOUND, why);
@@ -659,18 +686,18 @@ static bool admit_request(request *r, const char *path, const char *method, enum
     if (!http->listener->is_unix && !serve_host_is_ours(http->access, request_header(r, "Host")))
         *result =
             refuse_request(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");
-    else if (is_from_page(r))
-        *result = refuse_request(r, 403, TKL_EAUTH, "web pages of other sites may not call");
     else if (!find_target(r, path, result))
         return false;
+    else if (r->kind != PAGE && is_from_other_site(r)) /* a link to the dashboard is harmless */
+        *result = refuse_request(r, 403, TKL_EAUTH, "web pages of other sites may not call");
     else if (!serve_access_check(http->access, request_header(r, "Authorization"), &r->rights,
                                  &r->who) &&
-             r->kind != HEALTH && r->kind != READY)
+             r->kind != HEALTH && r->kind != READY && r->kind != PAGE)
         *result = refuse_request(r, 401, TKL_EAUTH,
                                  "a valid token is needed: Authorization: Bearer TOKEN");
     else if (!is_allowed_method(r, method))
         *result = refuse_request(r, 405, TKL_EINVAL, "this method is not allowed here");
-    else if (r->kind == CALL && !serve_may(&r->rights, &r->route))
+    else if ((r->kind == CALL || r->kind == STREAM) && !serve_may(&r->rights, &r->route))
         *result = refuse_request(r, 403, TKL_EAUTH, "not permitted");
     else if ((wrong = read_key(r)) != NULL)
         *result = refuse_request(r, 400, TKL_EINVAL, wrong);
@@ -702,6 +729,14 @@ static void keep_body(request *r, const char *data, size_t size)
     http->bodies += (int64_t)size;
 }
 
+static enum MHD_Result send_page(request *r)
+{
+    unsigned status = MHD_HTTP_OK;
+    struct MHD_Response *response = serve_page_response(
+        r->page, request_header(r, "If-None-Match"), request_header(r, "Accept-Encoding"), &status);
+    return send_response(r, status, response);
+}
+
 /* Answers a request that has arrived as a whole. */
 static enum MHD_Result take_request(request *r)
 {
@@ -722,6 +757,15 @@ static enum MHD_Result take_request(request *r)
         http->metrics.streams = count_streams(http);
         r->answer.body = serve_metrics_text(&http->metrics, http->loop);
         return send_answer(r);
+    case CALLER:
+        r->answer.body = serve_caller_text(r->who, &r->rights);
+        return send_answer(r);
+    case STREAM:
+        return send_response(
+            r, MHD_HTTP_OK,
+            serve_events_response(http->sampler, r->connection, &r->peer->since_ms));
+    case PAGE:
+        return send_page(r);
     default:
         return submit_call(r);
     }
@@ -895,6 +939,8 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
     int failed = cli_end(cli, tkl_loop_open(client, NULL, &http->loop));
     if (!failed)
         failed = cli_end(cli, serve_answers_open(client, options->answer_life_ms, &http->answers));
+    if (!failed && (http->sampler = serve_events_open(client, http->loop)) == NULL)
+        failed = cli_end(cli, TKL_ENOMEM);
     if (!failed && (http->daemon = start_daemon(http, tls)) == NULL)
         failed = cli_fail(cli, CLI_FAILURE, "cannot serve HTTP: %s", strerror(errno));
     const union MHD_DaemonInfo *info =
@@ -917,8 +963,11 @@ void serve_http_close(serve_http *http)
     if (http == NULL)
         return;
     tkl_loop_close(http->loop); /* calls back for what still runs, so it comes first */
-    if (http->daemon != NULL)
+    if (http->daemon != NULL) {
+        serve_events_end(http->sampler);
         MHD_stop_daemon(http->daemon);
+    }
+    serve_events_close(http->sampler);
     tkl_cache_close(http->answers);
     close(http->events);
     close(http->watched);
@@ -935,6 +984,9 @@ static int sleep_ms(const serve_http *http)
 {
     unsigned MHD_LONG_LONG wanted;
     int sleep = http->peers != NULL ? SWEEP_MS : -1, loop = tkl_loop_timeout_ms(http->loop);
+    int sample = serve_events_timeout_ms(http->sampler);
+    if (sample >= 0 && (loop < 0 || sample < loop))
+        loop = sample;
     if (MHD_get_timeout(http->daemon, &wanted) == MHD_YES && (sleep < 0 || wanted < SWEEP_MS))
         sleep = wanted < SWEEP_MS ? (int)wanted : SWEEP_MS;
     return loop >= 0 && (sleep < 0 || loop < sleep) ? loop : sleep;
@@ -947,6 +999,7 @@ static int serve_once(serve_http *http)
         return cli_fail(http->cli, CLI_FAILURE, "cannot wait for events: %s", strerror(errno));
     cancel_gone(http);
     resume_stirred(http);
+    serve_events_tick(http->sampler);
     int code = tkl_loop_dispatch(http->loop);
     if (code == TKL_OK)
         MHD_run(http->daemon);
@@ -967,6 +1020,7 @@ static void begin_end(serve_http *http)
     MHD_quiesce_daemon(http->daemon);
     for (request *r = http->running; r != NULL; r = r->next)
         cancel_call(r);
+    serve_events_end(http->sampler);
 }
 
 /* Serves on until all calls are answered, and clients have had time to take the answers. */

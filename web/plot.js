@@ -1,0 +1,83 @@
+// A plot of lines over time, in SVG: at most a few hundred points, redrawn as a whole.
+import { h, s, put } from './dom.js';
+import { language } from './words.js';
+
+const WIDTH = 600, HEIGHT = 170, LEFT = 52, BOTTOM = 20, TOP = 8, RIGHT = 6;
+
+// The next of 1, 2, 5, 10, 20, ... that is not below the number.
+function roundUp(number) {
+  const power = 10 ** Math.floor(Math.log10(number));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= number * 0.999999);
+}
+
+// plot({title, lines: [{name, key}], format}): `element`, and update(points) with points like
+// {time: ms, pushed: 3, done: 2}; a value of null is a gap.
+export function plot({ title, lines, format, clock = undefined }) {
+  const drawing = s('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': title, class: 'plot' });
+  const legend = h('div', { class: 'legend' });
+  const element = h('figure', { class: 'card' }, h('figcaption', {}, title, legend), drawing);
+  let shown = [], scale = null;
+
+  const timeText = (ms) => clock ? clock(ms) : new Date(ms).toLocaleTimeString(language());
+
+  function showLegend(point) {
+    put(legend, point && lines.length > 0 ? h('span', { class: 'when' }, timeText(point.time)) : null,
+      lines.map((line, i) => h('span', { class: 'key line' + i }, line.name,
+        point ? ' ' + format(point[line.key]) : null)));
+  }
+
+  function draw(points) {
+    shown = points;
+    const values = points.flatMap((p) => lines.map((line) => p[line.key] ?? 0));
+    const most = roundUp(Math.max(...values, 0) || 1);
+    const first = points[0]?.time ?? 0, last = points.at(-1)?.time ?? 1;
+    const x = (time) => LEFT + (WIDTH - LEFT - RIGHT) * (last > first ? (time - first) / (last - first) : 1);
+    const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
+    scale = { x, first, last };
+    const rules = [0, most / 2, most].map((value) => [
+      s('line', { class: 'rule', x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+      s('text', { x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' }, format(value)),
+    ]);
+    const times = points.length > 1 ? [
+      s('text', { x: LEFT, y: HEIGHT - 5 }, timeText(first)),
+      s('text', { x: WIDTH - RIGHT, y: HEIGHT - 5, 'text-anchor': 'end' }, timeText(last)),
+    ] : null;
+    put(drawing, rules, times, lines.map((line, i) => pieces(points, line.key).map((piece) =>
+      s('polyline', {
+        class: 'line line' + i,
+        points: piece.map((p) => x(p.time).toFixed(1) + ',' + y(p[line.key]).toFixed(1)).join(' '),
+      }))));
+    showLegend(points.at(-1));
+  }
+
+  drawing.addEventListener('pointermove', (event) => {
+    if (!scale || shown.length < 2) return;
+    const box = drawing.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
+    const time = scale.first + at * (scale.last - scale.first);
+    showLegend(shown.reduce((a, b) => (Math.abs(b.time - time) < Math.abs(a.time - time) ? b : a)));
+  });
+  drawing.addEventListener('pointerleave', () => showLegend(shown.at(-1)));
+  draw([]);
+  return { element, update: draw };
+}
+
+// The points in pieces without gaps.
+function pieces(points, key) {
+  const all = [[]];
+  for (const point of points) {
+    if (point[key] === null || point[key] === undefined) all.push([]);
+    else all.at(-1).push(point);
+  }
+  return all.filter((piece) => piece.length > 0);
+}
+
+// A small line for a cell of a table.
+export function spark(values) {
+  const most = Math.max(...values, 1), step = 120 / Math.max(values.length - 1, 1);
+  return s('svg', { viewBox: '0 0 120 20', class: 'spark', 'aria-hidden': 'true' },
+    s('polyline', {
+      class: 'line line0',
+      points: values.map((v, i) => (i * step).toFixed(1) + ',' + (19 - 18 * v / most).toFixed(1)).join(' '),
+    }));
+}
