@@ -59,7 +59,8 @@ static int run_short_tour(cli_session *cli)
                            isatty(STDOUT_FILENO) ? PAUSE_S : 0);
     if (!failed)
         printf(
-            "\nMore: tackle demo COMMAND, or --all of them. What goes wrong without: tackle lab\n");
+            "\nMore: tackle demo COMMAND, or --all of them. What goes wrong without: tackle lab\n"
+            "In a browser, with living data: tackle serve --demo\n");
     return failed;
 }
 

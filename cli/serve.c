@@ -35,6 +35,8 @@ static char **words_of(const cli_session *cli)
 static int run_serve(cli_session *cli)
 {
     char *path = NULL;
+    if (cli_flag(cli, "demo") && cli->url != NULL)
+        return cli_usage(cli, "--demo has a server of its own: leave --url out");
     int failed = cli_find_program(cli, program, &path);
     if (failed)
         return failed;
@@ -55,6 +57,7 @@ static const cli_option options[] = {
     {"read-only", CLI_FLAG, NULL, "offer only what reads"},
     {"allow", CLI_TEXT, "COMPONENT,...", "offer only these components"},
     {"host", CLI_TEXT, "NAME,...", "names by which clients may call us, besides addresses"},
+    {"demo", CLI_FLAG, NULL, "show a small shop at work, on a server in memory"},
     {"max-body", CLI_SIZE, "SIZE", "largest body of a request (default 1mb)"},
     {"max-connections", CLI_INTEGER, "N", "most connections at once (default 10000)"},
     {"client-timeout", CLI_PERIOD, "DURATION",
@@ -79,7 +82,8 @@ static const cli_verb verbs[] = {
             "Without --token-file, whoever reaches the address may do everything; so it must be\n"
             "one of this machine. A line of the file has a name, a token of 16 or more\n"
             "characters, and rights: read, write, COMPONENT:read, COMPONENT:write. Requests of\n"
-            "web pages are refused. Changes are logged on stderr.\n\n"
+            "other web pages are refused. Changes are logged on stderr.\n\n"
+            "GET / is a dashboard for browsers; with --demo it has something to show.\n\n"
             "SIGTERM ends it: waits are answered with 503. What callers hold stays theirs until\n"
             "they give it back or its lease ends.",
         .example = "tackle serve --listen unix:/tmp/tackle-example.sock & server=$!\n"

@@ -250,8 +250,6 @@ static enum MHD_Result send_response(request *r, unsigned status, struct MHD_Res
 {
     if (response == NULL)
         return MHD_NO;
-    if (r->http->is_ending)
-        add_header(response, "Connection", "close");
     r->peer->since_ms = cli_now_ms();
     serve_metrics_count(&r->http->metrics, (int)status, cli_now_ms() - r->began_ms);
     enum MHD_Result queued = MHD_queue_response(r->connection, status, response);

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "args.h"
+#include "demo.h"
 #include "help.h"
 #include "http.h"
 
@@ -71,15 +72,26 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* The demo has a server of its own, which ends with this program. */
+static int choose_demo_server(cli_session *cli)
+{
+    free(cli->url);
+    cli->url = strdup("embedded:");
+    return cli->url != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
+}
+
 static int serve_until_signal(cli_session *cli)
 {
     tkl_client *client = NULL;
+    serve_demo *demo = NULL;
     serve_access *access = NULL;
     serve_listener listener = {.file = -1};
     serve_tls tls = {0};
     serve_http_options options;
     serve_http *http = NULL;
     int failed = read_options(cli, &options);
+    if (!failed && cli_flag(cli, "demo"))
+        failed = choose_demo_server(cli);
     if (!failed)
         failed = serve_access_open(cli, &access);
     if (!failed)
@@ -88,6 +100,8 @@ static int serve_until_signal(cli_session *cli)
         failed = serve_listen(cli, &listener);
     if (!failed)
         failed = cli_connect(cli, &client);
+    if (!failed && cli_flag(cli, "demo"))
+        failed = serve_demo_start(cli, client, &demo);
     if (!failed)
         failed = serve_http_open(cli, client, access, &listener, &tls, &options, &http);
     if (!failed) {
@@ -95,6 +109,7 @@ static int serve_until_signal(cli_session *cli)
                 serve_access_has_tokens(access) ? "" : ", without tokens");
         failed = serve_http_run(http);
     }
+    serve_demo_stop(demo);
     serve_http_close(http);
     serve_listener_close(&listener);
     serve_tls_close(&tls);
