@@ -117,7 +117,7 @@ static const demo_call living_calls[] = {
      1},
     {"online/mark", "{'name': 'shop', 'user': 'user-1##'}", 5},
     {"session/view", "{'item': 'product 1#'}", 6},
-    {"limit/check", "{'name': 'api', 'key': 'client-#', 'rate': '60/m'}", 12},
+    {"limit/check", "{'name': 'api', 'key': 'client-#', 'rate': '6/m'}", 12},
     {"chat/send", "{'name': 'support', 'sender': 'ann', 'body': 'Order 1#### is late.'}", 1},
     {"chat/send", "{'name': 'support', 'sender': 'chen', 'body': '我来看看 1####。'}", 1},
     {"ads/target", "{'set': 'shop', 'text': 'a strong lock for fishing boats', 'location': 'DE'}",

@@ -46,15 +46,18 @@ export function call(name, fields = {}, signal = undefined) {
   return ask('v1/' + name, { method: 'POST', body: JSON.stringify(fields), signal });
 }
 
-// The same; null for what is not there.
+// The same; for what is not there, the answer that says so, or null.
 export async function callOrNull(name, fields = {}, signal = undefined) {
   try {
     return await call(name, fields, signal);
   } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return null;
+    if (error instanceof Refusal && error.status === 404) return error.result ?? null;
     throw error;
   }
 }
+
+// The holders of a lock, a semaphore or a leadership, which has at most one, in the same form.
+export const holdersOf = (answer) => answer.holders ?? (answer.host ? [answer] : []);
 
 // Finds out who we are. Throws a Refusal with status 401 when a token is needed.
 export async function enter(token = undefined) {

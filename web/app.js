@@ -3,8 +3,9 @@ import { h, put } from './dom.js';
 import { chooseLanguage, language, t } from './words.js';
 import * as api from './api.js';
 import { notice } from './widgets.js';
-import { duration } from './format.js';
+import { duration, refreshTimes } from './format.js';
 import { remember } from './history.js';
+import { pollSamples } from './polling.js';
 import { View, setSample } from './view.js';
 
 import overview from './pages/overview.js';
@@ -91,6 +92,8 @@ function switchTheme() {
 
 // ---- Addresses: #/queues/mails?state=dead ---------------------------------------------------------
 
+let shownPath = null;
+
 async function openPage() {
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   const [name, ...rest] = path.split('/').map((part) => {
@@ -111,10 +114,14 @@ async function openPage() {
   for (const link of menu.querySelectorAll('a'))
     if (link.dataset.page === page.name) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
+  const isElsewhere = shownPath !== null && shownPath !== path;
+  shownPath = path;
   const mine = view = new View(main, page.name === name ? rest : [], new URLSearchParams(query));
   try {
     if (!offered(page)) throw new api.Refusal(403, { message: t('not permitted') });
-    await page.show(mine);
+    const shown = page.show(mine);
+    if (isElsewhere) mine.heading?.focus({ preventScroll: true }); // so that readers hear where they are
+    await shown;
   } catch (error) {
     if (!mine.signal.aborted) showFailure(mine, error);
   }
@@ -145,7 +152,7 @@ function hear(event, data) {
 // Says whether the numbers are live, or how old they are and why.
 function showState() {
   const age = heardAt === null ? null : Date.now() - heardAt;
-  const isLive = trouble === null && age !== null && age < 3500;
+  const isLive = trouble === null && age !== null && age < 5000;
   state.className = 'state ' + (isLive ? 'live' : trouble ? 'bad' : 'waiting');
   const text = isLive ? t('live') : age === null ? t('connecting') : t('numbers old', duration(age));
   if (state.textContent !== text) put(state, text);
@@ -227,7 +234,7 @@ async function enter(token = undefined) {
   }
   session = new AbortController();
   drawFrame();
-  if (api.may('status')) api.followSamples(session.signal, hear);
+  (api.may('status') ? api.followSamples : pollSamples)(session.signal, hear);
   openPage();
 }
 
@@ -235,5 +242,8 @@ applyTheme();
 addEventListener('hashchange', openPage);
 addEventListener('keydown', onKey);
 addEventListener('tackle-login', () => showLogin(t('wrong token')));
-setInterval(showState, 1000);
+setInterval(() => {
+  showState();
+  refreshTimes();
+}, 1000);
 enter();

@@ -26,8 +26,19 @@ function nodesOf(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }
 
-// Replaces all children.
+// Makes these the children of an element. Those that are there already stay where they are, so that
+// focus and selection survive; a text that says the same is left alone.
 export function put(element, ...children) {
-  element.replaceChildren(...nodesOf(children));
+  const old = element.childNodes;
+  const wanted = nodesOf(children).map((child, i) => {
+    if (child instanceof Node) return child;
+    const there = old[i];
+    return there instanceof Text && there.data === String(child) ? there : new Text(child);
+  });
+  const kept = new Set(wanted);
+  for (const child of [...old]) if (!kept.has(child)) child.remove();
+  wanted.forEach((child, i) => {
+    if (old[i] !== child) element.insertBefore(child, old[i] ?? null);
+  });
   return element;
 }

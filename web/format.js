@@ -1,6 +1,6 @@
 // Values as people read them.
 import { language } from './words.js';
-import { h } from './dom.js';
+import { h, put } from './dom.js';
 
 const NAME_LONGEST = 80;
 
@@ -54,6 +54,7 @@ export function decimal(number) {
 }
 
 export function percent(share) {
+  if (share === null || share === undefined) return '–';
   return share.toLocaleString(language(), { style: 'percent', maximumFractionDigits: 1 });
 }
 
@@ -82,15 +83,24 @@ export function duration(ms) {
   return whole + unit + (rest > 0 ? ' ' + rest + nextUnit : '');
 }
 
-// How far away a moment is, "in 3 minutes"; the exact time on hover.
-export function timeNode(text) {
-  if (!text) return '–';
+// "in 3 minutes"
+function distance(text) {
   const away = (Date.parse(text) - Date.now()) / 1000;
   const [size, unit] = [[86400, 'day'], [3600, 'hour'], [60, 'minute'], [0, 'second']]
     .find(([seconds]) => Math.abs(away) >= seconds);
   const words = new Intl.RelativeTimeFormat(language(), { numeric: 'auto' });
-  return h('time', { datetime: text, title: new Date(text).toLocaleString(language()) + '\n' + text },
-    words.format(Math.round(away / (size || 1)), unit));
+  return words.format(Math.round(away / (size || 1)), unit);
+}
+
+// How far away a moment is; the exact time on hover.
+export function timeNode(text) {
+  if (!text) return '–';
+  return h('time', { datetime: text, title: new Date(text).toLocaleString(language()) + '\n' + text }, distance(text));
+}
+
+// Lets the times on the screen go on.
+export function refreshTimes() {
+  for (const node of document.querySelectorAll('time')) put(node, distance(node.dateTime));
 }
 
 // A payload laid out: JSON with indentation, anything else as it is; cut.

@@ -2,7 +2,7 @@
 import { h, s, put } from './dom.js';
 import { language } from './words.js';
 
-const WIDTH = 600, HEIGHT = 170, LEFT = 52, BOTTOM = 20, TOP = 8, RIGHT = 6;
+const HEIGHT = 170, LEFT = 56, BOTTOM = 20, TOP = 8, RIGHT = 6;
 
 // The next of 1, 2, 5, 10, 20, ... that is not below the number.
 function roundUp(number) {
@@ -13,34 +13,36 @@ function roundUp(number) {
 // plot({title, lines: [{name, key}], format}): `element`, and update(points) with points like
 // {time: ms, pushed: 3, done: 2}; a value of null is a gap.
 export function plot({ title, lines, format, clock = undefined }) {
-  const drawing = s('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': title, class: 'plot' });
+  const drawing = s('svg', { role: 'img', 'aria-label': title, class: 'plot', height: HEIGHT });
   const legend = h('div', { class: 'legend' });
-  const element = h('figure', { class: 'card' }, h('figcaption', {}, title, legend), drawing);
-  let shown = [], scale = null;
+  const element = h('figure', { class: 'card' }, h('figcaption', {}, h('span', { class: 'title' }, title), legend), drawing);
+  let shown = [], scale = null, width = 0;
 
   const timeText = (ms) => clock ? clock(ms) : new Date(ms).toLocaleTimeString(language());
 
-  function showLegend(point) {
-    put(legend, point && lines.length > 0 ? h('span', { class: 'when' }, timeText(point.time)) : null,
+  function showLegend(point, isOver = false) {
+    put(legend, isOver && point ? h('span', { class: 'when' }, timeText(point.time)) : null,
       lines.map((line, i) => h('span', { class: 'key line' + i }, line.name,
         point ? ' ' + format(point[line.key]) : null)));
   }
 
   function draw(points) {
     shown = points;
+    width = drawing.clientWidth || 500;
+    drawing.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
     const values = points.flatMap((p) => lines.map((line) => p[line.key] ?? 0));
     const most = roundUp(Math.max(...values, 0) || 1);
     const first = points[0]?.time ?? 0, last = points.at(-1)?.time ?? 1;
-    const x = (time) => LEFT + (WIDTH - LEFT - RIGHT) * (last > first ? (time - first) / (last - first) : 1);
+    const x = (time) => LEFT + (width - LEFT - RIGHT) * (last > first ? (time - first) / (last - first) : 1);
     const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
     scale = { x, first, last };
     const rules = [0, most / 2, most].map((value) => [
-      s('line', { class: 'rule', x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+      s('line', { class: 'rule', x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
       s('text', { x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' }, format(value)),
     ]);
     const times = points.length > 1 ? [
       s('text', { x: LEFT, y: HEIGHT - 5 }, timeText(first)),
-      s('text', { x: WIDTH - RIGHT, y: HEIGHT - 5, 'text-anchor': 'end' }, timeText(last)),
+      s('text', { x: width - RIGHT, y: HEIGHT - 5, 'text-anchor': 'end' }, timeText(last)),
     ] : null;
     put(drawing, rules, times, lines.map((line, i) => pieces(points, line.key).map((piece) =>
       s('polyline', {
@@ -53,11 +55,12 @@ export function plot({ title, lines, format, clock = undefined }) {
   drawing.addEventListener('pointermove', (event) => {
     if (!scale || shown.length < 2) return;
     const box = drawing.getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
+    const at = ((event.clientX - box.left) / box.width * width - LEFT) / (width - LEFT - RIGHT);
     const time = scale.first + at * (scale.last - scale.first);
-    showLegend(shown.reduce((a, b) => (Math.abs(b.time - time) < Math.abs(a.time - time) ? b : a)));
+    showLegend(shown.reduce((a, b) => (Math.abs(b.time - time) < Math.abs(a.time - time) ? b : a)), true);
   });
   drawing.addEventListener('pointerleave', () => showLegend(shown.at(-1)));
+  new ResizeObserver(() => drawing.clientWidth !== width && draw(shown)).observe(drawing);
   draw([]);
   return { element, update: draw };
 }

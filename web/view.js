@@ -2,6 +2,7 @@
 import { h, put } from './dom.js';
 import { t } from './words.js';
 import { nameFromPath } from './format.js';
+import { rowsTable } from './widgets.js';
 
 let sample = null; // the latest one
 
@@ -15,6 +16,9 @@ export class View {
     this.leaving = new AbortController();
     this.listeners = [];
     this.refreshers = [];
+    this.tables = new Map(); // by their titles
+    this.said = new Map();
+    this.note = h('p', { class: 'problem', role: 'alert' });
   }
 
   get signal() {
@@ -33,7 +37,23 @@ export class View {
   }
 
   show(...children) {
-    put(this.root, children);
+    put(this.root, this.note, children);
+  }
+
+  // A table of objects that is made once, and keeps its order and focus when it is shown again.
+  rows(title, rows, keys, more = {}) {
+    if (!this.tables.has(title)) this.tables.set(title, rowsTable(title, rows, keys, more));
+    const made = this.tables.get(title);
+    made.update(rows);
+    return made.element;
+  }
+
+  // Whether a value is another one than last time: what is shown of it must be made again.
+  changed(key, value) {
+    const text = JSON.stringify(value);
+    if (this.said.get(key) === text) return false;
+    this.said.set(key, text);
+    return true;
   }
 
   // Calls `hear` with each sample, and at once with the last one.
@@ -47,14 +67,17 @@ export class View {
   }
 
   // Runs `load` now, every `ms` milliseconds while the page is looked at, and after refresh(). What
-  // fails at first is thrown; later it is passed over, since the head of the page says so.
+  // fails at first is thrown; later a note says so, until it succeeds again.
   async every(ms, load) {
     const again = async () => {
       if (this.signal.aborted) return;
       try {
-        if (!document.hidden) await load();
-      } catch {
-        // The next one may succeed.
+        if (!document.hidden) {
+          await load();
+          put(this.note);
+        }
+      } catch (error) {
+        if (!this.signal.aborted) put(this.note, error.message);
       }
       setTimeout(again, ms);
     };

@@ -15,13 +15,17 @@ export function valueNode(key, value) {
   if (typeof value === 'number') {
     if (key.endsWith('_ms')) return format.duration(value);
     if (/(^|_)(bytes|memory|memory_max|size)$/.test(key)) return format.bytes(value);
-    if (/^(fence|id|last_id|acked_id|version|pid)$/.test(key)) return String(value);
+    if (/^(fence|term|id|last_id|acked_id|version|pid)$/.test(key)) return String(value);
     return Number.isInteger(value) ? format.count(value) : format.decimal(value);
   }
   if (typeof value === 'string' && /(_at|^at|^time|^since|^until|^hour)$/.test(key) && !isNaN(Date.parse(value)))
     return format.timeNode(value);
   if (Array.isArray(value))
     return h('span', {}, value.length === 0 ? '–' : value.map((item, i) => [i > 0 ? ', ' : null, valueNode('', item)]));
+  if (typeof value === 'object' && !('base64' in value)) {
+    const pairs = Object.entries(value).map(([name, one]) => `${name}=${format.textOf(one)}`);
+    return pairs.length === 0 ? '–' : format.nameNode(pairs.join(', '));
+  }
   return format.nameNode(value);
 }
 
@@ -49,10 +53,9 @@ export function empty(text) {
 // {key, title?, cell?, number?, sort?}; `cell(row)` makes what is shown. Rows with the same id(row)
 // keep their elements, so that focus stays where it is while numbers change. At most 100 rows are
 // shown until somebody asks for more.
-export function table({ title, columns, id = (row) => JSON.stringify(row.name), actions = null, none = t('nothing'),
-  sort = null, filter = '' }) {
+export function table({ title, columns, id = (row) => JSON.stringify(row.name), actions = null, none = t('nothing'), sort = null }) {
   const body = h('tbody'), note = h('p', { class: 'more' }), kept = new Map();
-  let rows = [], by = sort, down = true, most = ROWS, wanted = filter.toLowerCase();
+  let rows = [], by = sort, down = columns.some((column) => column.key === sort && column.number), most = ROWS, wanted = '';
 
   const heads = columns.map((column) => h('th', { scope: 'col', class: column.number ? 'number' : null },
     h('button', { class: 'sort', type: 'button', onclick: () => sortBy(column.key) }, column.title ?? label(column.key))));
@@ -62,7 +65,7 @@ export function table({ title, columns, id = (row) => JSON.stringify(row.name), 
 
   function sortBy(key) {
     if (by === key) down = !down;
-    else [by, down] = [key, true];
+    else [by, down] = [key, columns.some((column) => column.key === key && column.number)];
     show();
   }
 
@@ -98,19 +101,17 @@ export function table({ title, columns, id = (row) => JSON.stringify(row.name), 
       format.textOf(row[columns[0].key]).toLowerCase().includes(wanted) ||
       columns.some((column) => column.searched && format.textOf(row[column.key]).toLowerCase().includes(wanted)));
     if (by === null) return found;
-    const sign = down ? 1 : -1;
+    const sign = down ? -1 : 1;
     const isText = found.some((row) => typeof row[by] === 'string');
     return [...found].sort((a, b) => sign * (isText
       ? format.textOf(a[by]).localeCompare(format.textOf(b[by]))
-      : (b[by] ?? -Infinity) - (a[by] ?? -Infinity)) || 0);
+      : (a[by] ?? -1) - (b[by] ?? -1)));
   }
 
   function show() {
     const all = ordered(), shown = all.slice(0, most), ids = new Set(shown.map(id));
     for (const key of kept.keys()) if (!ids.has(key)) kept.delete(key);
-    const elements = shown.map(rowElement);
-    const same = elements.length === body.children.length && elements.every((e, i) => body.children[i] === e);
-    if (!same) place(body, elements);
+    put(body, shown.map(rowElement));
     grid.hidden = all.length === 0;
     heads.forEach((head, i) => head.setAttribute('aria-sort', columns[i].key !== by ? 'none' : down ? 'descending' : 'ascending'));
     put(note, all.length === 0 ? h('span', { class: 'empty' }, wanted && rows.length > 0 ? t('no match') : none)
@@ -131,21 +132,24 @@ export function table({ title, columns, id = (row) => JSON.stringify(row.name), 
   };
 }
 
-// Puts the elements into their order, moving only those that are elsewhere: what has the focus keeps it.
-function place(body, elements) {
-  const wanted = new Set(elements);
-  for (const child of [...body.children]) if (!wanted.has(child)) child.remove();
-  elements.forEach((element, i) => {
-    if (body.children[i] !== element) body.insertBefore(element, body.children[i] ?? null);
-  });
-}
-
 // A table of an array of objects as the command prints them: a column for each of the keys.
 export function rowsTable(title, rows, keys, more = {}) {
   const columns = keys.map((key) => ({ key, number: rows.some((row) => isNumber(row[key])), ...(more.columns?.[key] ?? {}) }));
-  const made = table({ title, id: (row) => JSON.stringify(keys.map((key) => row[key])) + rows.indexOf(row), ...more, columns });
-  made.update(rows);
-  return made;
+  const ids = new Map(); // a row is the one with the same first value as before
+  const made = table({ title, id: (row) => ids.get(row), ...more, columns });
+  return {
+    element: made.element,
+    update(fresh) {
+      const times = new Map();
+      ids.clear();
+      for (const row of fresh) {
+        const first = JSON.stringify(row[keys[0]]), nth = times.get(first) ?? 0;
+        times.set(first, nth + 1);
+        ids.set(row, first + nth);
+      }
+      made.update(fresh);
+    },
+  };
 }
 
 // ---- Buttons and questions ------------------------------------------------------------------------
@@ -221,7 +225,7 @@ export function tabs(items, chosen) {
 // A line of fields with a button: look-ups.
 export function ask({ fields, text, then }) {
   const inputs = fields.map((field) => h('input', {
-    name: field.name, 'aria-label': field.label, placeholder: field.label, value: field.value ?? '',
+    name: field.name, value: field.value ?? '',
     required: field.required ?? true, autocomplete: 'off', type: field.type ?? 'text', step: field.type === 'number' ? 'any' : null,
   }));
   return h('form', {
@@ -229,7 +233,7 @@ export function ask({ fields, text, then }) {
       event.preventDefault();
       then(Object.fromEntries(inputs.map((input) => [input.name, input.value])));
     },
-  }, inputs, h('button', { type: 'submit' }, text));
+  }, fields.map((field, i) => h('label', {}, h('span', {}, field.label), inputs[i])), h('button', { type: 'submit' }, text));
 }
 
 // A share of a whole as a bar.

@@ -123,7 +123,8 @@ class Page:
             self.complaints.append(details.get('exception', {}).get('description', details['text']))
         elif method == 'Runtime.consoleAPICalled' and params['type'] in ('error', 'assert'):
             self.complaints.append(str([a.get('value') for a in params['args']]))
-        elif method == 'Log.entryAdded' and params['entry']['level'] == 'error':
+        elif (method == 'Log.entryAdded' and params['entry']['level'] == 'error'
+              and params['entry']['source'] != 'network'):  # a 404 is an answer like others
             self.complaints.append(params['entry']['text'])
         elif method == 'Network.requestWillBeSent':
             self.requests.append(params['request']['url'])

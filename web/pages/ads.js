@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, callOrNull } from '../api.js';
 import { nameNode, nameToPath, percent, textOf } from '../format.js';
-import { act, ask, button, card, empty, facts, rowsTable, table } from '../widgets.js';
+import { act, ask, button, card, empty, facts, table } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 const number = (key) => ({ key, number: true });
@@ -33,7 +33,7 @@ function explainForm(view, set, ad) {
       try {
         const { why, ...rest } = await call('ads/explain', { set, ad, ...values }, view.signal);
         const { words = [], ...score } = why ?? {};
-        put(answer, facts(rest), why ? facts(score) : null, words.length > 0 ? rowsTable(t('words'), words, ['word', 'bonus']).element : null);
+        put(answer, facts(rest), why ? facts(score) : null, words.length > 0 ? view.rows(t('why this ad'), words, ['word', 'bonus']) : null);
       } catch (error) {
         put(answer, empty(error.message));
       }
@@ -50,7 +50,7 @@ async function showAd(view, set, ad) {
   await view.every(10000, async () => {
     const { words: list, ...rest } = await call('ads/show', { set, ad }, view.signal);
     put(about, facts(rest));
-    put(words, rowsTable(t('words'), list, ['word', 'bonus', 'views', 'clicks', 'actions', 'ecpm']).element);
+    put(words, view.rows(t('words'), list, ['word', 'bonus', 'views', 'clicks', 'actions', 'ecpm']));
   });
 }
 

@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, may } from '../api.js';
 import { nameNode, textOf, timeNode, visible } from '../format.js';
-import { act, button, card, empty, facts, rowsTable } from '../widgets.js';
+import { act, button, card, empty, facts } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 const MESSAGES = 30;
@@ -16,11 +16,11 @@ async function showChat(view, name) {
     }), { danger: true })));
   await view.every(3000, async () => {
     const { members: people, ...rest } = await call('chat/show', { name }, view.signal);
-    put(members, rowsTable(t('members'), people, ['name', 'unread', 'acked_id', 'missed']).element);
+    put(members, view.rows(t('members'), people, ['name', 'unread', 'acked_id', 'missed']));
     put(about, facts(rest));
     if (people.length === 0 || !may('chat/history')) return;
     const messages = await call('chat/history', { name, member: people[0].name, count: MESSAGES }, view.signal).catch(() => []);
-    put(talk, messages.length === 0 ? empty(t('nothing')) : h('ol', { class: 'plain talk' }, messages.map((message) =>
+    if (view.changed('messages', messages)) put(talk, messages.length === 0 ? empty(t('nothing')) : h('ol', { class: 'plain talk' }, messages.map((message) =>
       h('li', {}, h('b', {}, nameNode(message.sender)), ' ', h('span', { class: 'quiet' }, timeNode(message.time)),
         h('p', {}, visible(textOf(message.body).slice(0, 1000)))))));
   });

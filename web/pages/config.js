@@ -1,7 +1,7 @@
 // Configuration: values with their history, and the switch for maintenance.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
-import { call, me } from '../api.js';
+import { call, callOrNull, me } from '../api.js';
 import { nameNode, nameToPath, textOf, timeNode, visible } from '../format.js';
 import { act, button, card, empty, question, table } from '../widgets.js';
 import { crumbs } from './names.js';
@@ -11,7 +11,8 @@ const lines = (value) => visible(JSON.stringify(value, null, 2));
 // The switch that programs ask before they work.
 async function showMaintenance(view, root) {
   await view.every(5000, async () => {
-    const status = await call('maintenance/status', {}, view.signal).catch((error) => error.result ?? Promise.reject(error));
+    const status = await callOrNull('maintenance/status', {}, view.signal);
+    if (!view.changed('maintenance', status)) return;
     put(root, h('p', {}, status.on ? [h('span', { class: 'badge bad' }, t('maintenance on')), ' ', status.reason ? nameNode(status.reason) : null, ' ', timeNode(status.since)]
       : t('maintenance off')),
     status.on ? button(t('switch off'), 'maintenance/off', () => act('maintenance/off', {}, { then: () => view.refresh() }))
@@ -52,10 +53,10 @@ async function showOne(view, kind, component) {
     }), { danger: true }))), card(t('history'), past));
   await view.every(5000, async () => {
     current = await call('config/get', { kind, component }, view.signal);
-    put(now, h('p', { class: 'quiet' }, t('version', String(current.version)), ' · ', current.author ? [nameNode(current.author), ' · '] : null, timeNode(current.changed_at)),
+    if (view.changed('value', current)) put(now, h('p', { class: 'quiet' }, t('version', String(current.version)), ' · ', current.author ? [nameNode(current.author), ' · '] : null, timeNode(current.changed_at)),
       h('pre', { tabindex: '0' }, lines(current.value)));
     const versions = await call('config/history', { kind, component, max: 20 }, view.signal);
-    put(past, versions.length === 0 ? empty(t('nothing')) : versions.map((one) => h('details', {}, h('summary', {}, t('version', String(one.version)), ' · ',
+    if (view.changed('history', versions)) put(past, versions.length === 0 ? empty(t('nothing')) : versions.map((one) => h('details', {}, h('summary', {}, t('version', String(one.version)), ' · ',
       one.author ? [nameNode(one.author), ' · '] : null, timeNode(one.changed_at)), h('pre', { tabindex: '0' }, lines(one.value)))));
   });
 }

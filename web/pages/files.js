@@ -2,26 +2,30 @@
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';
-import { bytes, nameNode, textOf } from '../format.js';
-import { act, bar, button, card, empty, facts, rowsTable } from '../widgets.js';
+import { bytes, textOf } from '../format.js';
+import { act, bar, button, card, empty, facts } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
+function giveUpButton(view, channel, receiver) {
+  return button(t('give up'), 'files/drop-receiver', () => act('files/drop-receiver', { channel, receiver, yes: true }, {
+    asks: { title: t('give up'), text: t('ask give up', textOf(receiver)), yes: t('give up') }, then: () => view.refresh(),
+  }), { danger: true });
+}
+
 async function showChannel(view, channel) {
-  const root = h('div');
-  view.show(crumbs(view, 'files', channel), root);
+  const about = h('div'), sent = h('div'), people = h('div'), wrong = h('div');
+  view.show(crumbs(view, 'files', channel), card(null, about), card(t('files'), sent), card(t('receivers'), people), card(t('troubles'), wrong));
   await view.every(2000, async () => {
     const { files, receivers, troubles, ...rest } = await call('files/status', { channel }, view.signal);
-    put(root, card(null, h('p', {}, bytes(rest.bytes), ' / ', bytes(rest.max_bytes), ' ', bar(rest.bytes / rest.max_bytes)), facts(rest, ['file_count'])),
-      troubles.length === 0 ? null : card(t('troubles'), rowsTable(t('troubles'), troubles, Object.keys(troubles[0])).element),
-      card(t('files'), files.length === 0 ? empty(t('nothing')) : rowsTable(t('files'), files, ['name', 'state', 'size', 'sent', 'waiting_for'], {
-        columns: { sent: { number: false, cell: (file) => [bytes(file.sent), ' ', bar(file.size > 0 ? file.sent / file.size : 1)] } },
-      }).element),
-      card(t('receivers'), receivers.length === 0 ? empty(t('nothing')) : rowsTable(t('receivers'), receivers, ['name', 'gone', 'gone_ms', 'file_count', 'bytes'], {
-        columns: { name: { cell: (row) => nameNode(row.name) } },
-        actions: (row) => [button(t('give up'), 'files/drop-receiver', () => act('files/drop-receiver', { channel, receiver: row.name, yes: true }, {
-          asks: { title: t('give up'), text: t('ask give up', textOf(row.name)), yes: t('give up') }, then: () => view.refresh(),
-        }), { danger: true })],
-      }).element));
+    put(about, h('p', {}, t('memory'), ' ', bytes(rest.bytes), ' / ', bytes(rest.max_bytes), ' ', bar(rest.bytes / rest.max_bytes)),
+      facts(rest, ['file_count']));
+    put(sent, files.length === 0 ? empty(t('nothing')) : view.rows(t('files'), files, ['name', 'state', 'size', 'sent', 'waiting_for'], {
+      columns: { sent: { number: false, cell: (file) => [bytes(file.sent), ' ', bar(file.size > 0 ? file.sent / file.size : 1)] } },
+    }));
+    put(people, receivers.length === 0 ? empty(t('nothing')) : view.rows(t('receivers'), receivers, ['name', 'gone', 'gone_ms', 'file_count', 'bytes'], {
+      actions: (row) => [giveUpButton(view, channel, row.name)],
+    }));
+    put(wrong, troubles.length === 0 ? empty(t('nothing')) : view.rows(t('troubles'), troubles, Object.keys(troubles[0])));
   });
 }
 

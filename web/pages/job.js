@@ -13,7 +13,6 @@ export async function showJob(view, name, id) {
     h('a', { href: '#/queues/' + nameToPath(name) }, nameNode(name)), ' / ', nameNode(id));
   const acts = h('p', { class: 'buttons' }), about = h('div'), payload = h('pre', { tabindex: '0' }), why = h('div');
   view.show(title, acts, card(null, about, why), card(label('payload'), payload));
-  let said = null;
   await view.every(2000, async () => {
     const job = await callOrNull('queue/show', { ...fieldsOf(name), id: textOf(id) }, view.signal);
     if (job === null) {
@@ -24,13 +23,12 @@ export async function showJob(view, name, id) {
     }
     const cause = ['ready', 'delayed', 'held'].includes(job.state)
       ? await callOrNull('queue/why', { ...fieldsOf(name), id: job.id }, view.signal) : null;
-    if (said !== job.state) put(acts, jobActions(name, job, () => view.refresh()),
+    if (view.changed('state', job.state)) put(acts, jobActions(name, job, () => view.refresh()),
       button(t('push copy'), 'queue/push', () => pushJob(name, textOf(job.payload), null)));
-    said = job.state;
-    put(about, facts({ ...job, state: t(job.state) }, FACTS),
+    if (view.changed('job', job)) put(about, facts({ ...job, state: t(job.state) }, FACTS),
       job.worker ? [h('h2', {}, label('worker')), facts(job.worker)] : null,
       job.error !== null ? [h('h2', {}, label('error')), h('pre', { tabindex: '0' }, layOut(job.error))] : null);
-    put(why, cause && cause.causes.length > 0 ? [h('h2', {}, t('why')), h('ul', {}, cause.causes.map((one) => h('li', {}, causeText(one))))] : null);
+    if (view.changed('why', cause)) put(why, cause && cause.causes.length > 0 ? [h('h2', {}, t('why')), h('ul', {}, cause.causes.map((one) => h('li', {}, causeText(one))))] : null);
     put(payload, layOut(job.payload));
   });
 }

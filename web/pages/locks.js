@@ -1,9 +1,9 @@
 // Locks, semaphores and leaders: who holds them, who waits in line.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
-import { call } from '../api.js';
+import { callOrNull, holdersOf } from '../api.js';
 import { nameNode, nameToPath, textOf } from '../format.js';
-import { act, bar, button, card, empty, facts, rowsTable, table } from '../widgets.js';
+import { act, bar, button, card, empty, facts, table } from '../widgets.js';
 import { crumbs } from './names.js';
 
 // By the part of a sample: the component, and its name in addresses.
@@ -38,14 +38,16 @@ async function showAll(view) {
 }
 
 async function showOne(view, component, name) {
-  const root = h('div');
-  view.show(crumbs(view, 'locks', component, name), h('p', { class: 'buttons' }, breakButton(component, name, () => view.refresh())), root);
+  const about = h('div'), held = h('div'), waiting = h('div');
+  view.show(crumbs(view, 'locks', component, name), h('p', { class: 'buttons' }, breakButton(component, name, () => view.refresh())),
+    card(null, about), card(t('holders'), held), card(t('line'), waiting));
   await view.every(2000, async () => {
-    const { holders = [], line = [], ...rest } = await call(component + '/show', { name }, view.signal);
-    const people = ['label', 'host', 'pid', 'fence', 'since_ms', 'left_ms'];
-    put(root, card(null, facts(rest)),
-      card(t('holders'), holders.length === 0 ? empty(t('none held')) : rowsTable(t('holders'), holders, people).element),
-      card(t('line'), line.length === 0 ? empty(t('nobody waits')) : rowsTable(t('line'), line, Object.keys(line[0])).element));
+    const found = await callOrNull(component + '/show', { name }, view.signal);
+    const holders = holdersOf(found), { line } = found;
+    const people = ['label', 'host', 'pid', component === 'leader' ? 'term' : 'fence', 'since_ms', 'left_ms'];
+    put(about, facts(found, ['name', 'held', 'limit', 'shared', 'waiters', 'candidates']));
+    put(held, holders.length === 0 ? empty(t('none held')) : view.rows(t('holders'), holders, people));
+    put(waiting, line.length === 0 ? empty(t('nobody waits')) : view.rows(t('line'), line, ['label', 'host', 'pid', ...(component === 'lock' ? ['shared'] : [])]));
   });
 }
 

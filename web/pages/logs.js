@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { callOrNull } from '../api.js';
 import { nameNode, nameToPath, textOf, timeNode } from '../format.js';
-import { act, button, card, empty, rowsTable, table, tabs } from '../widgets.js';
+import { act, button, card, empty, table, tabs } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 const SEVERITIES = ['emergency', 'alert', 'critical', 'error', 'warning', 'notice', 'info', 'debug'];
@@ -15,7 +15,7 @@ async function showRecent(view, root, name, severity) {
     columns: [
       { key: 'message', searched: true, cell: (row) => nameNode(row.message) },
       { key: 'severity', searched: true, cell: badge },
-      { key: 'time', cell: (row) => timeNode(row.time), said: () => Date.now() },
+      { key: 'time', cell: (row) => timeNode(row.time) },
     ],
   });
   put(root, h('div', { class: 'row' }, view.filterBox(recent)), recent.element);
@@ -34,7 +34,7 @@ async function showCommon(view, root, name, severity) {
   await view.every(5000, async () => {
     const hours = await Promise.all([{}, { last: true }].map((hour) => callOrNull('log/common', { name, severity, ...hour }, view.signal)));
     put(root, hours.map((hour, i) => [h('h2', {}, t(i === 0 ? 'this hour' : 'last hour')), !hour || hour.messages.length === 0 ? empty(t('nothing'))
-      : rowsTable(t('common'), hour.messages, ['times', 'severity', 'message'], { columns: { severity: { cell: badge } } }).element]));
+      : view.rows(t(i === 0 ? 'this hour' : 'last hour'), hour.messages, ['times', 'severity', 'message'], { columns: { severity: { cell: badge } } })]));
   });
 }
 

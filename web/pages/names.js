@@ -19,5 +19,6 @@ export async function showNames(view, { page, list, field = 'name', key = 'name'
 
 // The heading of a thing on its page, with the way back.
 export function crumbs(view, page, ...names) {
-  return view.title(h('a', { href: '#/' + page }, t(page)), names.map((name) => [' / ', nameNode(name)]));
+  return view.title(h('a', { href: '#/' + page }, t(page)), names.map((name, i) => [' / ', i < names.length - 1
+    ? h('a', { href: '#/' + [page, ...names.slice(0, i + 1).map(nameToPath)].join('/') }, nameNode(name)) : nameNode(name)]));
 }

@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { language, t } from '../words.js';
 import { call, callOrNull } from '../api.js';
 import { count, percent, textOf } from '../format.js';
-import { act, button, card, facts, rowsTable } from '../widgets.js';
+import { act, button, card, facts } from '../widgets.js';
 import { plot } from '../plot.js';
 import { crumbs, showNames } from './names.js';
 
@@ -34,7 +34,7 @@ async function showOne(view, name) {
     const { days: list, ...settings } = report;
     days.update(list.map((day) => ({ time: Date.parse(day.day), users: day.users })).sort((a, b) => a.time - b.time));
     const spans = await returning(view, name);
-    put(back, rowsTable(t('returning'), spans, ['days', 'returning', 'fresh', 'share'], { columns: { share: { cell: (row) => percent(row.share) } } }).element);
+    put(back, view.rows(t('returning'), spans, ['days', 'returning', 'fresh', 'share'], { columns: { share: { cell: (row) => percent(row.share) } } }));
     put(about, facts(settings, ['kind', 'zone', 'keep_days', 'window_ms', 'assigned', 'assigned_bytes']));
   });
 }

@@ -3,7 +3,7 @@ import { h, put, s } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';
 import { nameNode, textOf, visible, cut } from '../format.js';
-import { ask, card, empty, rowsTable } from '../widgets.js';
+import { ask, card, empty } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 const SIDE = 420, MOST = 100, LABELS = 30;
@@ -26,7 +26,7 @@ async function showSet(view, name) {
     const longitude = Number(value('longitude', 0)), latitude = Number(value('latitude', 0)), radius = Number(value('radius', 100));
     const found = await call('geo/near', { name, longitude, latitude, radius, unit: 'km', max: MOST }, view.signal);
     put(root, found.length === 0 ? card(null, empty(t('no places'))) : h('div', { class: 'plots' }, card(null, map(found, longitude, latitude, radius)),
-      card(t('nearest first'), rowsTable(t('places'), found, ['name', 'distance', 'longitude', 'latitude'], { columns: { name: { cell: (row) => nameNode(row.name) } } }).element)));
+      card(t('nearest first'), view.rows(t('places'), found, ['name', 'distance', 'longitude', 'latitude'], { columns: { name: { cell: (row) => nameNode(row.name) } } }))));
   };
   const form = ask({
     fields: [{ name: 'longitude', label: t('longitude'), type: 'number', value: value('longitude', '') }, { name: 'latitude', label: t('latitude'), type: 'number', value: value('latitude', '') },

@@ -3,14 +3,14 @@ import { h, put } from '../dom.js';
 import { label, t } from '../words.js';
 import { call, callOrNull, may } from '../api.js';
 import { count, cut, duration, nameNode, nameToPath, rate, textOf, timeNode, visible } from '../format.js';
-import { act, ask, button, empty, facts, question, rowsTable, table, tabs } from '../widgets.js';
+import { act, ask, button, empty, facts, question, table, tabs } from '../widgets.js';
 import { queuePoints } from '../history.js';
 import { plot } from '../plot.js';
 import { crumbs } from './names.js';
 import { workerTable } from './workers.js';
 import { latest } from '../view.js';
 
-const JOBS = 50;
+const JOBS = 25;
 const STATES = ['ready', 'active', 'delayed', 'held', 'dead'];
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -92,7 +92,7 @@ async function showJobs(view, root, name, state) {
       { key: 'kind', searched: true, cell: (job) => (job.kind === null ? '' : nameNode(job.kind)) },
       { key: 'payload', searched: true, cell: (job) => h('code', {}, visible(cut(textOf(job.payload), 100))) },
       { key: 'attempt', number: true }, { key: 'priority', number: true },
-      { key: when[state], cell: (job) => timeNode(job[when[state]] ?? job.pushed_at), said: () => Date.now() },
+      { key: when[state], cell: (job) => timeNode(job[when[state]] ?? job.pushed_at) },
       state === 'active' ? { key: 'worker', cell: (job) => (job.worker ? `${visible(textOf(job.worker.host))}:${job.worker.pid}` : '–') }
         : { key: 'error', searched: true, cell: (job) => (job.error === null ? '' : nameNode(job.error)) },
     ],
@@ -116,12 +116,12 @@ async function showJobs(view, root, name, state) {
 async function showSchedules(view, root, name) {
   await view.every(5000, async () => {
     const rows = await call('queue/schedules', fieldsOf(name), view.signal);
-    put(root, rows.length === 0 ? empty(t('no schedules')) : rowsTable(t('schedules'), rows,
+    put(root, rows.length === 0 ? empty(t('no schedules')) : view.rows(t('schedules'), rows,
       ['id', 'cron', 'zone', 'every_ms', 'next_at', 'last_at', 'kind', 'payload'], {
         actions: (row) => [button(t('unschedule'), 'queue/unschedule', () => act('queue/unschedule', { ...fieldsOf(name), id: row.id }, {
           asks: { title: t('unschedule'), text: t('ask unschedule', textOf(row.id)), yes: t('unschedule') }, then: () => view.refresh(),
         }), { danger: true })],
-      }).element);
+      }));
   });
 }
 

@@ -2,7 +2,7 @@
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';
-import { card, empty, rowsTable } from '../widgets.js';
+import { card, empty } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 async function showService(view, name) {
@@ -10,7 +10,7 @@ async function showService(view, name) {
   view.show(crumbs(view, 'services', name), card(t('instances'), root));
   await view.every(3000, async () => {
     const rows = await call('service/list', { name }, view.signal);
-    put(root, rows.length === 0 ? empty(t('nothing')) : rowsTable(t('instances'), rows, Object.keys(rows[0])).element);
+    put(root, rows.length === 0 ? empty(t('nothing')) : view.rows(t('instances'), rows, Object.keys(rows[0])));
   });
 }
 

@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';
 import { textOf } from '../format.js';
-import { act, ask, button, card, empty, rowsTable } from '../widgets.js';
+import { act, ask, button, card, empty } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 async function showStore(view, store) {
@@ -12,7 +12,7 @@ async function showStore(view, store) {
   const list = async () => {
     if (!user) return;
     const rows = await call('session/list', { user, store, count: 100 }, view.signal);
-    put(found, rows.length === 0 ? empty(t('no sessions')) : [rowsTable(t('sessions'), rows, ['id', 'created_at', 'seen_at', 'ends_at']).element,
+    put(found, rows.length === 0 ? empty(t('no sessions')) : [view.rows(t('sessions'), rows, ['id', 'created_at', 'seen_at', 'ends_at']),
       h('p', { class: 'buttons' }, button(t('end sessions'), 'session/end', () => act('session/end', { user, store }, {
         asks: { title: t('end sessions'), text: t('ask end sessions', user), yes: t('end sessions') }, then: list,
       }), { danger: true }))]);
@@ -27,7 +27,7 @@ async function showStore(view, store) {
   }), found), card(t('top items'), top));
   await view.every(5000, async () => {
     const rows = await call('session/top', { store, count: 100 }, view.signal);
-    put(top, rows.length === 0 ? empty(t('nothing')) : rowsTable(t('top items'), rows.map((row) => ({ ...row, item: textOf(row.item) })), ['item', 'views']).element);
+    put(top, rows.length === 0 ? empty(t('nothing')) : view.rows(t('top items'), rows.map((row) => ({ ...row, item: textOf(row.item) })), ['item', 'views']));
     await list();
   });
 }

@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, callOrNull } from '../api.js';
 import { nameNode, nameToPath, textOf } from '../format.js';
-import { act, button, card, empty, facts, rowsTable, table } from '../widgets.js';
+import { act, button, card, empty, facts, table } from '../widgets.js';
 import { crumbs, showNames } from './names.js';
 
 async function showType(view, type) {
@@ -16,7 +16,7 @@ async function showType(view, type) {
   await view.every(10000, async () => {
     contexts.update(await call('stats/contexts', { type }, view.signal));
     const found = await callOrNull('stats/slowest', { type, count: 20 }, view.signal);
-    put(slowest, !found || found.contexts.length === 0 ? empty(t('nothing')) : rowsTable(t('slowest'), found.contexts, ['context', 'mean', 'p99', 'count']).element);
+    put(slowest, !found || found.contexts.length === 0 ? empty(t('nothing')) : view.rows(t('slowest'), found.contexts, ['context', 'mean', 'p99', 'count']));
   });
 }
 

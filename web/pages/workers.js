@@ -15,8 +15,8 @@ export function workerTable() {
       { key: 'host', title: t('worker'), cell: (row) => `${visible(textOf(row.host))}:${row.pid}`, said: (row) => [row.host, row.pid] },
       { key: 'program', searched: true }, { key: 'label', searched: true },
       { key: 'threads', number: true }, { key: 'done', number: true }, { key: 'failed', number: true },
-      { key: 'seen_at', cell: (row) => timeNode(row.seen_at), said: () => Date.now() },
-      { key: 'jobs', title: t('runs'), said: () => Date.now(), cell: (row) => (row.jobs.length === 0 ? t(row.waiting ? 'waits' : 'nothing')
+      { key: 'seen_at', cell: (row) => timeNode(row.seen_at) },
+      { key: 'jobs', title: t('runs'), cell: (row) => (row.jobs.length === 0 ? t(row.waiting ? 'waits' : 'nothing')
         : h('ul', { class: 'plain' }, row.jobs.slice(0, 10).map((job) => h('li', {}, jobLink(job), ' ', timeNode(job.since))))) },
     ],
   });

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: MIT
+"""The dashboard in a real Chromium. Started by dashboard.sh with the address of tackle serve."""
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from browser import Browser
+
+BASE = sys.argv[1]
+SECRET = sys.argv[2] if len(sys.argv) > 2 else None
+
+# Names and payloads that would run, or turn the page around, if they were taken for HTML.
+HOSTILE = ['<img src=x onerror=alert(1)>', '"><script>window.pwned=1</script>', '\u202egnp.exe',
+           "';alert(1)//", 'a/b?c#d&e=f', '{{7*7}}', '~tilde', 'javascript:alert(1)', '%00%2e%2e',
+           'x' * 300, ' ', '队列']
+
+
+def call(route, **fields):
+    """Calls the HTTP interface as any other client does."""
+    headers = {'Authorization': 'Bearer ' + SECRET} if SECRET else {}
+    request = urllib.request.Request(f'{BASE}/v1/{route}', json.dumps(fields).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f'{route} {fields}: {error.read()[:500]}') from None
+
+
+def eventually(check, what):
+    until = time.monotonic() + 30
+    while not check():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def show(page, path):
+    """Opens a page by its address, and waits for its heading."""
+    page.run(f'location.hash = {json.dumps("#/" + path)}')
+    page.wait("document.querySelector('main h1') !== null")
+
+
+def is_clean(page):
+    """Nothing was executed, refused or thrown, and nobody else was called."""
+    assert page.complaints == [], page.complaints
+    assert page.run('window.pwned === undefined')
+    foreign = [url for url in page.requests if not url.startswith((BASE, 'about:', 'data:'))]
+    assert foreign == [], foreign
+
+
+def refuses_html(page):
+    """The policy forbids to make HTML from strings, and scripts in the page."""
+    refused = page.run("(() => { try { document.body.insertAdjacentHTML('beforeend', '<b>x</b>'); "
+                       "return false; } catch { return true; } })()")
+    assert refused, 'HTML was made from a string'
+    page.complaints.clear()
+
+
+# ---- Tests ------------------------------------------------------------------------------------------
+
+def empty_pages(browser):
+    """Every page says so when there is nothing."""
+    page = browser.page(BASE)
+    page.wait_text('Needs attention')
+    page.wait_text('live')
+    names = page.run("[...document.querySelectorAll('.menu a')].map((a) => a.dataset.page)")
+    assert len(names) == 19, names
+    for name in names:
+        show(page, name)
+        page.wait(f"document.querySelector('.menu a[data-page={name}]').getAttribute('aria-current') === 'page'")
+        time.sleep(0.2)
+        assert 'That did not work' not in page.text(), (name, page.text())
+    is_clean(page)
+    page.close()
+
+
+def jobs_and_actions(browser):
+    """A queue from its first job to its end, by hand."""
+    page = browser.page(BASE + '/#/queues')
+    page.wait_text('No queues yet')
+    first = call('queue/push', name='mails', payload=['{"to": "ann", "n": [1, 2]}', 'second'], kind='welcome')['ids'][0]
+    page.wait_text('mails')  # live, without a reload
+    page.click('td a', 'mails')
+    page.wait_text('there is no worker')
+    page.wait_text('second')
+
+    page.click('button', 'Pause')
+    page.wait_text('the queue is paused')
+    assert call('queue/stats', name='mails')['paused']
+    page.click('button', 'Resume')
+    eventually(lambda: not call('queue/stats', name='mails')['paused'], 'resumed')
+
+    page.click('button', 'Push a job')
+    page.fill('dialog textarea', 'third')
+    page.fill('dialog [name=delay]', '1h')
+    page.click('dialog button', 'Push')
+    eventually(lambda: call('queue/stats', name='mails')['delayed'] == 1, 'pushed with a delay')
+    show(page, 'queues/mails?state=delayed')
+    page.click('td button', 'Run now')
+    eventually(lambda: call('queue/stats', name='mails')['ready'] == 3, 'promoted')
+
+    show(page, 'queues/mails?state=ready')
+    page.click('td a', first)
+    page.wait_text('"to": "ann",')  # laid out
+    page.wait_text('Why it waits')
+    page.click('button', 'Cancel job')
+    page.wait_text('This takes the job')
+    page.click('dialog button', 'Cancel')
+    assert call('queue/stats', name='mails')['ready'] == 3
+    page.click('button', 'Cancel job')
+    page.click('dialog button', 'Cancel job')
+    eventually(lambda: call('queue/stats', name='mails')['ready'] == 2, 'cancelled')
+    page.wait_text('This job is done, or was deleted.')
+
+    job = call('queue/claim', name='mails')
+    show(page, 'queues/mails?state=active')
+    page.click('td button', 'Take back')
+    page.click('dialog button', 'Take back')
+    eventually(lambda: call('queue/stats', name='mails')['active'] == 0, 'taken back')
+    job = call('queue/claim', name='mails')
+    call('queue/fail', name='mails', id=job['id'], token=job['token'], reason='no such <b>user</b>', dead=True)
+    show(page, 'queues/mails?state=dead')
+    page.wait_text('no such <b>user</b>')
+    page.click('td button', 'Retry')
+    eventually(lambda: call('queue/stats', name='mails')['dead'] == 0, 'retried')
+
+    call('queue/schedule', name='mails', id='nightly', payload='x', cron='0 3 * * *')
+    show(page, 'queues/mails?state=schedules')
+    page.click('td button', 'Unschedule')
+    page.click('dialog button', 'Unschedule')
+    page.wait_text('No schedules')
+    show(page, 'queues/mails?state=times')
+    page.wait_text('Waited')
+    show(page, 'queues/mails?state=limits')
+    page.click('button', 'Change')
+    page.fill('dialog [name=rate]', '10/s')
+    page.click('dialog button', 'Change')
+    page.wait_text('10/1.0 s')
+
+    page.click('button', 'Drop')
+    page.wait_text('This deletes the queue mails')
+    page.click('dialog button', 'Drop')
+    page.wait("location.hash === '#/queues'")
+    eventually(lambda: call('queue/list') == [], 'dropped')
+    is_clean(page)
+    page.close()
+
+
+def holders(browser):
+    """A lock with a line is shown and broken."""
+    call('lock/acquire', name='door', lease='1h', label='first')
+    page = browser.page(BASE + '/#/locks')
+    page.wait_text('first (')
+    page.click('td a', 'door')
+    page.wait_text('Line of waiters')
+    page.click('button', 'Break')
+    page.click('dialog button', 'Break')
+    page.wait_text('Nothing is held')
+    assert call('lock/list') == []
+    is_clean(page)
+    page.close()
+
+
+def other_pages(browser):
+    """The pages of the other components, with data."""
+    call('counter/add', name='hits', amount=7)
+    call('stats/record', context='/cart', type='ms', value='12.5')
+    call('log/write', name='app', severity='error', message='disk <i>full</i>')
+    call('online/mark', name='site', user=['ann', 'bob'])
+    call('session/create', user='ann')
+    call('search/create', index='docs', field=['tag:text'])
+    call('search/add', index='docs', id='d1', text='hello <b>brave</b> world', set=['tag=one'])
+    call('chat/create', name='room', member=['ann', 'bob'])
+    call('chat/send', name='room', sender='ann', body='good morning')
+    call('mail/send', name='ann', body='hi')
+    call('ads/add', set='site', ad='a1', text='cheap locks', type='cpc', price='0.2', location='de')
+    call('config/set', kind='shop', component='cart', json={'a': 1})
+    call('geo/add', name='cities', longitude=[13.4], latitude=[52.5], place=['berlin'])
+    call('limit/check', name='api', key='k', rate='2/h')
+    page = browser.page(BASE)
+    for path, text in [('counters', 'hits'), ('counters/hits?every=1h', '1h'), ('stats/ms', '/cart'),
+                       ('stats/ms/%2Fcart', '12.5'), ('logs/app', 'disk <i>full</i>'),
+                       ('logs/app?part=common', 'disk <i>full</i>'), ('online/site', 'Users by day'),
+                       ('sessions/default?user=ann', 'End all sessions'),
+                       ('search/docs?query=brave', 'hello <b>brave</b> world'),
+                       ('chats/room', 'good morning'), ('mail/ann', 'Unread'), ('ads/site', 'a1'),
+                       ('ads/site/a1', 'cheap'), ('config/shop/cart', 'version 1'),
+                       ('places/cities?longitude=13&latitude=52&radius=100', 'berlin'),
+                       ('limits/api/k', 'Remaining'), ('server', 'Append-only file')]:
+        show(page, path)
+        page.wait_text(text)
+    assert page.run("document.querySelector('mark') === null")
+    show(page, 'search/docs')
+    page.fill('input[type=search]', 'world')
+    page.wait("document.querySelector('mark')?.textContent === 'world'")
+
+    show(page, 'config/shop/cart')
+    page.click('button', 'Edit')
+    page.fill('dialog textarea', '{"a": 2}')
+    page.click('dialog button', 'Save')
+    page.wait_text('version 2')
+    assert call('config/get', kind='shop', component='cart')['value'] == {'a': 2}
+    show(page, 'config')
+    page.click('button', 'Switch on')
+    page.fill('dialog input', 'new disks')
+    page.click('dialog button', 'Switch on')
+    page.wait_text('new disks')
+    page.click('button', 'Switch off')
+    page.wait_text('No maintenance')
+    show(page, 'limits/api/k')
+    page.click('button', 'Reset')
+    page.click('dialog button', 'Reset')
+    page.wait_text('nothing lately')
+    is_clean(page)
+    page.close()
+
+
+def hostile_data(browser):
+    """Whatever names and payloads are, they are shown and nothing else."""
+    for name in HOSTILE:
+        call('queue/push', name=name, payload=name, group=name[:100], meta=name)
+        call('lock/acquire', name=name, lease='1h', label=name[:200])
+        call('counter/add', name=name)
+        call('log/write', name=name, severity='error', message=name)
+        call('config/set', kind='k', component=name, json={'v': name})
+    call('queue/push', name='large', payload='<script>alert(1)</script>' * 30000)
+    page = browser.page(BASE + '/#/queues')
+    page.wait_text('onerror=alert(1)')
+    page.wait_text('\\u202egnp.exe')
+    refuses_html(page)
+    for path in ('overview', 'queues', 'locks', 'counters', 'logs', 'config'):
+        show(page, path)
+        page.wait_text('<img src=x' if path != 'overview' else 'no worker')
+        links = page.run("[...document.querySelectorAll('main a')].map((a) => a.getAttribute('href'))")
+        assert links and all(link.startswith('#/') for link in links), links
+        for i in range(len(links) if path in ('queues', 'locks') else 0):
+            page.run(f'location.hash = {json.dumps(links[i])}')
+            page.wait("document.querySelector('main h1') !== null")
+            time.sleep(0.15)
+            assert 'That did not work' not in page.text(), (links[i], page.text())
+    for name in HOSTILE:  # the way from a link back to the name is exact
+        show(page, 'queues')
+        page.wait("document.querySelectorAll('tbody tr').length > 10")
+        show(page, page.run('(() => { const f = document.createElement("a"); return '
+                            f'"queues/" + encodeURIComponent({json.dumps("~" + name if name.startswith("~") else name)}); }})()'))
+        page.click('td a')
+        page.wait_text('Payload')
+    show(page, 'queues/large')
+    page.click('td a')
+    page.wait("document.querySelector('pre').textContent.length > 4000")
+    assert page.run("document.querySelector('pre').textContent.length") < 5000
+    is_clean(page)
+    for name in [*HOSTILE, 'large']:
+        call('queue/drop', name=name, yes=True)
+    page.close()
+
+
+def languages(browser):
+    """English and Chinese, chosen by the browser and a switch; the choice stays."""
+    page = browser.page(BASE)
+    page.wait_text('Overview')
+    page.click('header button', '中文')
+    page.wait_text('总览')
+    assert page.run('document.documentElement.lang') == 'zh'
+    for name in page.run("[...document.querySelectorAll('.menu a')].map((a) => a.dataset.page)"):
+        show(page, name)
+    page.open(BASE)
+    page.wait_text('总览')
+    page.click('header button', 'English')
+    page.wait_text('Overview')
+    is_clean(page)
+    page.close()
+    with Browser('zh-CN') as other:
+        page = other.page(BASE)
+        page.wait_text('总览')
+
+
+def keyboard(browser):
+    """Pages by keys, the filter by /, help by ?; the address keeps the filter."""
+    call('queue/push', name='mails', payload='x')
+    page = browser.page(BASE)
+    page.wait_text('Needs attention')
+    page.press('g')
+    page.press('q')
+    page.wait("location.hash === '#/queues'")
+    page.wait_text('mails')
+    page.press('/')
+    page.wait("document.activeElement.type === 'search'")
+    page.fill('input[type=search]', 'nothing like it')
+    page.wait_text('Nothing matches')
+    page.wait("location.hash === '#/queues?q=nothing+like+it'")
+    page.run('document.activeElement.blur()')
+    page.press('?')
+    page.wait("document.querySelector('dialog[open]') !== null")
+    page.click('dialog button', 'Close')
+    page.wait("document.querySelector('dialog') === null")
+    is_clean(page)
+    call('queue/drop', name='mails', yes=True)
+    page.close()
+
+
+def labels(browser):
+    """What can be used has a name for screen readers, and the page has landmarks."""
+    page = browser.page(BASE)
+    for path in ('overview', 'queues', 'locks', 'counters', 'config', 'search/docs', 'limits', 'logs/app'):
+        show(page, path)
+        time.sleep(0.3)
+        nameless = page.run('''[...document.querySelectorAll('button, a, input, select, textarea')].filter((e) =>
+            !(e.textContent.trim() || e.getAttribute('aria-label') || (e.labels && e.labels.length > 0)))
+            .map((e) => e.outerHTML)''')
+        assert nameless == [], (path, nameless)
+        assert page.run("['header', 'nav', 'main', 'main h1'].every((s) => document.querySelector(s))"), path
+    is_clean(page)
+    page.close()
+
+
+def narrow(browser):
+    """A phone: nothing is wider than the screen, and the menu opens."""
+    page = browser.page(BASE, width=360, height=740)
+    for path in ('overview', 'queues', 'locks', 'counters', 'logs/app', 'config', 'search/docs?query=world'):
+        show(page, path)
+        time.sleep(0.3)
+        assert page.run('document.documentElement.scrollWidth <= innerWidth'), path
+    assert page.run("getComputedStyle(document.querySelector('.menu')).display") == 'none'
+    page.click('.burger')
+    page.click('.menu a', 'Queues')
+    page.wait("location.hash === '#/queues'")
+    is_clean(page)
+    page.close()
+
+
+def colours(browser):
+    """Dark by the system, and either by choice; texts have the contrast that WCAG AA wants."""
+    contrast = '''(() => {
+        const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map((v) => {
+            v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+        const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+            if (!c.endsWith(', 0)')) return c; } return 'rgb(255, 255, 255)'; };
+        return [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility() &&
+            [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) && !(e instanceof SVGElement)).map((e) => {
+            const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+            return [(a + 0.05) / (b + 0.05), e.textContent]; }).filter(([ratio]) => ratio < 4.5); })()'''
+    call('queue/push', name='mails', payload='x')
+    for dark in (False, True):
+        page = browser.page(BASE, dark=dark)
+        page.wait_text('no worker')
+        for path in ('overview', 'queues/mails', 'logs/app', 'config'):
+            show(page, path)
+            time.sleep(0.3)
+            weak = page.run(contrast)
+            assert weak == [], (dark, path, weak)
+        page.close()
+    page = browser.page(BASE)
+    page.wait_text('Overview')
+    page.click('header button', '◐')
+    assert page.run('getComputedStyle(document.documentElement).colorScheme') == 'dark'
+    page.click('header button', '◐')
+    assert page.run('getComputedStyle(document.documentElement).colorScheme') == 'light'
+    call('queue/drop', name='mails', yes=True)
+    page.close()
+
+
+def one_stream(browser):
+    """Tabs share one stream, and hidden ones read none."""
+    first, second = browser.page(BASE), browser.page(BASE)
+    first.wait_text('live')
+    second.wait_text('live')
+
+    def streams():
+        return sum(url.endswith('/events') for page in (first, second) for url in page.requests)
+    assert streams() == 1, (first.requests, second.requests)
+    first.close()
+    second.wait("performance.now() > 0 && document.body.innerText.includes('live')")
+    eventually(lambda: (second.run('1'), streams())[1] == 1 and any(u.endswith('/events') for u in second.requests),
+               'the other tab reads on')
+    is_clean(second)
+    second.close()
+
+
+def login(browser):
+    """With tokens: a wrong one, one that reads, and what it does not offer."""
+    page = browser.page(BASE)
+    page.fill('#token', 'wrong-0123456789abcdef')
+    page.click('button', 'Log in')
+    page.wait_text('This token is not valid')
+    page.fill('#token', 'report-0123456789abcdef')
+    page.click('button', 'Log in')
+    page.wait_text('read only')
+    page.wait_text('report')
+    show(page, 'queues/mails')
+    page.wait_text('x')
+    assert page.run("[...document.querySelectorAll('main button')].filter((b) => b.dataset.act).length") == 0
+    page.click('button', 'Log out')
+    page.fill('#token', 'narrow-0123456789abcdef')
+    page.click('button', 'Log in')
+    page.wait("document.querySelectorAll('.menu a').length === 2")
+    page.wait_text('mails')  # without the right to the stream
+    page.wait_text('live')
+    page.open(BASE + '/#/locks')
+    page.wait_text('Not permitted')
+    page.close()
+
+
+def trouble(browser):
+    """A server that goes and comes back: the page says so, and goes on by itself."""
+    page = browser.page(BASE)
+    page.wait_text('live')
+    print('stop', flush=True)
+    sys.stdin.readline()
+    page.wait_text('The server does not answer')
+    page.wait_text('old')
+    print('start', flush=True)
+    sys.stdin.readline()
+    page.wait("!document.body.innerText.includes('does not answer') && document.body.innerText.includes('live')")
+    page.close()
+
+
+if __name__ == '__main__':
+    with Browser() as chromium:
+        for test in sys.argv[3:]:
+            print(test, file=sys.stderr)
+            globals()[test](chromium)
