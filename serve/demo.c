@@ -209,7 +209,7 @@ static char *fields_text(serve_demo *demo, const char *pattern)
 /* Makes a call; what is refused, such as by a limit, is part of the show. */
 static void make_call(serve_demo *demo, const demo_call *call)
 {
-    serve_caller caller = {is_never_gone, may_everything, NULL};
+    serve_caller caller = {.is_gone = is_never_gone, .may = may_everything};
     char path[64], why[SERVE_WHY_SIZE], *text = fields_text(demo, call->fields);
     json_t *fields = text != NULL ? json_loads(text, 0, NULL) : NULL;
     serve_route route;

@@ -209,15 +209,20 @@ static void a_server_without_tls_behind_a_redirection_is_told(void **state)
         test_open(c->url, &(tkl_options){.tls_ca_file = certs_get()->ca, .timeout_ms = 60000});
     int slot = (int)call_int(client, "CLUSTER", "KEYSLOT", "key", NULL);
     static const char *const kinds[] = {"ASK", "MOVED"};
+    int told = 0;
     for (int i = 0; i < 12; i++) {
         const tkl_call_options brief = {.timeout_ms = 300 + 37 * i};
         char *script = test_format("return redis.error_reply('%s %d 127.0.0.1:%d')", kinds[i % 2],
                                    slot, plain->port);
         int code = call_code(client, &brief, "EVAL", script, "1", "key", NULL);
+        free(script);
+        if (code == TKL_ETIMEOUT) /* the server that redirects was too busy to do so */
+            continue;
         assert_true(code == TKL_ENOTSENT || code == TKL_ETLS);
         assert_contains(tkl_errmsg(), "TLS");
-        free(script);
+        told++;
     }
+    assert_true(told > 0);
     tkl_close(client);
     server_end(plain);
     cluster_end(c);
