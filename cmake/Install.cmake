@@ -38,11 +38,14 @@ install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
 
 # Pages, examples and licence, in the folders that the pages' links expect.
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+file(GLOB chinese_readme CONFIGURE_DEPENDS README.zh-CN.md)
+file(GLOB chinese_pages CONFIGURE_DEPENDS docs/zh/*.md)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.sh)
 file(GLOB naive_examples CONFIGURE_DEPENDS examples/naive/*.c examples/naive/*.h)
-install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  COMPONENT command)
+install(FILES README.md ${chinese_readme} CONTRIBUTING.md CHANGELOG.md SECURITY.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT command)
+install(FILES ${chinese_pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/zh COMPONENT command)
 install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT command)
 file(GLOB metrics_examples CONFIGURE_DEPENDS examples/metrics/*)
 install(FILES ${metrics_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/metrics

@@ -34,6 +34,10 @@ for page in README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md; do
         [ -z "$anchor" ] || anchors "$path" | grep -qxF "$anchor" ||
             complain "$page: $target has no such heading"
     done < <(targets "$page")
+done
+
+# tools/translations follows the links of translated pages.
+for page in *.md docs/*.md docs/zh/*.md; do
     while IFS=: read -r line text; do
         complain "$page:$line: more than 100 characters: ${text:0:60}..."
     done < <(LC_ALL=C.UTF-8 grep -nE '^.{101,}' "$page")
