@@ -50,8 +50,11 @@ int tkl__conn_dial(const tkl__target *target, const tkl__addr *addr, struct ssl_
                    int64_t deadline, tkl__conn **conn);
 /* NULL is fine. */
 void tkl__conn_close(tkl__conn *conn);
-/* Drops a connection that belongs to the parent of this process, and sends nothing. */
+/* Drops an idle connection that belongs to the parent of this process, and sends nothing. */
 void tkl__conn_abandon(tkl__conn *conn);
+/* The same for a connection that a thread of the parent uses. The thread may have been changing the
+ * connection's memory at the moment of the fork, so the memory is kept, and not looked at. */
+void tkl__conn_abandon_lent(tkl__conn *conn);
 
 /* Writes all bytes. TKL_ENOTSENT: the last command cannot have been executed. `written`, if not
  * NULL, gets the number of bytes that were written. */

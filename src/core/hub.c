@@ -740,7 +740,7 @@ void tkl__hubs_forget(tkl_client *client)
         tkl__hub *next = hub->next;
         free_topics(hub);
         if (hub->conn)
-            tkl__conn_abandon(hub->conn);
+            tkl__conn_abandon_lent(hub->conn);
         init_hub(hub, client, hub->node);
         hub->next = next;
     }

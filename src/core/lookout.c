@@ -32,7 +32,7 @@ static void notice_fork(tkl_client *client, tkl__lookout *l)
     if (l->generation == client->generation)
         return;
     if (l->conn)
-        tkl__conn_abandon(l->conn);
+        tkl__conn_abandon_lent(l->conn);
     if (l->file >= 0)
         close(l->file);
     tkl__lookout_init(l);

@@ -702,11 +702,16 @@ static void forget_waiters(tkl__node *node)
 
 void tkl__node_forget_locked(tkl__node *node)
 {
-    for (tkl__conn *conn = node->all, *next; conn; conn = next) {
-        next = conn->next;
+    for (tkl__conn *conn; (conn = node->newest);) {
+        idle_remove(node, conn);
+        all_remove(node, conn);
         tkl__conn_abandon(conn);
     }
-    node->all = node->newest = node->oldest = NULL;
+    for (tkl__conn *conn = node->all, *next; conn; conn = next) {
+        next = conn->next;
+        tkl__conn_abandon_lent(conn);
+    }
+    node->all = NULL;
     forget_waiters(node);
     node->total = node->lent = 0;
     node->dialling = node->asking = false;

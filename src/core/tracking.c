@@ -294,7 +294,7 @@ static size_t leave_parent(tkl__tracking *t)
 {
     size_t count = t->count;
     for (size_t i = 0; i < count; i++)
-        tkl__conn_abandon(t->heard[i].conn);
+        tkl__conn_abandon_lent(t->heard[i].conn);
     if (t->bell >= 0)
         close(t->bell);
     t->bell = -1;
