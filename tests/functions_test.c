@@ -31,6 +31,15 @@ static int64_t count_libraries(void)
     return count;
 }
 
+/* How often the text of a library registers a function. */
+static int64_t count_functions(const tkl__library *library)
+{
+    int64_t count = 0;
+    for (const char *at = library->source; (at = strstr(at, "\nregister{")); at++)
+        count++;
+    return count;
+}
+
 static tkl_function_libraries *list_of(tkl_client *client)
 {
     tkl_function_libraries *list;
@@ -182,7 +191,8 @@ static void a_component_that_was_used_has_its_library(void **state)
     assert_string_equal(library->purpose, "task queues");
     assert_string_equal(library->version, TKL_VERSION);
     assert_int_equal(library->bytes, tkl__lua_queue.len);
-    assert_int_equal(library->functions, 31);
+    assert_true(library->functions > 10);
+    assert_int_equal(library->functions, count_functions(&tkl__lua_queue));
     assert_int_equal(library->servers, 1);
     assert_true(library->is_current);
     tkl_function_libraries_free(list);

@@ -126,7 +126,7 @@ TKL_API int tkl_loop_sleep(int64_t ms) TKL_CHECK;
 
 /* Ends the sleep of an operation that has begun, or else its next one. Any thread may call this.
  * TKL_NOTFOUND: the operation has ended. */
-TKL_API int tkl_loop_wake(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
+TKL_API int tkl_loop_wake(tkl_loop *loop, uint64_t id) TKL_NONNULL(1) TKL_CHECK;
 
 typedef struct tkl_loop_stats {
     int64_t queued;  /* operations that have not begun */

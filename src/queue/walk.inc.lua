@@ -31,7 +31,8 @@ function walk.range(key, first, last, order)
   return redis.call('ZRANGE', key, first, last, unpack({'WITHSCORES', order}))
 end
 
--- How many members a walk has passed. Each look halves the members that are in question.
+-- How many members a walk has passed. Each look halves the members that are in question, so there
+-- are at most 32.
 function walk.passed(key, last, order)
   local low, high = 0, redis.call('ZCARD', key)
   while low < high do
