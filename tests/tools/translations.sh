@@ -103,6 +103,7 @@ copy && sed -i 's/milk.md/cream.md/' "$dir/$page" && finds "../cream.md#limits l
 copy && sed -i 's/milk.md#limits/milk.md#price/' "$dir/$page" && finds "../milk.md#price leads nowhere"
 copy && sed -i '/^\[中文\]/d' "$dir/docs/tea.md" && finds "docs/tea.md does not link to $page at its top"
 copy && sed -i 's/^两杯/两\n杯/' "$dir/$page" && finds "the line ends within a sentence"
+copy && sed -i 's/^两杯/**两，**杯/' "$dir/$page" && finds '"两，" is not shown in bold'
 copy && rm "$dir/docs/tea.md" && finds "there is no docs/tea.md"
 
 [ "$failures" = 0 ] || exit 1
