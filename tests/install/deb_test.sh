@@ -44,7 +44,7 @@ LD_LIBRARY_PATH=$libdir "$dir/use" | grep -q hello || fail "a program does not r
     grep -q PONG || fail "the Python package does not run"
 share=$dir/root/usr/share
 for file in man/man1/tackle-queue.1.gz man/man3/libtackle.3.gz man/man3/tackle.3.gz \
-    zsh/vendor-completions/_tackle bash-completion/completions/tackle doc/tackle/docs/lock.md \
+    zsh/vendor-completions/_tackle bash-completion/completions/tackle doc/tackle/docs/{,zh/}lock.md \
     doc/{tackle,libtackle0.1,libtackle-dev,python3-tackle}/{copyright,changelog.Debian.gz}; do
     [ -e "$share/$file" ] || fail "no $file"
 done
