@@ -33,7 +33,7 @@ cup -> mouth
 
 ## Limits
 
-Two cups.
+Two cups, or `--max`.
 
 ### More
 
@@ -55,7 +55,7 @@ tea(); /* 热的 */
 
 ## 上限
 
-两杯。
+两杯，或 `--max`。
 
 ### 其他
 
@@ -98,6 +98,7 @@ copy && sed -i '/^<!-- en/d' "$dir/$page" && finds '"茶" has no stamp'
 copy && sed -i 's/^tea();/milk();/' "$dir/$page" && finds '"茶": code block 1 is not that of "Tea"'
 copy && sed -i 's/^杯.*/杯\n嘴/' "$dir/$page" && finds '"茶": code block 2 is not that of "Tea"'
 copy && sed -i 's/^杯.*/cup -> nose/' "$dir/$page" && finds '"茶": code block 2 is not that of "Tea"'
+copy && sed -i 's/--max/--min/' "$dir/$page" && finds '"上限" does not name `--max`'
 copy && sed -i 's/^```c/```sh/' "$dir/$page" && finds '"茶": code block 1 is not that of "Tea"'
 copy && sed -i 's/milk.md/cream.md/' "$dir/$page" && finds "../cream.md#limits leads nowhere"
 copy && sed -i 's/milk.md#limits/milk.md#price/' "$dir/$page" && finds "../milk.md#price leads nowhere"
