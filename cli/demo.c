@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "language.h"
 #include "out.h"
 #include "stage.h"
 
@@ -14,7 +15,7 @@
 
 static void announce(const cli_step *step)
 {
-    printf("\n%s# %s%s\n%s$ %s%s\n", cli_color(stdout, CLI_DIM), step->text,
+    printf("\n%s# %s%s\n%s$ %s%s\n", cli_color(stdout, CLI_DIM), cli_translated(step->text),
            cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN), step->command,
            cli_color(stdout, CLI_PLAIN));
     fflush(stdout);
@@ -37,8 +38,8 @@ static int run_steps(cli_session *cli, const cli_component *component, int most,
     int failed = CLI_OK;
     if (component->demo == NULL)
         return CLI_OK;
-    printf("\n%s== %s: %s ==%s\n", cli_color(stdout, CLI_BOLD), component->name, component->summary,
-           cli_color(stdout, CLI_PLAIN));
+    printf("\n%s== %s: %s ==%s\n", cli_color(stdout, CLI_BOLD), component->name,
+           cli_translated(component->summary), cli_color(stdout, CLI_PLAIN));
     for (const cli_step *step = component->demo; step->command != NULL && most-- > 0 && !failed;
          step++) {
         failed = run_step(cli, step);
@@ -58,9 +59,7 @@ static int run_short_tour(cli_session *cli)
         failed = run_steps(cli, cli_find_component(names[i]), STEPS,
                            isatty(STDOUT_FILENO) ? PAUSE_S : 0);
     if (!failed)
-        printf(
-            "\nMore: tackle demo COMMAND, or --all of them. What goes wrong without: tackle lab\n"
-            "In a browser, with living data: tackle serve --demo\n");
+        printf("\n%s\n", cli_say(CLI_SAY_MORE_TOURS));
     return failed;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "language.h"
 #include "out.h"
 #include "table.h"
 #include "token.h"
@@ -62,11 +63,11 @@ static void add_option(cli_table *table, const cli_option *option)
     enum { WORDS_MAX = 40 };
     const char *value = option->value != NULL ? option->value : "";
     bool many = option->kind == CLI_CHOICE && strlen(value) > WORDS_MAX;
-    char form[128], summary[256];
+    char form[128], summary[512];
     snprintf(form, sizeof form, "--%s%s%s", option->name, *value != '\0' ? " " : "",
              many ? "WORD" : value);
     snprintf(summary, sizeof summary, "%s%s%s", many ? value : "", many ? " " : "",
-             option->summary);
+             cli_translated(option->summary));
     add_row(table, form, summary);
 }
 
@@ -84,17 +85,17 @@ static void print_components(FILE *stream)
     enum { NAME_WIDTH = 12 };
     for (const cli_entry *entry = cli_contents; entry->title || entry->component; entry++)
         if (entry->title != NULL)
-            print_heading(stream, entry->title);
+            print_heading(stream, cli_translated(entry->title));
         else
             fprintf(stream, "  %-*s  %s\n", NAME_WIDTH, entry->component->name,
-                    entry->component->summary);
+                    cli_translated(entry->component->summary));
 }
 
 static void print_verbs(FILE *stream, const cli_component *component)
 {
     cli_table *table = cli_table_new(2);
     for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++)
-        add_row(table, verb->name, verb->summary);
+        add_row(table, verb->name, cli_translated(verb->summary));
     cli_table_print(table, stream);
 }
 
@@ -102,47 +103,50 @@ static void print_verbs(FILE *stream, const cli_component *component)
 
 static void help_command(FILE *stream)
 {
-    fputs("tackle: application components on Redis and Valkey\n"
-          "\nUsage: tackle [OPTION...] COMMAND [VERB] [ARG...]\n",
-          stream);
+    fprintf(stream, "%s\n\n%stackle [OPTION...] COMMAND [VERB] [ARG...]\n", cli_say(CLI_SAY_TITLE),
+            cli_say(CLI_SAY_USAGE));
     print_components(stream);
-    print_heading(stream, "Options, anywhere before --");
+    print_heading(stream, cli_say(CLI_SAY_GLOBALS));
     print_options(stream, cli_globals);
-    fputs("\nDurations: 250ms 10s 5m 1h30m 2d 1w, a bare number is seconds. Sizes: 64kb 256mb.\n"
-          "Times: 12:17, '10m ago', 'in 10m', 'yesterday 14:00', 2026-11-16, 2026-11-16T14:00Z.\n"
-          "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable or not\n"
-          "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"
-          "'tackle COMMAND [VERB] --help' explains it, with an example.\n",
-          stream);
+    fputs("\n", stream);
+    cli_print_translated(stream, cli_phrases[CLI_SAY_WRITING], 0);
 }
 
 static void help_component(FILE *stream, const cli_component *component)
 {
-    fprintf(stream, "tackle %s: %s\n\nUsage: tackle %s VERB [OPTION...] [ARG...]\n",
-            component->name, component->summary, component->name);
-    print_heading(stream, "Verbs");
+    fprintf(stream, "tackle %s: %s\n\n%stackle %s VERB [OPTION...] [ARG...]\n", component->name,
+            cli_translated(component->summary), cli_say(CLI_SAY_USAGE), component->name);
+    print_heading(stream, cli_say(CLI_SAY_VERBS));
     print_verbs(stream, component);
-    fprintf(stream, "\n'tackle %s VERB --help' explains a verb, with an example.\n",
-            component->name);
+    fputs("\n", stream);
+    fprintf(stream, cli_say(CLI_SAY_VERB_HELP), component->name);
+    fputs("\n", stream);
+}
+
+static void print_details(FILE *stream, const char *details)
+{
+    fputs("\n", stream);
+    cli_print_translated(stream, details, 0);
 }
 
 static void help_verb(FILE *stream, const cli_component *component, const cli_verb *verb)
 {
-    fprintf(stream, "tackle %s%s%s: %s\n\nUsage: ", component->name, verb->name != NULL ? " " : "",
-            verb->name != NULL ? verb->name : "", verb->summary);
+    fprintf(stream, "tackle %s%s%s: %s\n\n%s", component->name, verb->name != NULL ? " " : "",
+            verb->name != NULL ? verb->name : "", cli_translated(verb->summary),
+            cli_say(CLI_SAY_USAGE));
     cli_synopsis(stream, component, verb);
     fputs("\n", stream);
     if (verb->details != NULL)
-        fprintf(stream, "\n%s\n", verb->details);
+        print_details(stream, verb->details);
     if (cli_takes_token(verb))
-        fprintf(stream, "\n%s\n", cli_token_help);
+        print_details(stream, cli_token_help);
     if (has_options(verb)) {
-        print_heading(stream, "Options");
+        print_heading(stream, cli_say(CLI_SAY_OPTIONS));
         print_options(stream, verb->options);
     }
-    print_heading(stream, "Example");
+    print_heading(stream, cli_say(CLI_SAY_EXAMPLE));
     print_indented(stream, verb->example);
-    fputs("\nOptions of every command: tackle help\n", stream);
+    fprintf(stream, "\n%s\n", cli_say(CLI_SAY_GLOBAL_HELP));
 }
 
 void cli_help(FILE *stream, const cli_component *component, const cli_verb *verb)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "language.h"
 #include "out.h"
 #include "stage.h"
 
@@ -23,7 +24,7 @@ enum { TABLES = sizeof tables / sizeof *tables };
 typedef struct lab_way {
     const cli_step *steps;
     const char *count_line;
-    const char *title;
+    cli_phrase title;
     int64_t began_ms; /* monotonic */
     int64_t count;    /* what went wrong */
     json_t *log;      /* the steps that were run */
@@ -56,8 +57,8 @@ static int run_line(cli_session *cli, const char *line, char text[OUTPUT_MAX], i
 static void show_step(const cli_step *step, int64_t at_ms, const char *text)
 {
     printf("%s%5.2f s  %s%s\n         %s$ %s%s\n", cli_color(stdout, CLI_DIM), (double)at_ms / 1000,
-           step->text, cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN), step->command,
-           cli_color(stdout, CLI_PLAIN));
+           cli_translated(step->text), cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN),
+           step->command, cli_color(stdout, CLI_PLAIN));
     if (*text != '\0') {
         printf("         ");
         cli_print_indented(tkl_str(text), 9);
@@ -101,13 +102,20 @@ static int read_count(cli_session *cli, lab_way *way)
 
 /* ---- Running an experiment ----------------------------------------------- */
 
+static void print_title(cli_phrase title)
+{
+    printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), cli_say(title), cli_color(stdout, CLI_PLAIN));
+}
+
 static int run_way(cli_session *cli, lab_way *way)
 {
     int failed = CLI_OK;
     way->log = json_array();
     way->began_ms = now_ms();
-    if (!cli->json)
-        printf("\n%s%s%s\n", cli_color(stdout, CLI_BOLD), way->title, cli_color(stdout, CLI_PLAIN));
+    if (!cli->json) {
+        putchar('\n');
+        print_title(way->title);
+    }
     for (const cli_step *step = way->steps; step->command != NULL && !failed; step++)
         failed = run_step(cli, way, step);
     return failed ? failed : read_count(cli, way);
@@ -116,6 +124,21 @@ static int run_way(cli_session *cli, lab_way *way)
 static bool is_as_announced(const cli_experiment *experiment, int64_t naive, int64_t ours)
 {
     return experiment->less ? ours < naive : naive > 0 && ours == 0;
+}
+
+static void print_seen(const cli_experiment *experiment, int64_t naive, int64_t ours)
+{
+    enum { SIZE = 64 };
+    const int64_t counts[2] = {naive, ours};
+    char texts[2][SIZE];
+    for (int i = 0; i < 2; i++)
+        snprintf(texts[i], SIZE, "%s%lld%s", cli_color(stdout, CLI_BOLD), (long long)counts[i],
+                 cli_color(stdout, CLI_PLAIN));
+    putchar('\n');
+    print_title(CLI_SAY_SEEN);
+    printf("  ");
+    printf(cli_say(CLI_SAY_COUNTS), cli_translated(experiment->counted), texts[0], texts[1]);
+    putchar('\n');
 }
 
 static int print_end(const cli_session *cli, const cli_experiment *experiment, lab_way ways[2])
@@ -128,31 +151,28 @@ static int print_end(const cli_session *cli, const cli_experiment *experiment, l
                                         (json_int_t)ways[0].count, "steps", ways[0].log, "tackle",
                                         "count", (json_int_t)ways[1].count, "steps", ways[1].log,
                                         "learn", experiment->learn, "page", experiment->page));
-    printf("\n%sWhat was seen%s\n  %s: %s%lld%s the naive way, %s%lld%s with tackle\n",
-           cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN), experiment->counted,
-           cli_color(stdout, CLI_BOLD), (long long)ways[0].count, cli_color(stdout, CLI_PLAIN),
-           cli_color(stdout, CLI_BOLD), (long long)ways[1].count, cli_color(stdout, CLI_PLAIN));
-    printf("%sWhat to learn%s\n  ", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
-    cli_print_indented(tkl_str(experiment->learn), CLI_INDENT);
-    printf("\n  More: docs/%s\n", experiment->page);
+    print_seen(experiment, ways[0].count, ways[1].count);
+    print_title(CLI_SAY_LEARN);
+    cli_print_translated(stdout, experiment->learn, CLI_INDENT);
+    printf("  ");
+    printf(cli_say(CLI_SAY_PAGE), experiment->page);
+    putchar('\n');
     return CLI_OK;
 }
 
 static int run_experiment(cli_session *cli, const cli_experiment *experiment)
 {
     lab_way ways[2] = {
-        {.steps = experiment->naive,
-         .count_line = experiment->naive_count,
-         .title = "The naive way"},
-        {.steps = experiment->ours, .count_line = experiment->ours_count, .title = "With tackle"},
+        {.steps = experiment->naive, .count_line = experiment->naive_count, .title = CLI_SAY_NAIVE},
+        {.steps = experiment->ours, .count_line = experiment->ours_count, .title = CLI_SAY_OURS},
     };
     cli_stage stage;
     int failed = cli_stage_open(cli, "lab", &stage);
     if (failed)
         return failed;
     if (!cli->json)
-        printf("%s%s: %s%s\n", cli_color(stdout, CLI_BOLD), experiment->name, experiment->title,
-               cli_color(stdout, CLI_PLAIN));
+        printf("%s%s: %s%s\n", cli_color(stdout, CLI_BOLD), experiment->name,
+               cli_translated(experiment->title), cli_color(stdout, CLI_PLAIN));
     for (int i = 0; i < 2 && !failed; i++)
         failed = run_way(cli, &ways[i]);
     cli_stage_close(&stage);
@@ -178,12 +198,15 @@ static const cli_experiment *find_experiment(const char *name)
 
 static int print_list(const cli_session *cli)
 {
-    static const cli_column columns[] = {{"name", "NAME"}, {"title", "TITLE"}, {0}};
+    const cli_column columns[] = {
+        {"name", cli_say(CLI_SAY_NAMES)}, {"title", cli_say(CLI_SAY_TITLES)}, {0}};
     json_t *rows = json_array();
     for (size_t i = 0; i < TABLES; i++)
         for (const cli_experiment *next = tables[i]; next->name != NULL; next++)
-            json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "name", next->name, "title",
-                                                  next->title, "page", next->page));
+            json_array_append_new(rows,
+                                  json_pack("{s:s, s:s, s:s}", "name", next->name, "title",
+                                            cli->json ? next->title : cli_translated(next->title),
+                                            "page", next->page));
     return cli_print_rows(cli, rows, columns);
 }
 

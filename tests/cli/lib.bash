@@ -7,6 +7,10 @@ home=$(mktemp -d /tmp/tackle-cli.XXXXXX)
 export HOME=$home/home XDG_DATA_HOME=$home/data XDG_CONFIG_HOME=$home/config
 export TACKLE_CONFIG=/dev/null TACKLE_SERVER=${TACKLE_TEST_SERVER-}
 unset TACKLE_URL REDIS_URL TACKLE_NODES TACKLE_NAMESPACE TACKLE_PASSWORD NO_COLOR
+# English, whatever the developer's language is.
+unset LANGUAGE
+export LC_MESSAGES=C
+[[ ${LC_ALL-} != zh* ]] || export LC_ALL=C.UTF-8
 PATH=$(dirname "$TACKLE"):$PATH
 export TMPDIR=$home/tmp # servers that an example starts there are found by clean_up()
 mkdir "$HOME" "$TMPDIR"
