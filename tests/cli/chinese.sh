@@ -60,8 +60,11 @@ has "$out" "名称"
 has "$out" "用列表实现的邮箱：先 LRANGE，再 DEL"
 chinese tackle lab mailbox
 for part in 朴素写法 "用 tackle" 看到了什么 学到什么 \
-    "未读就被删除的消息：朴素写法 1，用 tackle 0" '$ tackle mail ack ann 1' "更多：docs/mail.md"; do
+    "未读就被删除的消息：朴素写法 1，用 tackle 0" '$ tackle mail ack ann 1' "更多：docs/zh/mail.md"; do
     has "$out" "$part"
+done
+for page in $(tackle lab --json | jq -r '.[].page'); do
+    [ -f "$TACKLE_SOURCE/docs/zh/$page" ] || fail "there is no docs/zh/$page"
 done
 chinese tackle lab mailbox --json
 is "JSON" "$(jq -r '.title, .measure, .tackle.steps[0].text' <<<"$out")" \
