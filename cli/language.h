@@ -31,31 +31,31 @@ void cli_print_translated(FILE *stream, const char *text, size_t blanks);
 
 /* ---- Texts outside of the tables ----------------------------------------- */
 
-#define CLI_PHRASES(X)                                                                          \
-    X(CLI_SAY_TITLE, "tackle: application components on Redis and Valkey")                      \
-    X(CLI_SAY_USAGE, "Usage: ")                                                                \
-    X(CLI_SAY_GLOBALS, "Options, anywhere before --")                                           \
-    X(CLI_SAY_WRITING,                                                                          \
-      "Durations: 250ms 10s 5m 1h30m 2d 1w, a bare number is seconds. Sizes: 64kb 256mb.\n"     \
-      "Times: 12:17, '10m ago', 'in 10m', 'yesterday 14:00', 2026-11-16, 2026-11-16T14:00Z.\n"  \
+#define CLI_PHRASES(X)                                                                           \
+    X(CLI_SAY_TITLE, "tackle: application components on Redis and Valkey")                       \
+    X(CLI_SAY_USAGE, "Usage: ")                                                                  \
+    X(CLI_SAY_GLOBALS, "Options, anywhere before --")                                            \
+    X(CLI_SAY_WRITING,                                                                           \
+      "Durations: 250ms 10s 5m 1h30m 2d 1w, a bare number is seconds. Sizes: 64kb 256mb.\n"      \
+      "Times: 12:17, '10m ago', 'in 10m', 'yesterday 14:00', 2026-11-16, 2026-11-16T14:00Z.\n"   \
       "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable or not\n" \
-      "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"   \
-      "'tackle COMMAND [VERB] --help' explains it, with an example.")                           \
-    X(CLI_SAY_VERBS, "Verbs")                                                                   \
-    X(CLI_SAY_VERB_HELP, "'tackle %s VERB --help' explains a verb, with an example.")           \
-    X(CLI_SAY_OPTIONS, "Options")                                                               \
-    X(CLI_SAY_EXAMPLE, "Example")                                                               \
-    X(CLI_SAY_GLOBAL_HELP, "Options of every command: tackle help")                             \
-    X(CLI_SAY_MORE_TOURS,                                                                       \
-      "More: tackle demo COMMAND, or --all of them. What goes wrong without: tackle lab\n"      \
-      "In a browser, with living data: tackle serve --demo")                                    \
-    X(CLI_SAY_NAIVE, "The naive way")                                                           \
-    X(CLI_SAY_OURS, "With tackle")                                                              \
-    X(CLI_SAY_SEEN, "What was seen")                                                            \
-    X(CLI_SAY_COUNTS, "%s: %s the naive way, %s with tackle")                                   \
-    X(CLI_SAY_LEARN, "What to learn")                                                           \
-    X(CLI_SAY_PAGE, "More: docs/%s")                                                            \
-    X(CLI_SAY_NAMES, "NAME")                                                                    \
+      "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"    \
+      "'tackle COMMAND [VERB] --help' explains it, with an example.")                            \
+    X(CLI_SAY_VERBS, "Verbs")                                                                    \
+    X(CLI_SAY_VERB_HELP, "'tackle %s VERB --help' explains a verb, with an example.")            \
+    X(CLI_SAY_OPTIONS, "Options")                                                                \
+    X(CLI_SAY_EXAMPLE, "Example")                                                                \
+    X(CLI_SAY_GLOBAL_HELP, "Options of every command: tackle help")                              \
+    X(CLI_SAY_MORE_TOURS,                                                                        \
+      "More: tackle demo COMMAND, or --all of them. What goes wrong without: tackle lab\n"       \
+      "In a browser, with living data: tackle serve --demo")                                     \
+    X(CLI_SAY_NAIVE, "The naive way")                                                            \
+    X(CLI_SAY_OURS, "With tackle")                                                               \
+    X(CLI_SAY_SEEN, "What was seen")                                                             \
+    X(CLI_SAY_COUNTS, "%s: %s the naive way, %s with tackle")                                    \
+    X(CLI_SAY_LEARN, "What to learn")                                                            \
+    X(CLI_SAY_PAGE, "More: docs/%s")                                                             \
+    X(CLI_SAY_NAMES, "NAME")                                                                     \
     X(CLI_SAY_TITLES, "TITLE")
 
 #define CLI_PHRASE_NAME(name, text) name,

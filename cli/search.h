@@ -70,6 +70,7 @@ void cli_search_note(const char *before, tkl_bytes text);
 
 int cli_search_explain(cli_session *cli);
 int cli_search_shell(cli_session *cli);
+extern const char cli_search_shell_help[];
 int cli_search_import(cli_session *cli);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "language.h"
 #include "out.h"
 #include "search.h"
 
@@ -22,7 +23,7 @@ typedef struct shell {
     int64_t total;
 } shell;
 
-static const char help[] =
+const char cli_search_shell_help[] =
     "  QUERY            search; an empty line is the next page\n"
     "  :sort [-]FIELD   sort by a field; without one by relevance\n"
     "  :rank A=1,B=2    rank by weights\n"
@@ -30,7 +31,7 @@ static const char help[] =
     "  :facets FIELDS   count the values of these\n"
     "  :size N          hits of a page\n"
     "  :page N          go to a page\n"
-    "  :quit\n";
+    "  :quit            end";
 
 /* ---- Settings ------------------------------------------------------------ */
 
@@ -129,7 +130,7 @@ static int command(shell *s, char *line)
         return set_number(s, value, TKL_SEARCH_PAGE_MAX, &s->request.size);
     if (strcmp(line, "page") == 0)
         return go_to(s, value);
-    fprintf(stderr, "%s", help);
+    cli_print_translated(stderr, cli_search_shell_help, 0);
     return strcmp(line, "help") == 0 || strcmp(line, "") == 0
                ? CLI_OK
                : cli_usage(s->cli, "there is no ':%s'", line);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "info.h"
+#include "language.h"
 #include "top.h"
 
 #define RED     "\033[31m"
@@ -405,26 +406,29 @@ static void put_details(const top_view *view, const top_reader *r, const top_tab
         put_page_line(&p, CLI_PLAIN, "");
 }
 
+const char *const top_keys[] = {
+    "q, Ctrl-C       quit",
+    "1 to 6, Tab     queues, locks, semaphores, leaders, counters, workers",
+    "arrows, j, k    move; PgUp, PgDn, Home, End",
+    "s, S            sort by the next column, by the one before",
+    "r               reverse the order",
+    "/               filter by a part of the name",
+    "Enter           look into the selected one; Esc goes back",
+    "Space           freeze the screen, and go on",
+    "p               pause or resume the selected queue",
+    "t               retry all dead letters of the selected queue",
+    "b               break the selected lock or semaphore",
+    "",
+    "p, t and b ask first. Red: dead letters or errors. Yellow: paused.",
+    NULL,
+};
+
+/* Keys and what they do, in the user's language if the terminal can show it. */
 static void put_help(const top_view *view, FILE *to)
 {
-    static const char *const lines[] = {
-        "q, Ctrl-C       quit",
-        "1 to 6, Tab     queues, locks, semaphores, leaders, counters, workers",
-        "arrows, j, k    move; PgUp, PgDn, Home, End",
-        "s, S            sort by the next column, by the one before",
-        "r               reverse the order",
-        "/               filter by a part of the name",
-        "Enter           look into the selected one; Esc goes back",
-        "Space           freeze the screen, and go on",
-        "p               pause or resume the selected queue",
-        "t               retry all dead letters of the selected queue",
-        "b               break the selected lock or semaphore",
-        "",
-        "p, t and b ask first. Red: dead letters or errors. Yellow: paused.",
-    };
     page p = {view, to, top_screen_room(view) + 1};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        put_page_line(&p, CLI_PLAIN, lines[i]);
+    for (size_t i = 0; top_keys[i] != NULL; i++)
+        put_page_line(&p, CLI_PLAIN, view->utf8 ? cli_translated(top_keys[i]) : top_keys[i]);
     while (p.left > 0)
         put_page_line(&p, CLI_PLAIN, "");
 }

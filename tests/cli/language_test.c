@@ -12,8 +12,10 @@
 #include "help.h"
 #include "lab.h"
 #include "out.h"
+#include "search.h"
 #include "support/test.h"
 #include "token.h"
+#include "top.h"
 
 /* ---- All texts, as help, the tour and the laboratory have them ------------ */
 
@@ -75,6 +77,10 @@ static void visit_all(text_fn *visit, void *arg)
             visit(entry->title, arg);
         else
             visit_component(entry->component, visit, arg);
+    for (size_t i = 0; top_keys[i] != NULL; i++)
+        if (*top_keys[i] != '\0')
+            visit(top_keys[i], arg);
+    visit_paragraphs(cli_search_shell_help, visit, arg);
     visit_experiments(cli_lab_holding, visit, arg);
     visit_experiments(cli_lab_passing, visit, arg);
     visit_experiments(cli_lab_counting, visit, arg);
@@ -355,12 +361,14 @@ static void chinese_lines_break_between_characters(void **state)
 {
     (void)state;
     char *text = wrapped(cli_token_help, 0);
-    assert_string_equal(text, "TOKEN 的位置上：- 表示从标准输入读取，@FILE 表示从文件读取；TOKEN 是最后一个参数\n"
-                              "而又省略时，取 $TACKLE_TOKEN。\n");
+    assert_string_equal(
+        text, "TOKEN 的位置上：- 表示从标准输入读取，@FILE 表示从文件读取；TOKEN 是最后一个参数\n"
+              "而又省略时，取 $TACKLE_TOKEN。\n");
     free(text);
     text = wrapped(cli_token_help, 4);
-    assert_string_equal(text, "    TOKEN 的位置上：- 表示从标准输入读取，@FILE 表示从文件读取；TOKEN 是最后一个\n"
-                              "    参数而又省略时，取 $TACKLE_TOKEN。\n");
+    assert_string_equal(
+        text, "    TOKEN 的位置上：- 表示从标准输入读取，@FILE 表示从文件读取；TOKEN 是最后一个\n"
+              "    参数而又省略时，取 $TACKLE_TOKEN。\n");
     free(text);
     /* What has no translation, and English, stays as it stands. */
     text = wrapped("one\n  two\n\nthree", 2);
