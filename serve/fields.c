@@ -70,6 +70,11 @@ bool serve_option_is_field(const cli_option *option)
     return option->summary != NULL && option->kind != CLI_LOCAL_FLAG && option->kind != CLI_URLS;
 }
 
+bool serve_option_is_many(const cli_option *option)
+{
+    return option->kind == CLI_TEXT;
+}
+
 /* ---- Wrong fields -------------------------------------------------------- */
 
 static int wrong_field(const cli_session *cli, const char *field, const char *format, ...)
@@ -330,8 +335,11 @@ static int add_option_value(cli_session *cli, serve_fields *fields, const cli_op
 static int add_option(cli_session *cli, serve_fields *fields, const cli_option *option,
                       const json_t *value)
 {
+    size_t count = value_count(value, "");
+    if (count > 1 && !serve_option_is_many(option))
+        return wrong_field(cli, option->name, "too many values for %s", option->name);
     int failed = CLI_OK;
-    for (size_t i = 0; !failed && i < value_count(value, ""); i++)
+    for (size_t i = 0; !failed && i < count; i++)
         failed = add_option_value(cli, fields, option, value_at(value, "", i));
     return failed;
 }
