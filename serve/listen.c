@@ -35,8 +35,13 @@ static int describe_socket(const cli_session *cli, serve_listener *l)
     socklen_t size = sizeof address;
     char host[INET6_ADDRSTRLEN], port[8];
     const struct sockaddr *plain = (const struct sockaddr *)&address;
-    if (getsockname(l->file, (struct sockaddr *)&address, &size) != 0)
+    int listens = 0;
+    socklen_t listens_size = sizeof listens;
+    if (getsockname(l->file, (struct sockaddr *)&address, &size) != 0 ||
+        getsockopt(l->file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0)
         return cli_fail(cli, CLI_FAILURE, "not a socket: %s", strerror(errno));
+    if (!listens)
+        return cli_fail(cli, CLI_FAILURE, "the socket that was handed over does not listen");
     l->is_unix = address.ss_family == AF_UNIX;
     l->is_private = l->is_unix || is_loopback(plain);
     if (l->is_unix)
