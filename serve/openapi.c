@@ -149,6 +149,8 @@ static void add_missing(const serve_route *route, json_t *object)
             json_object_set_new(object, words[i].name, json_string("example"));
     if (route->verb->follows && json_object_get(object, "max") == NULL)
         json_object_set_new(object, "max", json_integer(1));
+    if (route->verb->follows && json_object_get(object, "wait") == NULL)
+        json_object_set_new(object, "wait", json_string("1s"));
 }
 
 json_t *serve_example(const serve_route *route)
