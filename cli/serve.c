@@ -58,6 +58,7 @@ static const cli_option options[] = {
     {"allow", CLI_TEXT, "COMPONENT,...", "offer only these components"},
     {"host", CLI_TEXT, "NAME,...", "names by which clients may call us, besides addresses"},
     {"demo", CLI_FLAG, NULL, "show a small shop at work, on a server in memory"},
+    {"max-head", CLI_SIZE, "SIZE", "largest head of a request, with its URL (default 8kb)"},
     {"max-body", CLI_SIZE, "SIZE", "largest body of a request (default 1mb)"},
     {"max-connections", CLI_INTEGER, "N", "most connections at once (default 10000)"},
     {"client-timeout", CLI_PERIOD, "DURATION",

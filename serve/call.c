@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "clock.h"
 #include "fields.h"
 #include "keep.h"
 #include "out.h"
@@ -182,7 +183,7 @@ static int hear_result(void *arg, char *json)
     hearing *h = arg;
     const serve_caller *caller = h->caller;
     bool is_gone = caller->is_gone != NULL && caller->is_gone(caller->arg);
-    int code = is_gone ? TKL_EINTR : TKL_OK;
+    int code = is_gone ? TKL_EUNKNOWN : TKL_OK; /* the verb may take it back, or not */
     if (code == TKL_OK && (caller->stream == NULL || caller->keeps))
         code = collect_result(h, json);
     if (code == TKL_OK && caller->stream != NULL)
@@ -190,8 +191,7 @@ static int hear_result(void *arg, char *json)
     free(json);
     if (code == TKL_OK)
         return CLI_OK;
-    hear_failure(h, code, code == TKL_EINTR ? "the client is gone" : tkl_strerror(code), NULL,
-                 NULL);
+    hear_failure(h, code, is_gone ? "the client is gone" : tkl_strerror(code), NULL, NULL);
     return CLI_FAILURE;
 }
 
@@ -326,6 +326,7 @@ static void run_item(tkl_client *client, const json_t *item, const serve_caller 
 {
     const char *call = json_string_value(json_object_get(item, "call"));
     json_t *fields = json_object_get(item, "fields"), *none = json_object();
+    int64_t began_ms = cli_now_ms();
     serve_route route = {0};
     char *path = NULL, why[SERVE_WHY_SIZE] = "";
     bool known =
@@ -339,6 +340,8 @@ static void run_item(tkl_client *client, const json_t *item, const serve_caller 
         serve_answer_error(answer, 403, TKL_EAUTH, "not permitted");
     else
         serve_call(client, &route, fields != NULL ? fields : none, caller, answer);
+    if (caller->note != NULL)
+        caller->note(caller->arg, &route, answer, cli_now_ms() - began_ms);
     free(path);
     json_decref(none);
 }

@@ -37,6 +37,8 @@ typedef struct serve_caller {
     bool (*is_gone)(void *arg); /* nobody gets the answer: what was just acquired goes back; NULL:
                                    the answer is wanted in any case */
     bool (*may)(void *arg, const serve_route *route); /* asked for each call of a batch */
+    void (*note)(void *arg, const serve_route *route, const serve_answer *answer,
+                 int64_t took_ms); /* told of each call of a batch; NULL: nobody is */
     void *arg;
     serve_stream *stream; /* takes the results one by one; NULL: they are the answer */
     bool keeps;           /* what the verb gives is kept while the stream lives, see keep.h */

@@ -33,10 +33,6 @@
 #include "pages.h"
 #include "repeat.h"
 
-/* Bodies of all requests together. More of them are answered with 503. */
-#define BODIES_MAX (INT64_C(256) << 20)
-/* Memory for the head of a request. Longer ones are answered with 431. */
-#define HEAD_MAX ((size_t)8 << 10)
 /* How often connections are looked at for slow clients. */
 #define SWEEP_MS 1000
 /* How long a stream has time to fail before its head is sent. */
@@ -119,6 +115,7 @@ struct serve_http {
     peer *peers;
     int64_t bodies; /* bytes of bodies in memory */
     int64_t swept_ms;
+    bool has_closed; /* a connection has ended since this was unset */
     bool is_ending;
     serve_metrics metrics;
     serve_events *sampler;
@@ -167,27 +164,45 @@ static const char *peer_name(const request *r, char name[NI_MAXHOST])
 }
 
 /* Changes are logged, and calls that may have changed something, and whatever was refused. */
-static void log_answer(const request *r)
+static bool is_logged(const serve_route *route, const serve_answer *answer)
+{
+    bool refused = answer->status == 401 || answer->status == 403;
+    bool may_be_done = answer->status < 300 || answer->status >= 500;
+    bool writes = route->verb != NULL && route->verb->effect == CLI_WRITES;
+    return refused || (writes && may_be_done && !answer->is_repeat);
+}
+
+/* Writes "127.0.0.1:40312 web queue push mails 200 3 ms"; `outcome` is the status. */
+static void log_call(const request *r, const serve_route *route, const char *subject,
+                     const char *outcome, int64_t took_ms)
 {
     char name[NI_MAXHOST];
-    const char *from = r->from != NULL ? r->from : "-";
-    int status = r->answer.status;
-    bool refused = status == 401 || status == 403, may_be_done = status < 300 || status >= 500;
-    bool writes = r->kind == BATCH ||
-                  (r->kind == CALL && r->route.verb != NULL && r->route.verb->effect == CLI_WRITES);
-    if (!refused && !(writes && may_be_done && !r->answer.is_repeat))
-        return;
-    if (r->connection != NULL)
-        from = peer_name(r, name);
-    const cli_verb *verb = r->route.verb;
-    log_line("%s %s %s%s%s%s%s %d %lld ms", from, r->who,
-             r->route.component != NULL ? r->route.component->name
-             : r->kind == BATCH         ? "batch"
-                                        : "-",
-             verb != NULL && verb->name != NULL ? " " : "",
-             verb != NULL && verb->name != NULL ? verb->name : "",
-             r->answer.subject != NULL ? " " : "", r->answer.subject ? r->answer.subject : "",
-             r->answer.status, (long long)(cli_now_ms() - r->began_ms));
+    const char *verb = route->verb != NULL ? route->verb->name : NULL;
+    log_line("%s %s %s%s%s%s%s %s %lld ms", r->from != NULL ? r->from : peer_name(r, name), r->who,
+             route->component != NULL ? route->component->name
+             : r->kind == BATCH       ? "batch"
+                                      : "-",
+             verb != NULL ? " " : "", verb != NULL ? verb : "", subject != NULL ? " " : "",
+             subject != NULL ? subject : "", outcome, (long long)took_ms);
+}
+
+static void log_answer(const request *r, const serve_route *route, const serve_answer *answer,
+                       int64_t took_ms)
+{
+    char status[16];
+    snprintf(status, sizeof status, "%d", answer->status);
+    if (is_logged(route, answer))
+        log_call(r, route, answer->subject, status, took_ms);
+}
+
+/* A call has ended, or a request was refused. The client may be gone. */
+static void log_request(const request *r)
+{
+    int64_t took_ms = cli_now_ms() - r->began_ms;
+    if (!r->is_streaming)
+        log_answer(r, &r->route, &r->answer, took_ms);
+    else if (is_logged(&r->route, &r->answer)) /* its beginning was logged */
+        log_call(r, &r->route, r->answer.subject, "ended", took_ms);
 }
 
 /* ---- Sending answers ----------------------------------------------------- */
@@ -214,7 +229,9 @@ static const char *allowed_methods(const request *r)
 {
     if (r->kind == CALL)
         return serve_route_gets(&r->route) ? "GET, POST" : "POST";
-    return r->kind == BATCH ? "POST" : "GET";
+    if (r->kind == BATCH)
+        return "POST";
+    return r->kind == STREAM ? "GET" : "GET, HEAD";
 }
 
 static void add_common_headers(struct MHD_Response *response, const serve_http *http)
@@ -268,13 +285,13 @@ static enum MHD_Result send_answer(request *r)
         return MHD_NO;
     r->answer.body = NULL;
     add_headers(response, r);
-    log_answer(r);
     return send_response(r, (unsigned)r->answer.status, response);
 }
 
 static enum MHD_Result refuse_request(request *r, int status, int code, const char *message)
 {
     serve_answer_error(&r->answer, status, code, message);
+    log_request(r);
     return send_answer(r);
 }
 
@@ -284,6 +301,13 @@ static bool may_call(void *arg, const serve_route *route)
 {
     const request *r = arg;
     return serve_may(&r->rights, route);
+}
+
+/* Called in the thread of the operation, while the connection is suspended. */
+static void log_item(void *arg, const serve_route *route, const serve_answer *answer,
+                     int64_t took_ms)
+{
+    log_answer(arg, route, answer, took_ms);
 }
 
 /* Asks the socket itself: the thread of HTTP may not have heard of it yet. Once a stream has begun,
@@ -363,7 +387,7 @@ static int prepare_stream(request *r, json_t *fields, serve_caller *caller)
 static int run_request(void *arg)
 {
     request *r = arg;
-    serve_caller caller = {.is_gone = is_gone, .may = may_call, .arg = r};
+    serve_caller caller = {.is_gone = is_gone, .may = may_call, .note = log_item, .arg = r};
     json_error_t error;
     json_t *fields = fields_of(r, &error);
     char message[JSON_ERROR_TEXT_LENGTH + 64];
@@ -441,6 +465,16 @@ static void free_request(request *r)
     free(r);
 }
 
+/* The first result of a stream is there. What it holds, it holds from now on. */
+static void begin_stream(request *r)
+{
+    char name[NI_MAXHOST];
+    serve_answer begun = {.status = 200, .subject = r->answer.subject};
+    r->from = strdup(peer_name(r, name));
+    log_answer(r, &r->route, &begun, cli_now_ms() - r->began_ms);
+    r->is_streaming = true;
+}
+
 /* Called when the operation has ended, in tkl_loop_dispatch(). `code` is another one than TKL_OK when
  * it did not begin. */
 static void end_request(void *arg, int code, const char *text)
@@ -453,10 +487,9 @@ static void end_request(void *arg, int code, const char *text)
     unlist_stirred(r);
     r->is_running = false;
     r->is_done = true;
-    if (r->stream != NULL)
-        r->is_streaming = serve_stream_has_begun(r->stream);
-    if (r->is_streaming)
-        log_answer(r);
+    if (r->stream != NULL && !r->is_streaming && serve_stream_has_begun(r->stream))
+        begin_stream(r);
+    log_request(r);
     if (r->connection == NULL) { /* it has ended before the operation */
         free_request(r);
         return;
@@ -525,7 +558,6 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
 static enum MHD_Result send_stream(request *r)
 {
     enum { BLOCK = 4096 };
-    char from[NI_MAXHOST];
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, r, NULL);
     if (response == NULL)
@@ -534,7 +566,6 @@ static enum MHD_Result send_stream(request *r)
     add_header(response, "X-Accel-Buffering", "no"); /* nginx would hold events back */
     add_common_headers(response, r->http);
     serve_metrics_count(&r->http->metrics, 200, cli_now_ms() - r->began_ms);
-    r->from = strdup(peer_name(r, from));
     enum MHD_Result queued = MHD_queue_response(r->connection, 200, response);
     MHD_destroy_response(response);
     return queued;
@@ -552,7 +583,8 @@ static void resume_stirred(serve_http *http)
         http->stirred = r->next_stirred;
         r->is_stirred = false;
         r->has_stream = true;
-        r->is_streaming = serve_stream_has_begun(r->stream);
+        if (!r->is_streaming && serve_stream_has_begun(r->stream))
+            begin_stream(r);
         if (r->is_streaming)
             resume_connection(r);
     }
@@ -592,13 +624,17 @@ static const char *request_header(const request *r, const char *name)
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
+/* Adds a parameter to the fields. MHD_NO: its name is no text. */
 static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const char *key,
                                      size_t key_size, const char *value, size_t size)
 {
     json_t *query = arg, *old = json_object_get(query, key);
     json_t *text = cli_json_bytes((tkl_bytes){value, value != NULL ? size : 0});
     (void)kind;
-    (void)key_size;
+    if (strlen(key) != key_size) {
+        json_decref(text);
+        return MHD_NO;
+    }
     if (value == NULL && old == NULL) /* "?all" is a flag */
         text = (json_decref(text), json_true());
     if (old == NULL)
@@ -610,6 +646,49 @@ static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const c
         old = array;
     }
     return json_array_append_new(old, text) == 0 ? MHD_YES : MHD_NO;
+}
+
+/* Keeps the parameters of the URL as fields. NULL, or what is wrong with them. */
+static const char *read_query(request *r, const char *method)
+{
+    int count = MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL);
+    if (r->kind != CALL && r->kind != BATCH)
+        return NULL;
+    if (strcmp(method, "GET") != 0)
+        return count == 0 ? NULL : "the fields of a POST belong into its body, not into the URL";
+    r->query = json_object();
+    int added =
+        MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, add_parameter, r->query);
+    return added == count ? NULL : "the name of a parameter is not UTF-8, or has a zero byte";
+}
+
+/* Headers that decide where a request ends, and whose it is. */
+typedef struct head {
+    int hosts, tokens, lengths, codings;
+    bool is_odd; /* a coding that is not "chunked" */
+} head;
+
+static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    head *h = arg;
+    bool is_coding = strcasecmp(name, "Transfer-Encoding") == 0;
+    (void)kind;
+    h->hosts += strcasecmp(name, "Host") == 0;
+    h->tokens += strcasecmp(name, "Authorization") == 0;
+    h->lengths += strcasecmp(name, "Content-Length") == 0;
+    h->codings += is_coding;
+    h->is_odd = h->is_odd || (is_coding && (value == NULL || strcasecmp(value, "chunked") != 0));
+    return MHD_YES;
+}
+
+/* Whether a proxy in front of us might read the head in another way: where the body ends, or which
+ * of two values counts. */
+static bool is_ambiguous(const request *r)
+{
+    head h = {0};
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look_at_header, &h);
+    return h.hosts > 1 || h.tokens > 1 || h.lengths + h.codings > 1 || h.is_odd;
 }
 
 /* Whether a web page of another site sends the request. See access.h. */
@@ -649,7 +728,8 @@ static bool find_target(request *r, const char *path, enum MHD_Result *result)
 static bool is_allowed_method(const request *r, const char *method)
 {
     const char *allowed = allowed_methods(r);
-    return (strcmp(method, "GET") == 0 || strcmp(method, "POST") == 0) &&
+    return (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ||
+            strcmp(method, "POST") == 0) &&
            strstr(allowed, method) != NULL;
 }
 
@@ -681,7 +761,12 @@ static bool admit_request(request *r, const char *path, const char *method, enum
 {
     const serve_http *http = r->http;
     const char *length = request_header(r, "Content-Length"), *wrong = NULL;
-    if (!http->listener->is_unix && !serve_host_is_ours(http->access, request_header(r, "Host")))
+    if (is_ambiguous(r))
+        *result = refuse_request(r, 400, TKL_EINVAL,
+                                 "one Host, one Authorization, and one Content-Length or "
+                                 "Transfer-Encoding: chunked, please");
+    else if (!http->listener->is_unix &&
+             !serve_host_is_ours(http->access, request_header(r, "Host")))
         *result =
             refuse_request(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");
     else if (!find_target(r, path, result))
@@ -697,7 +782,7 @@ static bool admit_request(request *r, const char *path, const char *method, enum
         *result = refuse_request(r, 405, TKL_EINVAL, "this method is not allowed here");
     else if ((r->kind == CALL || r->kind == STREAM) && !serve_may(&r->rights, &r->route))
         *result = refuse_request(r, 403, TKL_EAUTH, "not permitted");
-    else if ((wrong = read_key(r)) != NULL)
+    else if ((wrong = read_key(r)) != NULL || (wrong = read_query(r, method)) != NULL)
         *result = refuse_request(r, 400, TKL_EINVAL, wrong);
     else if (length != NULL && strtoll(length, NULL, 10) > http->options.max_body)
         *result = refuse_request(r, 413, TKL_EINVAL, "the body is too large");
@@ -714,7 +799,7 @@ static void keep_body(request *r, const char *data, size_t size)
     serve_http *http = r->http;
     if ((int64_t)(r->size + size) > http->options.max_body)
         r->refusal = 413;
-    else if (http->bodies + (int64_t)size > BODIES_MAX)
+    else if (http->bodies + (int64_t)size > SERVE_BODIES_MAX)
         r->refusal = 503;
     char *body = r->refusal == 0 ? realloc(r->body, r->size + size) : NULL;
     if (body == NULL) {
@@ -802,10 +887,6 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         if (!admit_request(r, path, method, &result))
             return result;
         read_framing(r);
-        if (strcmp(method, "GET") == 0) {
-            r->query = json_object();
-            MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_parameter, r->query);
-        }
         return result;
     }
     if (*size > 0) {
@@ -864,6 +945,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
         free(p);
         *context = NULL;
         http->metrics.connections--;
+        http->has_closed = true;
     }
 }
 
@@ -911,9 +993,10 @@ static struct MHD_Daemon *start_daemon(serve_http *http, const serve_tls *tls)
         0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->listener->file,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, http, MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->options.max_connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX, MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
-        has_tls ? with_tls : &with_tls[sizeof with_tls / sizeof *with_tls - 1], MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)http->options.max_head,
+        MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_ARRAY, has_tls ? with_tls : &with_tls[sizeof with_tls / sizeof *with_tls - 1],
+        MHD_OPTION_END);
 }
 
 int serve_http_open(const cli_session *cli, tkl_client *client, const serve_access *access,
@@ -999,8 +1082,10 @@ static int serve_once(serve_http *http)
     resume_stirred(http);
     serve_events_tick(http->sampler);
     int code = tkl_loop_dispatch(http->loop);
-    if (code == TKL_OK)
+    do { /* after the end of a connection, the daemon listens again in its next run only */
+        http->has_closed = false;
         MHD_run(http->daemon);
+    } while (http->has_closed);
     sweep_peers(http);
     return cli_end(http->cli, code);
 }

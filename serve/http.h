@@ -19,9 +19,13 @@
 #include "listen.h"
 #include "tls.h"
 
+/* Bytes of the bodies of all requests together. More of them are answered with 503. */
+#define SERVE_BODIES_MAX (INT64_C(256) << 20)
+
 typedef struct serve_http serve_http;
 
 typedef struct serve_http_options {
+    int64_t max_head; /* bytes of a request's head, administration included */
     int64_t max_body; /* bytes of a request's body */
     int64_t max_connections;
     int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */

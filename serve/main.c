@@ -16,12 +16,17 @@
 #include "http.h"
 
 enum {
+    DEFAULT_HEAD = 8 << 10,
+    HEAD_MIN = 2 << 10,
+    HEAD_MOST = 1 << 20,
+    BODY_MIN = 1 << 10,
     DEFAULT_BODY = 1 << 20,
     DEFAULT_CONNECTIONS = 10000,
     DEFAULT_CLIENT_TIMEOUT_MS = 60000,
     DEFAULT_HEARTBEAT_MS = 15000,
     DEFAULT_ANSWER_LIFE_MS = 3600000,
-    OTHER_FILES = 256, /* descriptors that are not connections of clients */
+    OTHER_FILES = 256,        /* descriptors that have nothing to do with clients */
+    FILES_PER_CONNECTION = 2, /* its socket, and the one with which its call waits for a job */
 };
 
 /* Reads the command line as that of `tackle serve`. */
@@ -38,26 +43,41 @@ static int read_arguments(cli_session *cli, int argc, char **argv)
     return failed || cli->help ? failed : cli_args_check(cli);
 }
 
-static int read_options(const cli_session *cli, serve_http_options *options)
+/* Allows as many connections as there may be descriptors for. */
+static void fit_connections(const cli_session *cli, int64_t *connections)
 {
     struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    int64_t left = files.rlim_max == RLIM_INFINITY ? INT64_MAX : (int64_t)files.rlim_max;
+    int64_t most = (left - OTHER_FILES) / FILES_PER_CONNECTION;
+    if (*connections <= most)
+        return;
+    *connections = most > 0 ? most : 1;
+    if (cli_flag(cli, "max-connections"))
+        fprintf(stderr, "tackle: at most %lld connections: the limit of open files is %lld\n",
+                (long long)*connections, (long long)left);
+}
+
+static int read_options(const cli_session *cli, serve_http_options *options)
+{
     *options = (serve_http_options){
+        .max_head = cli_number(cli, "max-head", DEFAULT_HEAD),
         .max_body = cli_number(cli, "max-body", DEFAULT_BODY),
         .max_connections = cli_number(cli, "max-connections", DEFAULT_CONNECTIONS),
         .client_timeout_ms = cli_number(cli, "client-timeout", DEFAULT_CLIENT_TIMEOUT_MS),
         .heartbeat_ms = cli_number(cli, "heartbeat", DEFAULT_HEARTBEAT_MS),
         .answer_life_ms = cli_number(cli, "idempotency-life", DEFAULT_ANSWER_LIFE_MS),
     };
+    if (options->max_head < HEAD_MIN || options->max_head > HEAD_MOST)
+        return cli_usage(cli, "invalid --max-head: from 2kb to 1mb");
+    if (options->max_body < BODY_MIN || options->max_body > SERVE_BODIES_MAX)
+        return cli_usage(cli, "invalid --max-body: from 1kb to 256mb");
     if (options->max_connections < 1 || options->max_connections > 1000000)
         return cli_usage(cli, "invalid --max-connections: from 1 to 1000000");
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return CLI_OK;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-    if (files.rlim_cur != RLIM_INFINITY &&
-        options->max_connections + OTHER_FILES > (int64_t)files.rlim_cur)
-        options->max_connections =
-            files.rlim_cur > 2 * OTHER_FILES ? (int64_t)files.rlim_cur - OTHER_FILES : OTHER_FILES;
+    fit_connections(cli, &options->max_connections);
     return CLI_OK;
 }
 

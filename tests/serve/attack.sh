@@ -68,6 +68,29 @@ for junk in (b"\0" * 1000, b"GET\r\n\r\n", b"POST /v1/ping HTTP/1.1\r\nContent-L
         pass
     s.close()
 
+# Where a body ends, and which Host counts, must be beyond doubt.
+def first_line(head, body=b""):
+    s = connect()
+    s.sendall(b"POST /v1/counter/add HTTP/1.1\r\n" + head + b"\r\n" + body)
+    answer = b""
+    while (data := s.recv(65536)):
+        answer += data
+    s.close()
+    assert answer.count(b"HTTP/1.1 ") == 1, answer  # what follows is not taken for a request
+    return answer.split(b"\r\n")[0]
+HOST = b"Host: localhost\r\n"
+behind = b'{"name": "smuggled"}'
+behind = b"POST /v1/counter/add HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(behind) + behind
+for head, body in ((b"Host: evil.example\r\n" + HOST, b""), (HOST + b"Host: evil.example\r\n", b""),
+                   (HOST + b"Content-Length: 2\r\nContent-Length: 200\r\n", b"{}" + behind),
+                   (HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + behind),
+                   (HOST + b"Transfer-Encoding: gzip\r\n", behind),
+                   (HOST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", b"0\r\n\r\n" + behind),
+                   (HOST + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", b""),
+                   (HOST + b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"),
+                   (HOST + b"Transfer-Encoding: chunked\r\n", b"-2\r\n{}\r\n0\r\n\r\n")):
+    assert first_line(head, body).startswith(b"HTTP/1.1 400 "), (head, first_line(head, body))
+
 # A client that sends byte by byte, or not at all, is cut off.
 began = time.monotonic()
 slow = connect()
@@ -113,6 +136,67 @@ for s in clients[:waits // 2]:
     s.close()
 eventually(lambda: number("calls_waiting") == 0 and number("connections") <= 1)
 END
+
+lacks "$(tackle counter list)" smuggled
+
+# ---- Limits ---------------------------------------------------------------------------------------
+
+few=$(mktemp -u "$home/few.XXXX")
+command tackle serve --listen "unix:$few" --max-connections 3 --client-timeout 1s --max-head 2kb 2>/dev/null &
+small=$!
+eventually test -S "$few"
+python3 - "$few" <<'END' || fail "see above"
+import socket, sys
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    s.connect(sys.argv[1])
+    return s
+# More clients than there may be: the others are served when the first ones have ended.
+request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+clients = [connect() for _ in range(7)]
+for s in clients:
+    s.sendall(request)
+for s in clients:
+    assert s.recv(15) == b"HTTP/1.1 200 OK"
+for s in clients:
+    s.close()
+s = connect()
+s.sendall(request)
+assert s.recv(15) == b"HTTP/1.1 200 OK"
+s = connect()
+s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 3000 + b"\r\n\r\n")
+assert s.recv(12) == b"HTTP/1.1 431", "a head of 3 KB"
+END
+kill "$small"
+wait "$small" || fail "ended with $?"
+for wrong in '--max-head 1kb' '--max-head 2mb' '--max-body 0' '--max-body -1' '--client-timeout 0' '--heartbeat 0'; do
+    ends 64 tackle serve --listen "unix:$few" $wrong
+done
+
+# Descriptors: of 340, two for each of 42 connections; a job that is waited for takes one, too.
+command bash -c 'ulimit -n 340; exec tackle serve --listen "unix:$0" --max-connections 1000' "$few" 2>"$home/few.log" &
+small=$!
+eventually test -S "$few"
+has "$(cat "$home/few.log")" "at most 42 connections: the limit of open files is 340"
+python3 - "$few" <<'END' || fail "see above"
+import json, socket, sys, time
+def ask(line, body=""):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    s.connect(sys.argv[1])
+    s.sendall(f"{line} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    return s
+clients = [ask("POST /v1/queue/claim", json.dumps({"name": f"few{i}", "wait": "10m"})) for i in range(41)]
+until = time.monotonic() + 60
+while b"\ntackle_serve_calls_waiting 41\n" not in ask("GET /metrics").recv(65536):
+    assert time.monotonic() < until, "not all of them wait"
+    time.sleep(0.1)
+for s in clients:
+    s.close()
+END
+kill "$small"
+wait "$small" || fail "ended with $?"
 
 # ---- The server goes away -------------------------------------------------------------------------
 

@@ -22,11 +22,18 @@ answers 200 '/v1/online/count?name=v&any'
 answers 405 '/v1/queue/push?name=mails'
 answers 405 /v1/queue/push -X DELETE
 answers 405 '/v1/session/check?token=secret' # no secrets in URLs
+answers 400 '/v1/queue/push?name=mails' '{"payload": "a"}' # fields of a POST are in its body
+answers 400 '/v1/queue/stats?%ff=1&name=mails'
+answers 400 '/v1/queue/stats?name=mails&name=others'
+is "field" "$(field .field)" name
+answers 200 /healthz -I
+answers 200 /readyz -I
+answers 405 '/v1/queue/stats?name=mails' -I
 answers 404 /v1/queue/work '{}'
 has "$body" "not over HTTP: it runs a command"
 answers 404 /v1/call '{"arg": "FLUSHALL"}'
 answers 404 /v1/nothing '{}'
-answers 404 /
+answers 404 /nothing.html
 
 # Bytes, in and out.
 answers 200 /v1/queue/push '{"name": {"base64": "/wE="}, "payload": {"base64": "AAEC/w=="}}'
@@ -128,6 +135,9 @@ answers 200 /v1/batch '[{"call": "counter/add", "fields": {"name": "hits"}}, {"c
     "fields": {"name": "empty"}}, {"call": "nothing"}, {"call": "ping"}, 7]'
 is "statuses" "$(field '[.[].status] | tojson')" '[200,404,404,200,400]'
 answers 200 /v1/batch '[]'
+answers 200 /v1/batch "[$(printf '{"call": "ping"}, %.0s' {1..999}){\"call\": \"ping\"}]"
+is "a thousand" "$(field length)" 1000
+answers 400 /v1/batch "[$(printf '{"call": "ping"}, %.0s' {1..1000}){\"call\": \"ping\"}]"
 answers 400 /v1/batch '{}'
 
 # ---- Descriptions ---------------------------------------------------------------------------------
@@ -141,7 +151,21 @@ has "$body" 'tackle_serve_calls_waiting 0'
 # ---- Its end --------------------------------------------------------------------------------------
 
 has "$(cat "$log")" "lock acquire door 200"
+has "$(cat "$log")" "counter add hits 200" # of a batch
 lacks "$(cat "$log")" "$token"
+
+# Changes are logged, too, when the client did not wait for its answer.
+pid=$(tackle --json server status | jq -r .pid)
+kill -STOP "$pid"
+curl -s -d '{"name": "unheard"}' "$base/v1/counter/add" >/dev/null &
+client=$!
+metric() { curl -s "$base/metrics" | grep -qx "tackle_serve_$1"; }
+eventually metric 'calls_running 1'
+gone=$(curl -s "$base/metrics" | sed -n 's/^tackle_serve_clients_gone_total //p')
+kill "$client"
+eventually metric "clients_gone_total $((gone + 1))"
+kill -CONT "$pid"
+eventually grep -q 'counter add unheard 504' "$log" # nobody knows
 answers 200 /v1/lock/acquire '{"name": "held", "lease": "60s"}'
 curl -s -w '%{http_code}' -d '{"name": "held", "wait": "60s"}' "$base/v1/lock/acquire" >"$home/waiter" &
 waiter=$!

@@ -169,7 +169,8 @@ is "no attempt was used" "$(field .attempt)" 1
 
 answers 400 /v1/lock/acquire '{"name": "x", "keep": "yes"}'
 answers 400 /v1/lock/renew "{\"name\": \"x\", \"token\": \"$token\", \"keep\": true}"
-has "$(cat "$log")" "lock acquire gate"
+has "$(cat "$log")" "lock acquire gate 200"
+has "$(cat "$log")" "lock acquire gate ended"
 
 # ---- Its end --------------------------------------------------------------------------------------
 
