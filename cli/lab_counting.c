@@ -19,9 +19,24 @@
     "tackle call INFO commandstats | tr -d '\\r' |" \
     " sed -n 's/^cmdstat_" command ":.*usec_per_call=\\([0-9]*\\).*/\\1/p'"
 
-#define STORE "tackle --url embedded:$DIR"
-#define KILL_STORE \
-    "kill -9 $(" STORE " server status --json | sed 's/.*\"pid\": \\([0-9]*\\).*/\\1/')"
+#define STORE      "tackle --url embedded:$DIR"
+#define PID_OF     "sed 's/.*\"pid\": \\([0-9]*\\).*/\\1/'"
+#define KILL_STORE "kill -9 $(" STORE " server status --json | " PID_OF ")"
+
+/* 200 jobs, one after the other, on a server of each durability; then the server is killed. Sed
+ * acknowledges each job. */
+#define ACKNOWLEDGE "sed -u 's/.*\"id\": *\"\\([^\"]*\\).*/{\"id\": \"\\1\", \"type\": \"ack\"}/'"
+#define JOBS_DONE   "sed -n 's/.*\"done\": \\([0-9]*\\).*/\\1 jobs done/p'"
+#define ALL_STORES                                                                            \
+    "for word in none snapshot lazy everysec always; do store=embedded:$DIR/$word;"           \
+    " seq 200 | tackle --url \"$store?durability=$word\" queue push jobs --lines >/dev/null;" \
+    " begun=$(date +%s%N);"                                                                   \
+    " tackle --url $store queue work jobs --stream --drain -- " ACKNOWLEDGE " 2>/dev/null;"   \
+    " ms=$((($(date +%s%N) - begun) / 1000000));"                                             \
+    " kill -9 $(tackle --url $store server status --json | " PID_OF ");"                      \
+    " kept=$(tackle --url $store queue stats jobs --json 2>/dev/null | " JOBS_DONE ");"       \
+    " echo \"$word: $ms ms, then ${kept:-nothing is left}\";"                                 \
+    " tackle --url $store server stop >/dev/null; done"
 
 const cli_experiment cli_lab_counting[] = {
     {
@@ -185,7 +200,7 @@ const cli_experiment cli_lab_counting[] = {
     },
     {
         .name = "durability",
-        .title = "what kill -9 costs: nothing kept, or every write",
+        .title = "what kill -9 costs: five durabilities side by side",
         .counted = "orders lost",
         .naive =
             STEPS{
@@ -202,6 +217,8 @@ const cli_experiment cli_lab_counting[] = {
                  STORE "'?durability=always' call SET order 1", 0},
                 {"The server is killed.", KILL_STORE, 0},
                 {"It is started again, and has the order.", STORE " call GET order --json", 0},
+                {"All five durabilities: 200 jobs one by one, the time, and what is left of them.",
+                 ALL_STORES, 0},
                 {0},
             },
         .ours_count = STORE " call GET order --json | grep -c null",

@@ -47,6 +47,12 @@ const cli_experiment cli_lab_passing[] = {
         .counted = "runs too many",
         .naive =
             STEPS{
+                {"A mail that is due in 0.1 s, and a poller that looks once a second.",
+                 "due=$(($(date +%s%N) / 1000000 + 100)); tackle call ZADD soon $due mail;"
+                 " until now=$(($(date +%s%N) / 1000000));"
+                 " tackle call ZRANGEBYSCORE soon 0 $now | grep -q mail; do sleep 1; done;"
+                 " echo \"$((now - due)) ms late\"",
+                 0},
                 {"A mail that is due.", "tackle call ZADD later 1000 mail", 0},
                 {"The first poller sees it.",
                  "tackle call ZRANGEBYSCORE later 0 2000 | tee $DIR/first", 0},
@@ -60,9 +66,12 @@ const cli_experiment cli_lab_passing[] = {
         .naive_count = "echo $(($(cat $DIR/first $DIR/second | grep -c mail) - 1))",
         .ours =
             STEPS{
-                {"A mail that is due in 0.2 s.", "tackle queue push mails mail --delay 200ms", 0},
-                {"The first worker waits: nobody polls.",
-                 "tackle queue claim mails --wait 10s | tee $DIR/got.1", 0},
+                {"A mail that is due in 0.1 s, and a worker that waits: nobody polls.",
+                 "due=$(($(date +%s%N) / 1000000 + 100));"
+                 " tackle queue push mails mail --delay 100ms >/dev/null;"
+                 " tackle queue claim mails --wait 10s | tee $DIR/got.1;"
+                 " echo \"$(($(date +%s%N) / 1000000 - due)) ms late\"",
+                 0},
                 {"The second worker finds nothing.", "tackle queue claim mails >$DIR/got.2", 1},
                 {0},
             },
