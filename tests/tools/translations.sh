@@ -11,14 +11,14 @@ dir=$(mktemp -d /tmp/tackle-test.XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 failures=0
 
-# A page of our own, with its translation.
-copy() {
-    rm -rf "$dir"/*
-    mkdir -p "$dir/tools" "$dir/docs/zh"
-    cp tools/translations "$dir/tools"
-    printf '# %s\n' tackle >"$dir/README.md"
-    printf '# %s\n' 术语 >"$dir/docs/zh/README.md"
-    cat >"$dir/docs/tea.md" <<'END'
+# Pages of our own: one with its translation, and one without.
+made=$dir/made
+mkdir -p "$made/tools" "$made/docs/zh"
+cp tools/translations "$made/tools"
+printf '# %s\n' tackle >"$made/README.md"
+printf '# %s\n' 术语 >"$made/docs/zh/README.md"
+printf '# Milk\n\n## Limits\n\nNone.\n' >"$made/docs/milk.md"
+cat >"$made/docs/tea.md" <<'END'
 # Tea
 
 Hot. See [milk](milk.md#limits), and [the limits](#limits).
@@ -39,8 +39,7 @@ Two cups, or `--max`.
 
 Nothing.
 END
-    printf '# Milk\n\n## Limits\n\nNone.\n' >"$dir/docs/milk.md"
-    cat >"$dir/docs/zh/tea.md" <<'END'
+cat >"$made/docs/zh/tea.md" <<'END'
 # 茶
 
 热的。参见[牛奶](milk.md#limits)和[上限](#limits)。
@@ -61,12 +60,17 @@ tea(); /* 热的 */
 
 没有。
 END
-    "$dir/tools/translations" stamp "$dir/docs/zh/tea.md" || exit 1
+"$made/tools/translations" stamp "$made/docs/zh/tea.md" || exit 1
+
+# copy: a fresh copy of them, to be spoiled.
+copy() {
+    rm -rf "$dir/copy"
+    cp -r "$made" "$dir/copy"
 }
 
 # finds TEXT: a check of the copy fails, and says that.
 finds() {
-    said=$("$dir/tools/translations") && said="nothing is wrong"
+    said=$("$dir/copy/tools/translations") && said="nothing is wrong"
     [[ $said == *"$1"* ]] && return
     printf 'expected: %s\nsaid: %s\n' "$1" "$said"
     failures=$((failures + 1))
@@ -74,38 +78,38 @@ finds() {
 
 # passes: a check of the copy finds nothing.
 passes() {
-    said=$("$dir/tools/translations") && return
+    said=$("$dir/copy/tools/translations") && return
     printf 'expected: nothing\nsaid: %s\n' "$said"
     failures=$((failures + 1))
 }
 
 page=docs/zh/tea.md
 copy && passes
-grep -qF '[牛奶](../milk.md#limits)和[上限](#上限)' "$dir/$page" || finds "repaired links"
+grep -qF '[牛奶](../milk.md#limits)和[上限](#上限)' "$dir/copy/$page" || finds "repaired links"
 
-copy && printf '# 牛奶\n\n## 上限\n\n没有。\n' >"$dir/docs/zh/milk.md"
+copy && printf '# 牛奶\n\n## 上限\n\n没有。\n' >"$dir/copy/docs/zh/milk.md"
 finds "../milk.md#limits should be milk.md#上限"
-"$dir/tools/translations" stamp "$dir/docs/zh/milk.md" && passes
+"$dir/copy/tools/translations" stamp "$dir/copy/docs/zh/milk.md" && passes
 
-copy && sed -i 's/Two cups/Three cups/' "$dir/docs/tea.md"
+copy && sed -i 's/Two cups/Three cups/' "$dir/copy/docs/tea.md"
 finds "$page:17: \"上限\": the section \"Limits\" of docs/tea.md has changed"
-"$dir/tools/translations" stamp "$dir/$page" && passes
+"$dir/copy/tools/translations" stamp "$dir/copy/$page" && passes
 
-copy && sed -i 's/^Two cups/Two\ncups/' "$dir/docs/tea.md" && passes
-copy && printf '\n## New\n' >>"$dir/docs/tea.md" && finds "3 headings, but docs/tea.md has 4"
-copy && sed -i 's/^### More/## More/' "$dir/docs/tea.md" && finds '"其他" has another level than "More"'
-copy && sed -i '/^<!-- en/d' "$dir/$page" && finds '"茶" has no stamp'
-copy && sed -i 's/^tea();/milk();/' "$dir/$page" && finds '"茶": code block 1 is not that of "Tea"'
-copy && sed -i 's/^杯.*/杯\n嘴/' "$dir/$page" && finds '"茶": code block 2 is not that of "Tea"'
-copy && sed -i 's/^杯.*/cup -> nose/' "$dir/$page" && finds '"茶": code block 2 is not that of "Tea"'
-copy && sed -i 's/--max/--min/' "$dir/$page" && finds '"上限" does not name `--max`'
-copy && sed -i 's/^```c/```sh/' "$dir/$page" && finds '"茶": code block 1 is not that of "Tea"'
-copy && sed -i 's/milk.md/cream.md/' "$dir/$page" && finds "../cream.md#limits leads nowhere"
-copy && sed -i 's/milk.md#limits/milk.md#price/' "$dir/$page" && finds "../milk.md#price leads nowhere"
-copy && sed -i '/^\[中文\]/d' "$dir/docs/tea.md" && finds "docs/tea.md does not link to $page at its top"
-copy && sed -i 's/^两杯/两\n杯/' "$dir/$page" && finds "the line ends within a sentence"
-copy && sed -i 's/^两杯/**两，**杯/' "$dir/$page" && finds '"两，" is not shown in bold'
-copy && rm "$dir/docs/tea.md" && finds "there is no docs/tea.md"
+copy && sed -i 's/^Two cups/Two\ncups/' "$dir/copy/docs/tea.md" && passes
+copy && printf '\n## New\n' >>"$dir/copy/docs/tea.md" && finds "3 headings, but docs/tea.md has 4"
+copy && sed -i 's/^### More/## More/' "$dir/copy/docs/tea.md" && finds '"其他" has another level than "More"'
+copy && sed -i '/^<!-- en/d' "$dir/copy/$page" && finds '"茶" has no stamp'
+copy && sed -i 's/^tea();/milk();/' "$dir/copy/$page" && finds '"茶": code block 1 is not that of "Tea"'
+copy && sed -i 's/^杯.*/杯\n嘴/' "$dir/copy/$page" && finds '"茶": code block 2 is not that of "Tea"'
+copy && sed -i 's/^杯.*/cup -> nose/' "$dir/copy/$page" && finds '"茶": code block 2 is not that of "Tea"'
+copy && sed -i 's/--max/--min/' "$dir/copy/$page" && finds '"上限" does not name `--max`'
+copy && sed -i 's/^```c/```sh/' "$dir/copy/$page" && finds '"茶": code block 1 is not that of "Tea"'
+copy && sed -i 's/milk.md/cream.md/' "$dir/copy/$page" && finds "../cream.md#limits leads nowhere"
+copy && sed -i 's/milk.md#limits/milk.md#price/' "$dir/copy/$page" && finds "../milk.md#price leads nowhere"
+copy && sed -i '/^\[中文\]/d' "$dir/copy/docs/tea.md" && finds "docs/tea.md does not link to $page at its top"
+copy && sed -i 's/^两杯/两\n杯/' "$dir/copy/$page" && finds "the line ends within a sentence"
+copy && sed -i 's/^两杯/**两，**杯/' "$dir/copy/$page" && finds '"两，" is not shown in bold'
+copy && rm "$dir/copy/docs/tea.md" && finds "there is no docs/tea.md"
 
 [ "$failures" = 0 ] || exit 1
 echo "translations: the check finds what it should"
