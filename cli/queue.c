@@ -173,8 +173,24 @@ static const cli_option renew_options[] = {
     {0},
 };
 
+static const cli_option ids_options[] = {DRY_RUN, PARTITIONS, {0}};
+
+static const cli_option steer_options[] = {
+    {"schedule", CLI_TEXT, "ID", "only this schedule of the queue"},
+    PARTITIONS,
+    {0},
+};
+
 static const cli_option requeue_options[] = {
     {"force", CLI_FLAG, NULL, "although the lease runs: the worker may be at work on it"},
+    DRY_RUN,
+    PARTITIONS,
+    {0},
+};
+
+static const cli_option edit_options[] = {
+    {"empty", CLI_LOCAL_FLAG, NULL, "standard input may be empty: the payload becomes empty"},
+    DRY_RUN,
     PARTITIONS,
     {0},
 };
@@ -452,8 +468,9 @@ static const cli_verb verbs[] = {
         .options = watch_options,
         .details =
             "Events: pushed, claimed, done, failed (it is retried), dead, released, retried,\n"
-            "promoted, cancelled; paused and resumed for the queue. Events are not kept: those\n"
-            "before the command are not shown. Servers publish them only while somebody watches.",
+            "promoted, edited, cancelled; paused and resumed for the queue. Events are not kept:\n"
+            "those before the command are not shown. Servers publish them only while somebody "
+            "watches.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "(sleep 0.5; tackle queue push tackle-example bob@example.org) &\n"
                    "tackle queue watch tackle-example --max 1\n"
@@ -611,7 +628,7 @@ static const cli_verb verbs[] = {
         .name = "cancel",
         .args = "NAME ID...",
         .summary = "take jobs out of the queue, whatever their state",
-        .options = common_options,
+        .options = ids_options,
         .details = "The worker of a running job is notified, and ends its command. Exit code 1\n"
                    "when one of the jobs is not there.",
         .example = "id=$(tackle queue push tackle-example alice@example.org --delay 1h)\n"
@@ -623,7 +640,7 @@ static const cli_verb verbs[] = {
         .name = "promote",
         .args = "NAME ID...",
         .summary = "make delayed jobs ready now",
-        .options = common_options,
+        .options = ids_options,
         .details = "Also jobs that wait for their retry. Exit code 1 when one of the jobs is not\n"
                    "delayed.",
         .example = "id=$(tackle queue push tackle-example alice@example.org --delay 1h)\n"
@@ -653,11 +670,31 @@ static const cli_verb verbs[] = {
         .run = cli_queue_requeue,
     },
     {
+        .name = "edit",
+        .args = "NAME ID [PAYLOAD]",
+        .summary = "give a job that waits, or a dead letter, another payload",
+        .options = edit_options,
+        .details =
+            "Without PAYLOAD, or with '-', it is read from standard input. All else stays: the\n"
+            "options of the job, its place, its unique key. Exit code 1 when there is no such "
+            "job,\n"
+            "a worker has it, or the larger payload does not fit into the queue.",
+        .example = "id=$(tackle queue push tackle-example alice@example.orgg)\n"
+                   "tackle queue edit tackle-example $id alice@example.org\n"
+                   "tackle queue peek tackle-example\n"
+                   "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
+        .binary = "PAYLOAD",
+        .run = cli_queue_edit,
+    },
+    {
         .name = "pause",
         .args = "NAME",
         .summary = "stop giving out jobs; pushes still work",
-        .options = common_options,
-        .details = "Running jobs go on to their end.",
+        .options = steer_options,
+        .details =
+            "Running jobs go on to their end. With --schedule only that schedule: it fires no\n"
+            "more, even if a program sets it again when it starts.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue pause tackle-example\n"
                    "tackle queue claim tackle-example || echo 'it is paused'\n"
@@ -669,7 +706,10 @@ static const cli_verb verbs[] = {
         .name = "resume",
         .args = "NAME",
         .summary = "give out jobs again",
-        .options = common_options,
+        .options = steer_options,
+        .details =
+            "With --schedule only that schedule: it goes on with its first time from now on;\n"
+            "times that passed while it was paused are not missed.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue pause tackle-example\n"
                    "tackle queue resume tackle-example --json\n"
@@ -735,12 +775,29 @@ static const cli_verb verbs[] = {
         .name = "schedules",
         .args = "NAME",
         .summary = "list the schedules of a queue",
-        .options = common_options,
+        .options = steer_options,
         .example = "tackle queue schedule tackle-example tick --every 10s tock\n"
                    "tackle queue schedules tackle-example --json\n"
                    "tackle queue drop tackle-example --yes",
         .effect = CLI_READS,
         .run = cli_queue_schedules,
+    },
+    {
+        .name = "fire",
+        .args = "NAME ID",
+        .summary = "push the job of a schedule now",
+        .options = common_options,
+        .details =
+            "Prints the id of the job. The next time of the schedule stays; a paused one is\n"
+            "fired, too. Exit code 1 when there is no such schedule, or the queue is full.",
+        .example = "tackle queue schedule tackle-example report --cron '30 2 * * *' report\n"
+                   "tackle queue pause tackle-example --schedule report\n"
+                   "tackle queue fire tackle-example report\n"
+                   "tackle queue schedules tackle-example\n"
+                   "tackle queue resume tackle-example --schedule report\n"
+                   "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
+        .run = cli_queue_fire,
     },
     {
         .name = "unschedule",

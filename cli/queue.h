@@ -84,6 +84,7 @@ int cli_queue_move(cli_session *cli);
 int cli_queue_cancel(cli_session *cli);
 int cli_queue_promote(cli_session *cli);
 int cli_queue_requeue(cli_session *cli);
+int cli_queue_edit(cli_session *cli);
 int cli_queue_pause(cli_session *cli);
 int cli_queue_resume(cli_session *cli);
 int cli_queue_drain(cli_session *cli);
@@ -93,5 +94,9 @@ int cli_queue_limit(cli_session *cli);
 int cli_queue_schedule(cli_session *cli);
 int cli_queue_schedules(cli_session *cli);
 int cli_queue_unschedule(cli_session *cli);
+int cli_queue_fire(cli_session *cli);
+/* pause and resume with --schedule */
+int cli_queue_pause_schedule(cli_session *cli);
+int cli_queue_resume_schedule(cli_session *cli);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: cancel, promote, requeue, pause, drain, settings.
+ * For operators: cancel, promote, requeue, edit, pause, drain, settings.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,10 +50,50 @@ int cli_queue_for_ids(cli_session *cli, tkl_queue *queue, int first, cli_queue_j
     return failed ? failed : unprinted;
 }
 
+/* What a verb does with a job by its id. */
+typedef struct job_verb {
+    cli_queue_job_fn *act;
+    cli_queue_job_fn *judge; /* for --dry-run: the code that `act` would return */
+    const char *missing;     /* of TKL_NOTFOUND: "not delayed (any more)" */
+    const char *done;        /* "promoted" */
+} job_verb;
+
+/* Does the verb, or counts with --dry-run, for the ids among the arguments. */
+static int for_ids(cli_session *cli, const job_verb *verb, void *arg)
+{
+    tkl_queue *queue = NULL;
+    bool dry = cli_flag(cli, "dry-run");
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_queue_for_ids(cli, queue, 1, dry ? verb->judge : verb->act, arg, verb->missing,
+                                   dry ? "matching" : verb->done);
+    tkl_queue_close(queue);
+    return failed;
+}
+
+/* The state of a job, and whether a worker has it, or had it and its lease has ended. */
+static int look_at(tkl_queue *queue, const char *id, tkl_job_state *state, bool *claimed)
+{
+    tkl_listing *listing = NULL;
+    int code = tkl_queue_show(queue, id, &listing);
+    *state = code == TKL_OK ? listing->items[0].state : TKL_JOB_STATE_UNKNOWN;
+    *claimed = code == TKL_OK && (*state == TKL_JOB_STATE_ACTIVE || *listing->items[0].worker);
+    tkl_listing_free(listing);
+    return code == TKL_OK && *state == TKL_JOB_STATE_DONE ? TKL_NOTFOUND : code;
+}
+
 static int cancel_one(tkl_queue *queue, const char *id, void *unused)
 {
     (void)unused;
     return tkl_queue_cancel(queue, id);
+}
+
+static int judge_cancel(tkl_queue *queue, const char *id, void *unused)
+{
+    tkl_job_state state;
+    bool claimed;
+    (void)unused;
+    return look_at(queue, id, &state, &claimed);
 }
 
 static int promote_one(tkl_queue *queue, const char *id, void *unused)
@@ -62,43 +102,88 @@ static int promote_one(tkl_queue *queue, const char *id, void *unused)
     return tkl_queue_promote(queue, id);
 }
 
+static int judge_promote(tkl_queue *queue, const char *id, void *unused)
+{
+    tkl_job_state state;
+    bool claimed;
+    (void)unused;
+    int code = look_at(queue, id, &state, &claimed);
+    return code == TKL_OK && state != TKL_JOB_STATE_DELAYED ? TKL_NOTFOUND : code;
+}
+
 static int requeue_one(tkl_queue *queue, const char *id, void *force)
 {
     return tkl_queue_requeue(queue, id, *(bool *)force);
 }
 
+static int judge_requeue(tkl_queue *queue, const char *id, void *force)
+{
+    tkl_job_state state;
+    bool claimed;
+    int code = look_at(queue, id, &state, &claimed);
+    if (code != TKL_OK || !claimed)
+        return code == TKL_OK ? TKL_NOTFOUND : code;
+    return state == TKL_JOB_STATE_ACTIVE && !*(bool *)force ? TKL_BUSY : TKL_OK;
+}
+
 int cli_queue_cancel(cli_session *cli)
 {
-    tkl_queue *queue = NULL;
-    int failed = cli_queue_open(cli, 0, &queue);
-    if (!failed)
-        failed = cli_queue_for_ids(cli, queue, 1, cancel_one, NULL, "no such job (any more)",
-                                   "cancelled");
-    tkl_queue_close(queue);
-    return failed;
+    return for_ids(
+        cli, &(job_verb){cancel_one, judge_cancel, "no such job (any more)", "cancelled"}, NULL);
 }
 
 int cli_queue_promote(cli_session *cli)
 {
-    tkl_queue *queue = NULL;
-    int failed = cli_queue_open(cli, 0, &queue);
-    if (!failed)
-        failed = cli_queue_for_ids(cli, queue, 1, promote_one, NULL, "not delayed (any more)",
-                                   "promoted");
-    tkl_queue_close(queue);
-    return failed;
+    return for_ids(
+        cli, &(job_verb){promote_one, judge_promote, "not delayed (any more)", "promoted"}, NULL);
 }
 
 int cli_queue_requeue(cli_session *cli)
 {
-    tkl_queue *queue = NULL;
     bool force = cli_flag(cli, "force");
-    int failed = cli_queue_open(cli, 0, &queue);
-    if (!failed)
-        failed = cli_queue_for_ids(cli, queue, 1, requeue_one, &force, "not claimed (any more)",
-                                   "requeued");
-    tkl_queue_close(queue);
+    return for_ids(
+        cli, &(job_verb){requeue_one, judge_requeue, "not claimed (any more)", "requeued"}, &force);
+}
+
+/* ---- Editing ------------------------------------------------------------- */
+
+static int edit_job(tkl_queue *queue, const char *id, tkl_bytes payload, bool dry)
+{
+    tkl_job_state state;
+    bool claimed;
+    if (!dry)
+        return tkl_queue_edit(queue, id, payload);
+    int code = look_at(queue, id, &state, &claimed);
+    return code == TKL_OK && claimed ? TKL_BUSY : code;
+}
+
+/* An empty standard input most likely means that the command before the pipe has failed. */
+static int read_new_payload(cli_session *cli, tkl_bytes *payload)
+{
+    bool reads_input = cli->argc < 3 || strcmp(cli->argv[2], "-") == 0;
+    int failed = cli_payload(cli, 2, payload);
+    if (!failed && reads_input && payload->len == 0 && !cli_flag(cli, "empty"))
+        failed = cli_usage(cli, "standard input is empty: nothing was changed; --empty makes the "
+                                "payload empty");
     return failed;
+}
+
+int cli_queue_edit(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_bytes payload;
+    const char *id = cli->argv[1];
+    bool dry = cli_flag(cli, "dry-run");
+    int failed = read_new_payload(cli, &payload);
+    if (!failed)
+        failed = cli_queue_open(cli, 0, &queue);
+    int code = failed ? TKL_OK : edit_job(queue, id, payload, dry);
+    tkl_queue_close(queue);
+    if (code == TKL_BUSY)
+        return cli_no(cli, code, "%s: a worker has it", id);
+    if (code != TKL_OK)
+        return refuse_job(cli, id, code, "no such job (any more)");
+    return failed ? failed : cli_queue_print_count(cli, dry ? "matching" : "edited", 1);
 }
 
 /* ---- The whole queue ----------------------------------------------------- */
@@ -125,12 +210,16 @@ static int check_known(cli_session *cli)
 
 int cli_queue_pause(cli_session *cli)
 {
+    if (cli_flag(cli, "schedule"))
+        return cli_queue_pause_schedule(cli);
     int failed = check_known(cli);
     return failed ? failed : change(cli, tkl_queue_pause, "paused");
 }
 
 int cli_queue_resume(cli_session *cli)
 {
+    if (cli_flag(cli, "schedule"))
+        return cli_queue_resume_schedule(cli);
     int failed = check_known(cli);
     return failed ? failed : change(cli, tkl_queue_resume, "resumed");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle queue schedule`, `schedules`, `unschedule`: jobs that are pushed again and again.
+ * `tackle queue schedule`, `schedules`, `unschedule`, `fire`; pausing and resuming schedules: jobs that are pushed again and again.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +26,12 @@ static int read_schedule(const cli_session *cli, tkl_schedule *schedule)
     return cli_queue_job(cli, &schedule->job);
 }
 
-static int print_done(const cli_session *cli, const char *what)
+static int print_done(const cli_session *cli, const char *id, const char *what)
 {
     if (!cli->json)
         return CLI_OK;
-    return cli_print_json(
-        cli, json_pack("{s:o, s:b}", "id", cli_json_bytes(tkl_str(cli->argv[1])), what, true));
+    return cli_print_json(cli,
+                          json_pack("{s:o, s:b}", "id", cli_json_bytes(tkl_str(id)), what, true));
 }
 
 static int add_schedule(cli_session *cli, tkl_queue *queue)
@@ -41,17 +42,52 @@ static int add_schedule(cli_session *cli, tkl_queue *queue)
         failed = cli_payload(cli, 2, &schedule.job.payload);
     if (!failed)
         failed = cli_end(cli, tkl_schedule_set(queue, tkl_str(cli->argv[1]), &schedule));
-    return failed ? failed : print_done(cli, "scheduled");
+    return failed ? failed : print_done(cli, cli->argv[1], "scheduled");
 }
 
 /* ---- unschedule -------------------------------------------------------------- */
 
+static int end_schedule(const cli_session *cli, int code)
+{
+    return code == TKL_NOTFOUND ? cli_fail(cli, CLI_NO, "no such schedule") : cli_end(cli, code);
+}
+
 static int remove_one(cli_session *cli, tkl_queue *queue)
 {
-    int code = tkl_schedule_remove(queue, tkl_str(cli->argv[1]));
-    if (code == TKL_NOTFOUND)
-        return cli_fail(cli, CLI_NO, "no such schedule");
-    return code == TKL_OK ? print_done(cli, "unscheduled") : cli_end(cli, code);
+    int failed = end_schedule(cli, tkl_schedule_remove(queue, tkl_str(cli->argv[1])));
+    return failed ? failed : print_done(cli, cli->argv[1], "unscheduled");
+}
+
+/* ---- pause, resume, fire ------------------------------------------------- */
+
+static int pause_schedule(cli_session *cli, tkl_queue *queue)
+{
+    const char *id = cli_text(cli, "schedule", "");
+    int failed = end_schedule(cli, tkl_schedule_pause(queue, tkl_str(id)));
+    return failed ? failed : print_done(cli, id, "paused");
+}
+
+static int resume_schedule(cli_session *cli, tkl_queue *queue)
+{
+    const char *id = cli_text(cli, "schedule", "");
+    int failed = end_schedule(cli, tkl_schedule_resume(queue, tkl_str(id)));
+    return failed ? failed : print_done(cli, id, "resumed");
+}
+
+static int fire_one(cli_session *cli, tkl_queue *queue)
+{
+    char job[TKL_JOB_ID_SIZE];
+    int code = tkl_schedule_fire(queue, tkl_str(cli->argv[1]), job);
+    if (code != TKL_OK && code != TKL_EXISTS)
+        return end_schedule(cli, code);
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:o, s:s, s:i}", "id",
+                                             cli_json_bytes(tkl_str(cli->argv[1])), "job", job,
+                                             "existed", code == TKL_EXISTS));
+    puts(job);
+    if (code == TKL_EXISTS)
+        cli_fail(cli, CLI_OK, "a job with this unique key is there already");
+    return CLI_OK;
 }
 
 /* ---- schedules ---------------------------------------------------------------- */
@@ -63,14 +99,14 @@ static const cli_column columns[] = {
 
 static json_t *row_json(const tkl_schedule_info *s)
 {
-    return json_pack("{s:o, s:o, s:s?, s:s?, s:o, s:s, s:i, s:o, s:o, s:o}", "id",
+    return json_pack("{s:o, s:o, s:s?, s:s?, s:o, s:s, s:i, s:b, s:o, s:o, s:o}", "id",
                      cli_json_bytes(s->id), "kind", cli_json_present(s->kind), "cron",
                      s->every_ms == 0 ? s->cron : NULL, "zone", s->every_ms == 0 ? s->zone : NULL,
                      "every_ms",
                      s->every_ms != 0 ? json_integer((json_int_t)s->every_ms) : json_null(),
                      "when_missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "priority",
-                     s->priority, "next_at", cli_json_time(s->next_ms), "last_at",
-                     cli_json_time(s->last_ms), "payload", cli_json_bytes(s->payload));
+                     s->priority, "paused", s->paused, "next_at", cli_json_time(s->next_ms),
+                     "last_at", cli_json_time(s->last_ms), "payload", cli_json_bytes(s->payload));
 }
 
 static json_t *when_text(const tkl_schedule_info *s)
@@ -89,8 +125,8 @@ static json_t *row_text(const tkl_schedule_info *s)
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "kind",
                      cli_json_present(s->kind), "when", when_text(s), "when_missed",
                      s->missed == TKL_MISSED_SKIP ? "skip" : "once", "next_at",
-                     cli_json_time(s->next_ms), "last_at", cli_json_time(s->last_ms), "payload",
-                     cli_queue_short(s->payload));
+                     s->paused ? json_string("paused") : cli_json_time(s->next_ms), "last_at",
+                     cli_json_time(s->last_ms), "payload", cli_queue_short(s->payload));
 }
 
 static int list_schedules(cli_session *cli, tkl_queue *queue)
@@ -132,4 +168,19 @@ int cli_queue_schedules(cli_session *cli)
 int cli_queue_unschedule(cli_session *cli)
 {
     return with_queue(cli, remove_one);
+}
+
+int cli_queue_fire(cli_session *cli)
+{
+    return with_queue(cli, fire_one);
+}
+
+int cli_queue_pause_schedule(cli_session *cli)
+{
+    return with_queue(cli, pause_schedule);
+}
+
+int cli_queue_resume_schedule(cli_session *cli)
+{
+    return with_queue(cli, resume_schedule);
 }

@@ -104,6 +104,7 @@ static void manage(tkl_client *client, tkl_queue *queue)
     assert_ok(tkl_queue_limits_get(queue, &limits));
     assert_ok(tkl_queue_retry(queue, NULL, NULL));
     assert_ok(tkl_queue_push_one(queue, tkl_str("x"), id));
+    assert_ok(tkl_queue_edit(queue, id, tkl_str("y")));
     assert_ok(tkl_queue_cancel(queue, id));
     int64_t count;
     tkl_listing *found;
@@ -133,6 +134,8 @@ static void wait_for_things(tkl_queue *queue, tkl_consumer *consumer, server *s)
     assert_ok(tkl_queue_result(queue, id, LONG_MS, &result));
     tkl_job_result_free(result);
     assert_ok(tkl_schedule_set(queue, tkl_str("every"), &every));
+    assert_ok(tkl_schedule_pause(queue, tkl_str("every")));
+    assert_ok(tkl_schedule_resume(queue, tkl_str("every")));
     assert_ok(tkl_schedule_list(queue, &schedules));
     tkl_schedules_free(schedules);
     tkl_jobs *fired = claim_jobs(consumer, 1, LONG_MS);

@@ -121,8 +121,14 @@ static void the_life_of_a_job_is_seen(void **state)
     expect_words(&d, "resumed");
     assert_ok(tkl_queue_drain(queue, NULL));
     push_jobs(queue, 1, (tkl_push){.payload = tkl_str("later"), .delay_ms = 600000}, pushed);
+    assert_ok(tkl_queue_edit(queue, pushed[0].id, tkl_str("soon")));
     assert_ok(tkl_queue_promote(queue, pushed[0].id));
-    expect_words(&d, "pushed promoted");
+    expect_words(&d, "pushed edited promoted");
+    jobs = claim_jobs(consumer, 1, 0);
+    assert_ok(tkl_queue_requeue(queue, jobs->items[0].id, true));
+    expect_words(&d, "claimed released");
+    assert_string_equal(d.note, "requeued");
+    tkl_jobs_free(jobs);
     jobs = claim_jobs(consumer, 1, 0);
     report(consumer, &jobs->items[0], TKL_OUTCOME_FAILED, "busy");
     expect_words(&d, "claimed failed");

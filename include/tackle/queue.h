@@ -443,7 +443,8 @@ typedef struct tkl_job_info {
     int64_t due_ms; /* Unix time in ms. Delayed: when it becomes ready; active: when its lease ends;
                        dead: when it died */
     tkl_bytes kind; /* empty: none */
-    /* Active jobs: since when they are claimed, and by whom; see tkl_queue_worker. */
+    /* Active jobs, and ready ones whose lease has ended: since when they are claimed, and by whom;
+     * see tkl_queue_worker. */
     int64_t since_ms; /* Unix time in ms; 0: not known */
     char worker[TKL_WORKER_ID_SIZE];
     tkl_bytes host, label;
@@ -544,6 +545,12 @@ TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2)
 /* Makes a delayed job ready now, also one that waits for its retry. It comes before jobs that were
  * pushed without a delay. TKL_NOTFOUND: no delayed job has this id. */
 TKL_API int tkl_queue_promote(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
+/* Gives a job another payload: one that is ready, delayed or held, or a dead letter. Everything else
+ * stays as it was pushed: its options, its place, its unique key. TKL_BUSY: a worker has it, or had
+ * it until a moment ago. TKL_FULL: the queue has no room for a larger payload (max_bytes).
+ * TKL_NOTFOUND: there is no such job. */
+TKL_API int tkl_queue_edit(tkl_queue *queue, const char *id, tkl_bytes payload)
+    TKL_NONNULL(1, 2) TKL_CHECK;
 /* Puts a claimed job back to the front of the queue; the attempt does not count, and its token is
  * not valid any more: the worker learns that its claim is lost. For a worker that hangs and renews
  * its lease all the same. TKL_BUSY: its lease still runs, and `force` is false. TKL_NOTFOUND: no
@@ -611,6 +618,7 @@ typedef enum tkl_job_event {
     TKL_JOB_EVENT_PAUSED = 10,   /* the queue: without an id */
     TKL_JOB_EVENT_RESUMED = 11,
     TKL_JOB_EVENT_MOVED = 12, /* a dead letter is in another queue */
+    TKL_JOB_EVENT_EDITED = 13,
 } tkl_job_event;
 
 /* "pushed", "claimed" and so on; "unknown" for anything else. */

@@ -52,6 +52,20 @@ TKL_API int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule 
 /* Removes the schedule; jobs that it pushed stay. TKL_NOTFOUND: there is no such schedule. */
 TKL_API int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id) TKL_NONNULL(1) TKL_CHECK;
 
+/* Pauses the schedule: it fires no more until it is resumed. It stays paused when it is set again,
+ * also with another time or job. A job that it pushed before is not changed. Pausing it twice is
+ * TKL_OK. TKL_NOTFOUND: there is no such schedule. */
+TKL_API int tkl_schedule_pause(tkl_queue *queue, tkl_bytes id) TKL_NONNULL(1) TKL_CHECK;
+/* Goes on with the first time from now on; times that passed while it was paused are not missed. A
+ * schedule that is not paused: TKL_OK. TKL_NOTFOUND: there is no such schedule. */
+TKL_API int tkl_schedule_resume(tkl_queue *queue, tkl_bytes id) TKL_NONNULL(1) TKL_CHECK;
+/* Pushes the job of the schedule now, also of a paused one; its next time stays. `job` (may be NULL)
+ * is the id of the job. TKL_EXISTS: another job has its unique key; `job` is that one. TKL_FULL: a
+ * limit of the queue. TKL_NOTFOUND: there is no such schedule. Safe to repeat by the library: a lost
+ * answer pushes nothing twice. */
+TKL_API int tkl_schedule_fire(tkl_queue *queue, tkl_bytes id, char job[TKL_JOB_ID_SIZE])
+    TKL_NONNULL(1) TKL_CHECK;
+
 /* Views into the tkl_schedules. */
 typedef struct tkl_schedule_info {
     tkl_bytes id, payload;
@@ -60,9 +74,10 @@ typedef struct tkl_schedule_info {
     int64_t every_ms;
     tkl_missed missed;
     int priority;
-    int64_t next_ms; /* Unix time */
+    int64_t next_ms; /* Unix time; 0: it is paused */
     int64_t last_ms; /* Unix time at which it fired last; 0: never */
     tkl_bytes kind;  /* kind of its jobs; empty: none */
+    bool paused;
     TKL_RESERVED(2);
 } tkl_schedule_info;
 

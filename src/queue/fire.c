@@ -27,7 +27,7 @@ static int ask_due(const tkl__queue_partition *partition, const tkl_bytes *ids, 
     return tkl__run(partition->queue->client, &call, deadline, reply);
 }
 
-/* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it. An error: this
+/* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it, or it is paused. An error: this
  * consumer cannot fire it, so it stays due; another one may know its time zone. Repeating is safe:
  * the second time the schedule has changed. */
 static int add_shot(tkl__batch *shots, const tkl__queue_partition *partition, tkl_bytes id,
@@ -37,7 +37,8 @@ static int add_shot(tkl__batch *shots, const tkl__queue_partition *partition, tk
     char next[24];
     int64_t next_ms;
     bool fires;
-    if (!tkl__queue_planned_decode(value, &planned) || planned.next_ms > now_ms)
+    if (!tkl__queue_planned_decode(value, &planned) || planned.next_ms > now_ms ||
+        planned.next_ms == TKL__QUEUE_PAUSED)
         return TKL_EMPTY;
     int rc = tkl__queue_planned_next(&planned, now_ms, &next_ms, &fires);
     if (rc != TKL_OK)

@@ -6,7 +6,7 @@
 -- ARGV[4] pushes     1, or '' when the time that has come is to be skipped
 -- returns TKL_OK; TKL_NOTFOUND when another consumer fired it; TKL_FULL: it stays due
 -- include: shared/clock
--- include: pushing
+-- include: firing
 -- include: line
 -- include: schedules
 
@@ -18,26 +18,15 @@ if string.sub(schedule, 1, #beginning) ~= beginning then
   return TKL_NOTFOUND
 end
 local waiting, meta = line.read_waiting(), totals.read()
-local stock = pushing.open_stock(meta)
-local record = string.sub(schedule, #beginning + 1)
-local last, rest = schedules.read(beginning)
-local job = jobs.read(record)
-local is_wanted = pushes ~= '' and not (job.unique > 0 and unique.holder_of(job.unique_key))
-if is_wanted and not pushing.has_room(stock, meta, record) then
-  return TKL_FULL
+local _, last, definition = schedules.read(schedule)
+if pushes ~= '' then
+  local code = firing.push(string.sub(schedule, #beginning + 1), meta)
+  if code == TKL_FULL then
+    return TKL_FULL
+  end
+  last = decimal.whole(now)
 end
-if is_wanted then
-  local job_id = pushing.add_to_stock(stock, record)
-  redis.call('HSET', JOBS, job_id, record)
-  redis.call('ZADD', READY, jobs.place(job.priority, PUSHED), job_id)
-  unique.hold(job, job_id)
-  pushing.close_stock(stock, meta)
-  events.tell(meta, 'pushed', {job_id})
-end
-redis.call('HSET', SCHEDULES, id,
-           schedules.text(next_time, pushes ~= '' and decimal.whole(now) or last, rest .. record))
+redis.call('HSET', SCHEDULES, id, schedules.text(next_time, last, definition))
 redis.call('ZADD', DELAYED, next_time, schedules.timer(id))
-unique.let_expire()
-unique.prune()
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

@@ -110,7 +110,7 @@ static void read_info(tkl_job_info *info, const found *f)
     if (info->state == TKL_JOB_STATE_DELAYED || info->state == TKL_JOB_STATE_ACTIVE ||
         info->state == TKL_JOB_STATE_DEAD)
         info->due_ms = time_of(f->score);
-    if (info->state == TKL_JOB_STATE_ACTIVE)
+    if (f->state == TKL_JOB_STATE_ACTIVE || part_of(f, 4).len > 0)
         read_claimant(info, f);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: removes jobs from the queue, makes delayed jobs ready, and puts claimed jobs back.
- * Work that may be large is done in steps, so that the server can serve others in between.
+ * For operators: removes jobs from the queue, makes delayed jobs ready, changes payloads, and puts
+ * claimed jobs back. Work that may be large is done in steps, so that the server can serve others in
+ * between.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,22 +63,34 @@ int tkl_queue_requeue(tkl_queue *queue, const char *id, bool force)
     return change_job(queue, &tkl__lua_queue_requeue, id, force ? "1" : "");
 }
 
-/* ---- Promoting ----------------------------------------------------------- */
+/* ---- Promoting and editing ----------------------------------------------- */
 
-/* A lost reply leaves the outcome unknown: a repeat would answer that the job is not delayed. */
-int tkl_queue_promote(tkl_queue *queue, const char *id)
+/* Runs promote.lua or edit.lua. A lost reply leaves the outcome unknown: a repeat would answer that
+ * the job is not delayed, or that a worker has it. */
+static int change_waiting(tkl_queue *queue, const tkl__script *script, const char *id,
+                          const tkl_bytes *payload)
 {
     const char *digits;
     tkl_reply *reply;
     const tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
     if (!partition)
         return tkl__no(TKL_NOTFOUND);
-    tkl_bytes args[] = {tkl_str(digits)};
-    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_promote, args, 1, false, &reply);
+    tkl_bytes args[] = {tkl_str(digits), payload ? *payload : tkl_str("")};
+    int rc = tkl__queue_run_on(partition, script, args, payload ? 2 : 1, false, &reply);
     if (rc == TKL_OK)
         rc = tkl__no_or_ok((int)tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;
+}
+
+int tkl_queue_promote(tkl_queue *queue, const char *id)
+{
+    return change_waiting(queue, &tkl__lua_queue_promote, id, NULL);
+}
+
+int tkl_queue_edit(tkl_queue *queue, const char *id, tkl_bytes payload)
+{
+    return change_waiting(queue, &tkl__lua_queue_edit, id, &payload);
 }
 
 /* ---- Emptying ------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 -- returns {TKL_OK}, {TKL_NOTFOUND} when the job is not claimed, {TKL_BUSY} when its lease runs, or
 --   {TKL_EMPTY, the cursor to go on with}
 -- include: shared/clock
+-- include: events
 -- include: finding
 -- include: line
 
@@ -31,5 +32,6 @@ history.since, history.started = now, true
 redis.call('ZREM', ACTIVE, found.member)
 jobs.write_history(id, history)
 redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), BACK), id)
+events.tell(meta, 'released', {id}, 'requeued')
 line.wake(waiting, line.open_gate(meta))
 return {TKL_OK}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules: set, remove, list, and the next time. fire.c fires them.
+ * Schedules: set, remove, list, and the next time. fire.c fires them; plan.c pauses them.
  *
  * A schedule is stored in :schedules of one partition, and as "schedule:id" in :delayed, by its
  * next time. The job's group or unique key chooses the partition if it has one, so that the job is
@@ -32,6 +32,8 @@
 /* A time that passed longer ago than this counts as missed. Before that, the consumers were just
  * busy. */
 #define MISSED_MS 60000
+/* The answer of schedule_remove.lua for a schedule that was paused. */
+#define REMOVED_PAUSED 2
 
 /* ---- The stored form ---------------------------------------------------- */
 
@@ -116,7 +118,7 @@ int tkl__queue_planned_next(const tkl__queue_planned *planned, int64_t now_ms, i
 
 /* ---- Setting ------------------------------------------------------------- */
 
-static int check_id(tkl_bytes id)
+int tkl__queue_check_schedule_id(tkl_bytes id)
 {
     if (id.len == 0 || id.len > TKL_SCHEDULE_ID_MAX)
         return tkl__fail(TKL_EINVAL, "a schedule's id has 1 to %d bytes", TKL_SCHEDULE_ID_MAX);
@@ -141,7 +143,7 @@ static int check_times(const tkl_schedule *s)
 
 static int check_schedule(tkl_bytes id, const tkl_schedule *s)
 {
-    int rc = check_id(id);
+    int rc = tkl__queue_check_schedule_id(id);
     if (rc == TKL_OK)
         rc = check_times(s);
     if (rc == TKL_OK)
@@ -169,19 +171,24 @@ static int first_time(const tkl__queue_partition *home, const tkl_schedule *s, i
     return rc == TKL_OK ? time_after(s->cron, s->zone, s->every_ms, now_ms, next_ms) : rc;
 }
 
-static int remove_elsewhere(const tkl_queue *queue, const tkl__queue_partition *home, tkl_bytes id)
+/* *paused: whether one that was removed was paused. */
+static int remove_elsewhere(const tkl_queue *queue, const tkl__queue_partition *home, tkl_bytes id,
+                            bool *paused)
 {
     tkl_reply *replies;
     tkl_bytes args[] = {id, home->keys[TKL__QUEUE_SCHEDULES]};
+    *paused = false;
     if (queue->npartitions == 1)
         return TKL_OK;
     int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_remove, args, 2, &replies);
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        *paused = *paused || tkl_reply_int(tkl_reply_at(replies, i)) == REMOVED_PAUSED;
     tkl_reply_free(replies);
     return rc;
 }
 
 static int set_in(const tkl__queue_partition *home, tkl_bytes id, const tkl_schedule *s,
-                  int64_t next_ms)
+                  int64_t next_ms, bool paused)
 {
     char next[24];
     tkl__buf definition;
@@ -189,10 +196,11 @@ static int set_in(const tkl__queue_partition *home, tkl_bytes id, const tkl_sche
     tkl__buf_init(&definition);
     encode_definition(&definition, s);
     snprintf(next, sizeof next, "%" PRId64, next_ms);
-    tkl_bytes args[] = {id, tkl_str(next), {definition.data, definition.len}};
+    tkl_bytes args[] = {
+        id, tkl_str(next), {definition.data, definition.len}, tkl_str(paused ? "1" : "")};
     int rc = definition.failed
                  ? tkl__nomem()
-                 : tkl__queue_run_on(home, &tkl__lua_queue_schedule_set, args, 3, true, &reply);
+                 : tkl__queue_run_on(home, &tkl__lua_queue_schedule_set, args, 4, true, &reply);
     tkl__buf_free(&definition);
     tkl_reply_free(reply);
     return rc;
@@ -201,6 +209,7 @@ static int set_in(const tkl__queue_partition *home, tkl_bytes id, const tkl_sche
 int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedule)
 {
     int64_t next_ms;
+    bool paused = false;
     int rc = check_schedule(id, schedule);
     if (rc == TKL_OK) /* checks the expression first, without the server */
         rc = time_after(schedule->cron, schedule->zone, schedule->every_ms, 0, &next_ms);
@@ -209,8 +218,8 @@ int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedul
     const tkl__queue_partition *home = home_of(queue, id, &schedule->job);
     rc = first_time(home, schedule, &next_ms);
     if (rc == TKL_OK)
-        rc = remove_elsewhere(queue, home, id);
-    return rc == TKL_OK ? set_in(home, id, schedule, next_ms) : rc;
+        rc = remove_elsewhere(queue, home, id, &paused);
+    return rc == TKL_OK ? set_in(home, id, schedule, next_ms, paused) : rc;
 }
 
 int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
@@ -218,7 +227,7 @@ int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
     tkl_reply *replies;
     tkl_bytes args[] = {id, tkl_str("")};
     int64_t removed = 0;
-    int rc = check_id(id);
+    int rc = tkl__queue_check_schedule_id(id);
     if (rc == TKL_OK)
         rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_remove, args, 2, &replies);
     if (rc != TKL_OK)
@@ -266,16 +275,18 @@ static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
     if (!tkl__queue_planned_decode(value, &planned) ||
         !tkl__queue_record_decode(planned.record, &record))
         return;
-    l->items[l->public.count++] = (tkl_schedule_info){.id = id,
-                                                      .payload = record.payload,
-                                                      .cron = keep_text(text, planned.cron),
-                                                      .zone = keep_text(text, planned.zone),
-                                                      .every_ms = planned.every_ms,
-                                                      .missed = planned.missed,
-                                                      .priority = record.priority,
-                                                      .kind = record.kind,
-                                                      .next_ms = planned.next_ms,
-                                                      .last_ms = planned.last_ms};
+    l->items[l->public.count++] =
+        (tkl_schedule_info){.id = id,
+                            .payload = record.payload,
+                            .cron = keep_text(text, planned.cron),
+                            .zone = keep_text(text, planned.zone),
+                            .every_ms = planned.every_ms,
+                            .missed = planned.missed,
+                            .priority = record.priority,
+                            .kind = record.kind,
+                            .next_ms = planned.next_ms,
+                            .paused = planned.next_ms == TKL__QUEUE_PAUSED,
+                            .last_ms = planned.last_ms};
 }
 
 static int by_id(const void *a, const void *b)

@@ -4,7 +4,7 @@
  *
  *     "next last missed every cron-length zone-length\n" cron zone record
  *
- * next, last: times; last is 0 before the first. missed: 0, or 1 to skip. every: 0 with a cron
+ * next, last: times; next is 0 while it is paused, last before the first. missed: 0, or 1 to skip. every: 0 with a cron
  * expression. Everything before the record is the beginning: the next time depends on it alone.
  */
 #ifndef TKL_QUEUE_SCHEDULE_H
@@ -16,6 +16,11 @@
 
 #define TKL__QUEUE_CRON_MAX 256
 #define TKL__QUEUE_ZONE_MAX 64
+
+/* The next time of a schedule that is paused. */
+#define TKL__QUEUE_PAUSED 0
+
+int tkl__queue_check_schedule_id(tkl_bytes id);
 
 /* A decoded schedule: views into the value. */
 typedef struct tkl__queue_planned {

@@ -3,7 +3,7 @@
 -- ARGV[1] id
 -- ARGV[2] but       not in the partition that has these schedules; '' to forget it everywhere
 -- flags: allow-oom
--- returns how many there were: 1 or 0
+-- returns 0 when there was none, 1, or 2 for one that was paused
 -- include: schedules
 
 local id, but = unpack(ARGV)
@@ -12,5 +12,6 @@ if SCHEDULES == but then
   return 0
 end
 types.check_hashes(SCHEDULES)
+local is_paused = schedules.read(redis.call('HGET', SCHEDULES, id)) == PAUSED
 redis.call('ZREM', DELAYED, schedules.timer(id))
-return redis.call('HDEL', SCHEDULES, id)
+return redis.call('HDEL', SCHEDULES, id) * (is_paused and 2 or 1)

@@ -45,7 +45,7 @@ static const char *const names[] = {
     [TKL_JOB_EVENT_RELEASED] = "released", [TKL_JOB_EVENT_RETRIED] = "retried",
     [TKL_JOB_EVENT_PROMOTED] = "promoted", [TKL_JOB_EVENT_CANCELLED] = "cancelled",
     [TKL_JOB_EVENT_PAUSED] = "paused",     [TKL_JOB_EVENT_RESUMED] = "resumed",
-    [TKL_JOB_EVENT_MOVED] = "moved",
+    [TKL_JOB_EVENT_MOVED] = "moved",       [TKL_JOB_EVENT_EDITED] = "edited",
 };
 enum { NAMES = sizeof names / sizeof *names };
 

@@ -197,6 +197,9 @@ t queue cancel q $id
 id=$(command tackle queue push q later --delay 1h); t queue promote q $id
 t queue promote q $id
 t queue promote q
+t queue edit q $id changed --dry-run
+t queue edit q $id changed
+t queue edit q nothing changed
 t queue pause q
 t queue resume q
 t queue drain q
@@ -212,6 +215,12 @@ t queue work work --drain --on shout
 t queue schedule q daily --cron @daily x
 t queue schedule q often --every 1h x
 t queue schedules q
+t queue pause q --schedule daily
+t queue schedules q
+t queue resume q --schedule daily
+t queue resume q --schedule nothing
+t queue fire q nothing
+t queue fire q daily
 t queue unschedule q daily
 t queue unschedule q daily
 t queue drop q --yes

@@ -214,6 +214,53 @@ ends 1 tackle queue promote promote "${ids[0]}"
 ends 1 tackle queue promote promote "${ids[1]}" --json
 ends 1 tackle queue promote promote nonsense
 
+# ---- edit, --dry-run ------------------------------------------------------------------------------
+
+id=$(tackle queue push edit ready --kind k) later=$(tackle queue push edit later --delay 1h)
+ends 0 tackle queue edit edit "$id" new --dry-run
+is "counted" "$out" "1 matching"
+is "nothing has changed" "$(payloads edit)" '["ready"]'
+ends 0 tackle queue edit edit "$id" new
+is "edited" "$out" "1 edited"
+ends 0 bash -c "echo newer | tackle queue edit edit $id --json"
+yields . '{"name":"edit","edited":1}'
+is "the rest stays" "$(tackle queue show edit "$id" --json | jq -c '[.kind, .payload]')" '["k","newer\n"]'
+ends 64 tackle queue edit edit "$id" - </dev/null
+has "$err" "standard input is empty"
+ends 0 tackle queue edit edit "$id" - --empty </dev/null
+is "empty" "$(payloads edit)" '[""]'
+ends 1 tackle queue edit edit nonsense x
+ends 1 tackle queue edit edit nonsense x --dry-run
+has "$err" "no such job"
+ends 64 tackle queue edit edit
+tackle queue limit edit --max-bytes 1 >/dev/null
+ends 1 tackle queue edit edit "$id" "too large"
+tackle queue limit edit --max-bytes 0 >/dev/null
+
+ends 0 tackle queue promote edit "$later" --dry-run
+is "it would be promoted" "$out" "1 matching"
+ends 1 tackle queue promote edit "$id" --dry-run
+has "$err" "not delayed"
+ends 0 tackle queue cancel edit "$id" "$later" --dry-run
+is "both would be cancelled" "$out" "2 matching"
+ends 1 tackle queue cancel edit nonsense --dry-run
+ends 1 tackle queue requeue edit "$id" --dry-run
+has "$err" "not claimed"
+tackle queue claim edit --lease 1h >/dev/null
+ends 1 tackle queue requeue edit "$id" --dry-run
+has "$err" "its lease runs"
+ends 0 tackle queue requeue edit "$id" --force --dry-run
+is "it would be requeued" "$out" "1 matching"
+ends 1 tackle queue edit edit "$id" x
+has "$err" "a worker has it"
+ends 1 tackle queue edit edit "$id" x --dry-run --json
+has "$err" '"TKL_BUSY"'
+is "nothing has changed" "$(stat_of edit '[.ready, .delayed, .active]')" '[0,1,1]'
+tackle queue requeue edit "$id" --force >/dev/null
+tackle queue claim edit --lease 100ms >/dev/null
+until tackle queue requeue edit "$id" --dry-run >/dev/null 2>&1; do sleep 0.05; done # its lease ends
+ends 0 tackle queue drop edit --yes
+
 json pause cancel
 yields . '{"name":"cancel","paused":true}'
 is "paused" "$(stat_of cancel .paused)" true
@@ -394,7 +441,7 @@ yields . '{"id":"report","scheduled":true}'
 printf 'a\0b' | tackle queue schedule nightly bytes --every 1h >/dev/null || fail "from stdin"
 json schedules nightly
 yields '[.[].id]' '["bytes","report"]'
-yields '.[1] | keys_unsorted' '["id","kind","cron","zone","every_ms","when_missed","priority","next_at","last_at","payload"]'
+yields '.[1] | keys_unsorted' '["id","kind","cron","zone","every_ms","when_missed","priority","paused","next_at","last_at","payload"]'
 yields '.[1] | [.cron, .zone, .every_ms, .when_missed, .priority, .last_at, .payload]' \
     '["30 2 * * mon-fri","Europe/Berlin",null,"skip",3,null,"the report"]'
 yields ".[1].next_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate | . > $(date +%s) and . < $(date +%s) + 5 * 86400" true
@@ -403,6 +450,28 @@ ends 0 tackle queue schedules nightly
 has "$out" "30 2 * * mon-fri Europe/Berlin"
 has "$out" "every 60.0 min"
 is "counted" "$(stat_of nightly '[.schedules, .ready, .delayed]')" "[2,0,0]"
+ends 0 tackle queue pause nightly --schedule report
+is "quiet" "$out" ""
+json resume nightly --schedule report
+yields . '{"id":"report","resumed":true}'
+json pause nightly --schedule report
+yields . '{"id":"report","paused":true}'
+is "it has no next time" "$(tackle queue schedules nightly --json |
+    jq -c '.[] | select(.id == "report") | [.paused, .next_at]')" '[true,null]'
+ends 0 tackle queue schedules nightly
+has "$out" "paused"
+ends 0 tackle queue fire nightly report
+job=$out
+is "it is pushed" "$(tackle queue show nightly "$job" --json | jq -r .state)" ready
+ends 0 tackle queue cancel nightly "$job"
+json fire nightly report
+yields '[.id, .existed]' '["report",0]'
+ends 0 tackle queue cancel nightly "$(jq -r .job <<<"$out")"
+ends 1 tackle queue fire nightly nothing
+has "$err" "no such schedule"
+ends 1 tackle queue pause nightly --schedule nothing
+ends 1 tackle queue resume nightly --schedule nothing
+ends 64 tackle queue fire nightly
 json unschedule nightly report
 yields . '{"id":"report","unscheduled":true}'
 ends 1 tackle queue unschedule nightly report

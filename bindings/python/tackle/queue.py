@@ -467,6 +467,28 @@ class Queue(Component):
         """Removes a schedule; jobs that it pushed stay. NotFound."""
         self._call("tkl_schedule_remove", id)
 
+    def pause_schedule(self, id: Name) -> None:
+        """The schedule fires no more until resume_schedule(), even if it is set again. NotFound."""
+        self._call("tkl_schedule_pause", id)
+
+    def resume_schedule(self, id: Name) -> None:
+        """Goes on with the first time from now on. NotFound."""
+        self._call("tkl_schedule_resume", id)
+
+    def fire_schedule(self, id: Name) -> str:
+        """Pushes the job of the schedule now, and returns its id; the next time stays. Exists:
+        another job has its unique key. Full. NotFound.
+
+        >>> reports = client.queue("fired")
+        >>> reports.schedule("nightly", "report", cron="30 2 * * *")
+        >>> reports.pause_schedule("nightly")
+        >>> reports.schedules()[0].paused
+        True
+        >>> reports.show(reports.fire_schedule("nightly")).payload.text
+        'report'
+        """
+        return str(self._call("tkl_schedule_fire", id))
+
     def schedules(self) -> List[ScheduleInfo]:
         found: List[ScheduleInfo] = self._call("tkl_schedule_list")
         return found
@@ -578,6 +600,18 @@ class Queue(Component):
     def promote(self, id: str) -> None:
         """Makes a delayed job ready now. NotFound."""
         self._call("tkl_queue_promote", id)
+
+    def edit(self, id: str, payload: Any) -> None:
+        """Gives a job that waits, or a dead letter, another payload. Busy: a worker has it. Full.
+        NotFound.
+
+        >>> mails = client.queue("edited")
+        >>> job = mails.push("to an")
+        >>> mails.edit(job.id, "to ann")
+        >>> mails.show(job.id).payload.text
+        'to ann'
+        """
+        self._call("tkl_queue_edit", id, encode_data(payload))
 
     def requeue(self, id: str, force: bool = False) -> None:
         """Puts a claimed job back to the front of the queue, for a worker that hangs; the attempt does

@@ -299,6 +299,13 @@ def test_schedules(client):
     assert first.every == datetime.timedelta(hours=1) and first.payload.json() == {"n": 1}
     assert (first.kind, first.missed, first.last) == ("k", "skip", None)
     assert second.zone == "Europe/Berlin" and second.next > datetime.datetime.now(datetime.timezone.utc)
+    queue.pause_schedule("a")
+    assert [one.paused for one in queue.schedules()] == [True, False]
+    queue.resume_schedule("a")
+    job = queue.fire_schedule("a")
+    queue.edit(job, "edited")
+    assert queue.show(job).payload.text == "edited"
+    queue.cancel(job)
     queue.unschedule("a")
     with pytest.raises(tackle.NotFound):
         queue.unschedule("a")
