@@ -4,7 +4,8 @@
  * it fails, and the same work with tackle. The failures are not left to chance: where two programs
  * must meet at the wrong moment, one function plays both, step by step, with real commands.
  *
- * A program ends with 0 when the naive way has failed as announced and tackle has not.
+ * A program ends with 0 when the naive way has failed as announced and tackle has not, or needs
+ * less.
  */
 #ifndef NAIVE_H
 #define NAIVE_H
@@ -59,6 +60,13 @@ static inline int compare(const char *what, int64_t naive, int64_t ours)
     printf("%s: naive %" PRId64 ", tackle %" PRId64 "\n", what, naive, ours);
     tkl_close(client);
     return naive > 0 && ours == 0 ? 0 : 1;
+}
+
+/* The same for what both ways need: tackle must need less. */
+static inline int compare_less(const char *what, int64_t naive, int64_t ours)
+{
+    compare(what, naive, ours);
+    return ours < naive ? 0 : 1;
 }
 
 #endif
