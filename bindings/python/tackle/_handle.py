@@ -27,7 +27,7 @@ class Cell:
     """The life of one handle."""
 
     __slots__ = ("kind", "pointer", "parents", "children", "keep", "error", "closing", "interrupt",
-                 "_native_close", "_users", "_once")
+                 "queued", "_native_close", "_users", "_once")
 
     def __init__(self, kind: str, pointer: Any, native_close: Callable[[Any], Optional[Error]],
                  parents: Tuple["Cell", ...] = (), keep: Any = None) -> None:
@@ -38,6 +38,7 @@ class Cell:
         self.keep = keep        # what the handle points to: callbacks, arrays
         self.error: Optional[Error] = None      # of closing
         self.closing = False
+        self.queued = 0         # operations in pipelines that have not run yet
         self.interrupt: Optional[Callable[[Any], None]] = None      # ends waits before it is closed
         self._native_close = native_close
         self._users: List[None] = []

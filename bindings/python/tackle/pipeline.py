@@ -212,12 +212,15 @@ class Pipeline(Component):
     def _use(self, cell: Any) -> None:
         """A handle stays open until the pipeline has run."""
         cell.enter()
+        cell.queued += 1
         self._cells.append(cell)
 
     def _forget(self) -> None:
         self._results.clear()
         while self._cells:
-            self._cells.pop().leave()
+            cell = self._cells.pop()
+            cell.queued -= 1
+            cell.leave()
 
 
 def _settle_command(result: Result, reply: Any) -> None:

@@ -9,7 +9,7 @@ through others of its module and class, becomes a coroutine, and its calls are a
 no change is imported from the module it comes from, so that there is one class of each kind.
 
     def __enter__, __exit__, __iter__, __next__     __aenter__, __aexit__, __aiter__, __anext__
-    def __len__                                     async def length
+    def __len__, __contains__                       async def length, contains
     Iterator, contextmanager                        AsyncIterator, asynccontextmanager
     on_lost=...                                     called in the asyncio loop
 
@@ -27,7 +27,7 @@ CALLS = {"attempt", "call", "invoke", "invoke_long", "run", "wait", "wait_for"}
 METHODS = {"close"}
 BY_HAND = ("_call", "_handle", "worker")
 RENAMED = {"__enter__": "__aenter__", "__exit__": "__aexit__", "__iter__": "__aiter__",
-           "__next__": "__anext__", "__len__": "length"}
+           "__next__": "__anext__", "__len__": "length", "__contains__": "contains"}
 # Methods that are coroutines even if they await nothing.
 ALWAYS = {"__enter__", "__exit__"}
 FUNCTION = (ast.FunctionDef, ast.Lambda)

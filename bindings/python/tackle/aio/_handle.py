@@ -76,7 +76,9 @@ class Cell(_handle.Cell):
                 future.set_result(None)
 
     async def wait_closed(self) -> None:
-        if not self._finished:
+        """Waits for its users. Pipelines that have not run yet are left out: this task may be the
+        one that runs them."""
+        if not self._finished and not self.queued:
             future = asyncio.get_running_loop().create_future()
             self._awaited.append(future)
             await future
