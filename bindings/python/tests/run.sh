@@ -24,4 +24,5 @@ esac
 export TACKLE_LIBRARY=$TACKLE_BUILD/libtackle.so PYTHONPATH=$TACKLE_BUILD/python
 export PYTHONDONTWRITEBYTECODE=1
 cd "$TACKLE_SOURCE/bindings/python/tests" || exit 1
-exec "$python" -m pytest -q -p no:cacheprovider "$@"
+exec timeout --kill-after=10 600 "$python" -m pytest -q -p no:cacheprovider \
+    -o faulthandler_timeout=120 "$@"

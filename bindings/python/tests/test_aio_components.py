@@ -130,3 +130,22 @@ def client(url):
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+def test_a_cancelled_wait_leaves_the_line(url):
+    async def cancel():
+        async with tackle.aio.Client(url) as client:
+            held = client.lock("x")
+            await held.acquire()
+            waiting = asyncio.ensure_future(client.lock("x").acquire())
+            while (await held.show()).waiters == 0:
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            while (await held.show()).waiters > 0:
+                await asyncio.sleep(0.01)
+            await held.release()
+            assert await client.lock("x").acquire(wait=0)
+
+    asyncio.run(asyncio.wait_for(cancel(), 60))

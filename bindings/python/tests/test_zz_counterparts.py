@@ -18,8 +18,10 @@ UNNEEDED = {
     "tkl_reply_is_nil": "replies are read by their types",
     "tkl_reply_double": "replies are read by their types",
     "tkl_reply_str": "replies are read by their types",
-    **{name: "event loops are not offered yet: asyncio.to_thread() runs calls in threads"
-       for name in FUNCTIONS if name.startswith("tkl_loop_")},
+    "tkl_loop_timeout_ms": "asyncio waits for the descriptor alone",
+    "tkl_loop_sleep": "for operations in C: coroutines have asyncio.sleep()",
+    "tkl_loop_wake": "for operations in C",
+    "tkl_loop_stats_get": "tasks of asyncio can be counted",
 }
 
 
