@@ -78,7 +78,8 @@ void pages_add_version(tkl_search *s, int doc, int writer, int round)
 
 void pages_check_bytes(tkl_bytes bytes, const char *expected)
 {
-    if (bytes.len != strlen(expected) || memcmp(bytes.data, expected, bytes.len) != 0)
+    if (bytes.len != strlen(expected) ||
+        (bytes.len > 0 && memcmp(bytes.data, expected, bytes.len) != 0))
         fail_msg("'" TKL_FMT "', not '%s'", TKL_ARG(bytes), expected);
 }
 
