@@ -24,7 +24,7 @@ export function cut(text, longest = NAME_LONGEST) {
 
 // A name in a page: isolated, so that it cannot turn the text around it.
 export function nameNode(value) {
-  const text = visible(textOf(value));
+  const bare = visible(textOf(value)), text = /^ +$/.test(bare) ? `“${bare}”` : bare; // spaces alone cannot be seen
   return h('bdi', { title: text.length > NAME_LONGEST ? cut(text, 1000) : null }, cut(text));
 }
 
@@ -103,8 +103,15 @@ export function refreshTimes() {
   for (const node of document.querySelectorAll('time')) put(node, distance(node.dateTime));
 }
 
+const SECRET = '[^"=&\\s]*(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|private[_-]?key|authorization|cookie|cvv|cvc)[^"=&\\s]*';
+const SECRET_IN_JSON = new RegExp(`("${SECRET}"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*"?|\\[[^\\]]*\\]?|\\{[^}]*\\}?|[^,}\\]\\s]+)`, 'gi');
+const SECRET_IN_FORM = new RegExp(`((?:^|[?&\\s])${SECRET}=)([^&\\s]+)`, 'gi');
+
+// A text in which the values of fields that sound like secrets are covered.
+export const masked = (text) => text.replace(SECRET_IN_JSON, '$1"•••"').replace(SECRET_IN_FORM, '$1•••');
+
 // A payload laid out: JSON with indentation, anything else as it is; cut.
-export function layOut(value, longest = 4096) {
+export function layOut(value, { longest = 4096, masks = true } = {}) {
   let text = textOf(value);
   if (text.length <= 4 * longest) {
     try {
@@ -113,5 +120,6 @@ export function layOut(value, longest = 4096) {
       // It is not JSON.
     }
   }
-  return visible(cut(text, longest));
+  text = cut(text, longest);
+  return visible(masks ? masked(text) : text);
 }

@@ -4,15 +4,18 @@ import { language } from './words.js';
 
 const HEIGHT = 170, LEFT = 56, BOTTOM = 20, TOP = 8, RIGHT = 6;
 
-// The next of 1, 2, 5, 10, 20, ... that is not below the number.
-function roundUp(number) {
+// How the top of a plot is rounded up. Its half stands beside the middle line.
+const tenfold = (number, steps) => {
   const power = 10 ** Math.floor(Math.log10(number));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= number * 0.999999);
-}
+  return steps.map((step) => step * power).find((step) => step >= number * 0.999999);
+};
+const ANY = (number) => tenfold(number, [1, 2, 5, 10]);
+export const WHOLE = (number) => tenfold(Math.max(number, 2), [1, 2, 4, 6, 8, 10]);
+export const BINARY = (number) => 2 ** Math.ceil(Math.log2(Math.max(number, 2)));
 
 // plot({title, lines: [{name, key}], format}): `element`, and update(points) with points like
-// {time: ms, pushed: 3, done: 2}; a value of null is a gap.
-export function plot({ title, lines, format, clock = undefined }) {
+// {time: ms, pushed: 3, done: 2}; a value of null is a gap. Three lines at most: there are three colours.
+export function plot({ title, lines, format, clock = undefined, steps = ANY }) {
   const drawing = s('svg', { role: 'img', 'aria-label': title, class: 'plot', height: HEIGHT });
   const legend = h('div', { class: 'legend' });
   const element = h('figure', { class: 'card' }, h('figcaption', {}, h('span', { class: 'title' }, title), legend), drawing);
@@ -31,7 +34,7 @@ export function plot({ title, lines, format, clock = undefined }) {
     width = drawing.clientWidth || 500;
     drawing.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
     const values = points.flatMap((p) => lines.map((line) => p[line.key] ?? 0));
-    const most = roundUp(Math.max(...values, 0) || 1);
+    const most = steps(Math.max(...values, 0) || 1);
     const first = points[0]?.time ?? 0, last = points.at(-1)?.time ?? 1;
     const x = (time) => LEFT + (width - LEFT - RIGHT) * (last > first ? (time - first) / (last - first) : 1);
     const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);

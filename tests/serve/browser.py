@@ -44,7 +44,7 @@ class Browser:
         self.process = subprocess.Popen(
             [program(), '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
              '--no-first-run', '--disable-background-networking', '--remote-debugging-pipe',
-             '--user-data-dir=' + self.folder, '--lang=' + language, 'about:blank'],
+             '--user-data-dir=' + self.folder, '--accept-lang=' + language, 'about:blank'],
             preexec_fn=place_pipes, close_fds=False, stdin=subprocess.DEVNULL,
             env={**os.environ, 'HOME': self.folder, 'LANGUAGE': language.replace('-', '_')},
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

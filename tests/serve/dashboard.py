@@ -147,6 +147,54 @@ def jobs_and_actions(browser):
     page.close()
 
 
+def found_jobs(browser):
+    """Jobs are found by what is in them, and what is done with all of them asks with their number."""
+    call('queue/push', name='mails', payload=[f'{{"to": "ann", "n": {n}}}' for n in range(150)])
+    call('queue/push', name='mails', payload='{"to": "bob", "password": "s3cret", "auth_token": [1]}')
+    call('queue/push', name='mails', payload='later', delay='1h', kind='slow')
+    page = browser.page(BASE + '/#/queues/mails')
+    page.wait_text('1 to 25')
+    page.fill('input[type=search]', 'bob')
+    page.wait("document.querySelectorAll('tbody tr').length === 1")
+    page.wait_text('found: 1')
+    assert 's3cret' not in page.text()
+    page.click('td a')
+    page.wait_text('"password": "•••"')
+    page.wait_text('"auth_token": "•••"')
+    page.click('button', 'Show what is covered')
+    page.wait_text('s3cret')
+    page.click('button', 'Edit')
+    page.fill('dialog textarea', '{"to": "carol"}')
+    page.click('dialog button', 'Push')
+    page.wait("location.hash === '#/queues/mails'")
+    eventually(lambda: call('queue/find', name='mails', text='bob')['found'] == []
+               and len(call('queue/find', name='mails', text='carol')['found']) == 1, 'edited')
+
+    show(page, 'queues/mails?state=ready&q=ann')  # links keep the search
+    page.wait_text('the first 100 that were found')
+    page.click('button', 'Cancel all that match')
+    page.wait_text('This is done with 150 jobs')
+    page.click('dialog button', 'Cancel all that match')
+    eventually(lambda: call('queue/stats', name='mails')['ready'] == 1, 'cancelled')
+    show(page, 'queues/mails?state=delayed&q=slow')
+    page.click('button', 'Run all that match now')
+    page.click('dialog button', 'Run all that match now')
+    eventually(lambda: call('queue/stats', name='mails')['ready'] == 2, 'promoted')
+    for reason in ('time-out', 'time-out', 'other'):
+        call('queue/push', name='mails', payload=reason, priority=-1)
+        job = call('queue/claim', name='mails')
+        call('queue/fail', name='mails', id=job['id'], token=job['token'], reason=reason, dead=True)
+    show(page, 'queues/mails?state=dead&q=time-out')
+    page.click('button', 'Retry all that match')
+    page.wait_text('This is done with 2 jobs')
+    page.click('dialog button', 'Retry all that match')
+    eventually(lambda: call('queue/stats', name='mails')['dead'] == 1, 'retried')
+    page.wait_text('No such jobs')
+    is_clean(page)
+    call('queue/drop', name='mails', yes=True)
+    page.close()
+
+
 def holders(browser):
     """A lock with a line is shown and broken."""
     call('lock/acquire', name='door', lease='1h', label='first')
@@ -192,8 +240,21 @@ def other_pages(browser):
         page.wait_text(text)
     assert page.run("document.querySelector('mark') === null")
     show(page, 'search/docs')
-    page.fill('input[type=search]', 'world')
+    page.fill('input[type=search]', 'wor')
+    page.click('.suggestions button', 'world')
     page.wait("document.querySelector('mark')?.textContent === 'world'")
+    page.click('li button', 'Why')
+    page.wait_text('average length')
+    page.click('.facet button', 'one')
+    page.wait("document.querySelector('input[type=search]').value === 'world tag:\"one\"'")
+    page.wait("document.querySelector('mark')?.textContent === 'world'")
+
+    show(page, 'limits')
+    page.click('button', 'List the limits in use')
+    page.click('td a', 'api')
+    page.click('button', 'List the keys in use')
+    page.click('td a', 'k')
+    page.wait_text('Remaining')
 
     show(page, 'config/shop/cart')
     page.click('button', 'Edit')
@@ -318,15 +379,17 @@ def labels(browser):
 def narrow(browser):
     """A phone: nothing is wider than the screen, and the menu opens."""
     page = browser.page(BASE, width=360, height=740)
-    for path in ('overview', 'queues', 'locks', 'counters', 'logs/app', 'config', 'search/docs?query=world'):
+    call('queue/push', name='mails', payload='x' * 500, kind='y' * 60)
+    for path in ('overview', 'queues', 'queues/mails', 'locks', 'counters', 'logs/app', 'config', 'search/docs?query=world'):
         show(page, path)
         time.sleep(0.3)
-        assert page.run('document.documentElement.scrollWidth <= innerWidth'), path
+        assert page.run('document.documentElement.scrollWidth') <= 360, path
     assert page.run("getComputedStyle(document.querySelector('.menu')).display") == 'none'
     page.click('.burger')
     page.click('.menu a', 'Queues')
     page.wait("location.hash === '#/queues'")
     is_clean(page)
+    call('queue/drop', name='mails', yes=True)
     page.close()
 
 

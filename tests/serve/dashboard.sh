@@ -16,7 +16,7 @@ browse() {
 
 start_server
 serve
-browse '' empty_pages jobs_and_actions holders other_pages hostile_data languages keyboard labels \
+browse '' empty_pages jobs_and_actions found_jobs holders other_pages hostile_data languages keyboard labels \
     narrow colours one_stream
 unserve
 

@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, callOrNull, me } from '../api.js';
 import { nameNode, nameToPath, textOf, timeNode, visible } from '../format.js';
-import { act, button, card, empty, question, table } from '../widgets.js';
+import { act, button, card, empty, notice, question, table } from '../widgets.js';
 import { crumbs } from './names.js';
 
 const lines = (value) => visible(JSON.stringify(value, null, 2));
@@ -34,7 +34,8 @@ async function showAll(view) {
 }
 
 // Edits a value; one that another changed meanwhile is not overwritten.
-async function editValue(view, current) {
+async function editValue(view, kind, component) {
+  const current = await call('config/get', { kind, component }, view.signal);
   const values = await question({ title: t('edit'), yes: t('save'), fields: [{ name: 'json', label: 'JSON', rows: 14, value: JSON.stringify(current.value, null, 2), required: true }] });
   if (values === null) return;
   await act('config/set', {
@@ -45,14 +46,13 @@ async function editValue(view, current) {
 
 async function showOne(view, kind, component) {
   const now = h('div'), past = h('div');
-  let current = null;
   view.show(crumbs(view, 'config', kind, component), card(t('value'), now, h('p', { class: 'buttons' },
-    button(t('edit'), 'config/set', () => current && editValue(view, current)),
+    button(t('edit'), 'config/set', () => editValue(view, kind, component).catch((error) => notice(error.message, true))),
     button(t('drop'), 'config/drop', () => act('config/drop', { kind, component, yes: true }, {
       asks: { title: t('drop'), text: t('ask drop', textOf(kind) + ' ' + textOf(component)), yes: t('drop') }, then: () => { location.hash = '#/config'; },
     }), { danger: true }))), card(t('history'), past));
   await view.every(5000, async () => {
-    current = await call('config/get', { kind, component }, view.signal);
+    const current = await call('config/get', { kind, component }, view.signal);
     if (view.changed('value', current)) put(now, h('p', { class: 'quiet' }, t('version', String(current.version)), ' · ', current.author ? [nameNode(current.author), ' · '] : null, timeNode(current.changed_at)),
       h('pre', { tabindex: '0' }, lines(current.value)));
     const versions = await call('config/history', { kind, component, max: 20 }, view.signal);

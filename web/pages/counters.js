@@ -4,7 +4,7 @@ import { language, t } from '../words.js';
 import { call } from '../api.js';
 import { count, nameNode, nameToPath, textOf } from '../format.js';
 import { act, button, table, tabs } from '../widgets.js';
-import { plot, spark } from '../plot.js';
+import { WHOLE, plot, spark } from '../plot.js';
 import { crumbs } from './names.js';
 
 const PRECISIONS = ['1s', '5s', '1m', '5m', '1h', '5h', '1d'];
@@ -34,7 +34,7 @@ async function showOne(view, name) {
   const every = view.params.get('every') ?? '1m';
   const isLong = ['1h', '5h', '1d'].includes(every);
   const drawing = plot({
-    title: textOf(name), format: count, lines: [{ key: 'count', name: t('per slice', every) }],
+    title: t('counter'), format: count, steps: WHOLE, lines: [{ key: 'count', name: t('per slice', every) }],
     clock: (ms) => (isLong ? new Date(ms).toLocaleString(language(), { dateStyle: 'short', timeStyle: every === '1d' ? undefined : 'short' }) : new Date(ms).toLocaleTimeString(language())),
   });
   view.show(crumbs(view, 'counters', name),

@@ -1,18 +1,49 @@
 // A job: its payload, its story, why it waits, and what can be done with it.
 import { h, put } from '../dom.js';
 import { label, t } from '../words.js';
-import { callOrNull } from '../api.js';
-import { layOut, nameNode, nameToPath, textOf } from '../format.js';
-import { button, card, empty, facts } from '../widgets.js';
-import { causeText, fieldsOf, jobActions, pushJob } from './queue.js';
+import { call, callOrNull, may } from '../api.js';
+import { layOut, masked, nameNode, nameToPath, textOf } from '../format.js';
+import { button, card, empty, facts, notice } from '../widgets.js';
+import { causeText } from './queue.js';
+import { jobActions } from './jobs.js';
+import { fieldsOf, pushJob } from './push.js';
 
 const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', 'due_at', 'since', 'until', 'group', 'unique', 'progress', 'meta'];
+const WAITING = ['ready', 'delayed', 'held'];
+const EDIT_MOST = 100000; // characters
+
+// A job does not change. One like it is pushed, then this one is removed: none is lost in between.
+async function editJob(name, job) {
+  if (!(await pushJob(name, { job, title: t('edit'), text: t('edit job') }))) return;
+  const removal = job.state === 'dead' ? ['queue/dead', { delete: true }] : ['queue/cancel', {}];
+  try {
+    await call(removal[0], { ...fieldsOf(name), id: job.id, ...removal[1] });
+    location.hash = '#/queues/' + nameToPath(name);
+  } catch (error) {
+    notice(t('edit kept', error.message), true);
+  }
+}
+
+function editButtons(name, job) {
+  const mayRemove = may(job.state === 'dead' ? 'queue/dead' : 'queue/cancel');
+  const isShort = textOf(job.payload).length <= EDIT_MOST;
+  return [
+    isShort && mayRemove && [...WAITING, 'dead'].includes(job.state) ? button(t('edit'), 'queue/push', () => editJob(name, job)) : null,
+    isShort ? button(t('push copy'), 'queue/push', () => pushJob(name, { job, title: t('push copy') })) : null,
+  ];
+}
 
 export async function showJob(view, name, id) {
   const title = view.title(h('a', { href: '#/queues' }, t('queues')), ' / ',
     h('a', { href: '#/queues/' + nameToPath(name) }, nameNode(name)), ' / ', nameNode(id));
-  const acts = h('p', { class: 'buttons' }), about = h('div'), payload = h('pre', { tabindex: '0' }), why = h('div');
-  view.show(title, acts, card(null, about, why), card(label('payload'), payload));
+  const acts = h('p', { class: 'buttons' }), about = h('div'), payload = h('pre', { tabindex: '0' }), why = h('div'), mask = h('p', { class: 'buttons' });
+  let masks = true;
+  const showPayload = (job) => {
+    const bare = layOut(job.payload, { masks: false });
+    put(payload, layOut(job.payload, { masks }));
+    if (masked(bare) !== bare) put(mask, h('button', { type: 'button', onclick: () => { masks = !masks; showPayload(job); } }, t(masks ? 'show masked' : 'mask again')));
+  };
+  view.show(title, acts, card(null, about, why), card(label('payload'), payload, mask));
   await view.every(2000, async () => {
     const job = await callOrNull('queue/show', { ...fieldsOf(name), id: textOf(id) }, view.signal);
     if (job === null) {
@@ -21,14 +52,12 @@ export async function showJob(view, name, id) {
       put(why);
       return;
     }
-    const cause = ['ready', 'delayed', 'held'].includes(job.state)
-      ? await callOrNull('queue/why', { ...fieldsOf(name), id: job.id }, view.signal) : null;
-    if (view.changed('state', job.state)) put(acts, jobActions(name, job, () => view.refresh()),
-      button(t('push copy'), 'queue/push', () => pushJob(name, textOf(job.payload), null)));
+    const cause = WAITING.includes(job.state) ? await callOrNull('queue/why', { ...fieldsOf(name), id: job.id }, view.signal) : null;
+    if (view.changed('state', job.state)) put(acts, jobActions(name, job, () => view.refresh()), editButtons(name, job));
     if (view.changed('job', job)) put(about, facts({ ...job, state: t(job.state) }, FACTS),
       job.worker ? [h('h2', {}, label('worker')), facts(job.worker)] : null,
       job.error !== null ? [h('h2', {}, label('error')), h('pre', { tabindex: '0' }, layOut(job.error))] : null);
     if (view.changed('why', cause)) put(why, cause && cause.causes.length > 0 ? [h('h2', {}, t('why')), h('ul', {}, cause.causes.map((one) => h('li', {}, causeText(one))))] : null);
-    put(payload, layOut(job.payload));
+    if (view.changed('payload', job.payload)) showPayload(job);
   });
 }

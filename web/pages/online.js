@@ -4,7 +4,7 @@ import { language, t } from '../words.js';
 import { call, callOrNull } from '../api.js';
 import { count, percent, textOf } from '../format.js';
 import { act, button, card, facts } from '../widgets.js';
-import { plot } from '../plot.js';
+import { WHOLE, plot } from '../plot.js';
 import { crumbs, showNames } from './names.js';
 
 const SPANS = [1, 7, 30];
@@ -20,7 +20,7 @@ async function returning(view, name) {
 
 async function showOne(view, name) {
   const days = plot({
-    title: t('users by day'), format: count, lines: [{ key: 'users', name: t('users') }],
+    title: t('users by day'), format: count, steps: WHOLE, lines: [{ key: 'users', name: t('users') }],
     clock: (ms) => new Date(ms).toLocaleDateString(language()),
   });
   const back = h('div'), about = h('div');

@@ -4,7 +4,7 @@ import { t } from '../words.js';
 import { bytes, count, duration, nameNode, nameToPath, percent, rate } from '../format.js';
 import { card, empty } from '../widgets.js';
 import { allPoints } from '../history.js';
-import { plot } from '../plot.js';
+import { BINARY, WHOLE, plot } from '../plot.js';
 
 const OLD_MS = 60000, LONG_MS = 3600000, FULL = 0.9;
 
@@ -52,7 +52,7 @@ function tiles(sample) {
     tile(t('dead letters'), count(sum('dead')), t('failing', rate(sum('failed_per_second'))), '#/queues'),
     tile(t('held locks'), count(list(sample.locks).length), t('semaphores n', count(list(sample.semaphores).length)), '#/locks'),
     tile(t('memory'), bytes(server.memory), server.memory_max ? t('of', bytes(server.memory_max)) : null, '#/server'),
-    tile(t('commands'), rate(server.commands_per_second), t('clients n', count(server.clients)), '#/server'),
+    tile(t('commands/s'), rate(server.commands_per_second), t('clients n', count(server.clients)), '#/server'),
   ];
 }
 
@@ -67,11 +67,11 @@ export default {
       lines: [{ key: 'pushed', name: t('pushed') }, { key: 'done', name: t('done jobs') }, { key: 'failed', name: t('failed jobs') }],
     });
     const backlog = plot({
-      title: t('jobs'), format: count,
+      title: t('jobs'), format: count, steps: WHOLE,
       lines: [{ key: 'ready', name: t('ready') }, { key: 'active', name: t('active') }, { key: 'dead', name: t('dead') }],
     });
     const commands = plot({ title: t('commands'), format: rate, lines: [{ key: 'commands', name: t('a second') }] });
-    const memory = plot({ title: t('memory'), format: bytes, lines: [{ key: 'memory', name: t('used') }] });
+    const memory = plot({ title: t('memory'), format: bytes, steps: BINARY, lines: [{ key: 'memory', name: t('used') }] });
     view.show(view.title(t('overview')), numbers, card(t('attention'), attention),
       h('div', { class: 'plots' }, [jobs, backlog, commands, memory].map((p) => p.element)));
     let said = null;

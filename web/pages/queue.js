@@ -2,26 +2,15 @@
 import { h, put } from '../dom.js';
 import { label, t } from '../words.js';
 import { call, callOrNull, may } from '../api.js';
-import { count, cut, duration, nameNode, nameToPath, rate, textOf, timeNode, visible } from '../format.js';
-import { act, ask, button, empty, facts, question, table, tabs } from '../widgets.js';
+import { count, duration, nameNode, nameToPath, rate, textOf, timeNode } from '../format.js';
+import { act, button, empty, facts, question, tabs } from '../widgets.js';
 import { queuePoints } from '../history.js';
 import { plot } from '../plot.js';
 import { crumbs } from './names.js';
+import { STATES, showJobs } from './jobs.js';
+import { fieldsOf, pushJob, rowOf } from './push.js';
 import { workerTable } from './workers.js';
 import { latest } from '../view.js';
-
-const JOBS = 25;
-const STATES = ['ready', 'active', 'delayed', 'held', 'dead'];
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-
-export function rowOf(sample, name) {
-  return Array.isArray(sample?.queues) ? sample.queues.find((row) => same(row.name, name)) : undefined;
-}
-
-// The fields that name a queue in a call.
-export function fieldsOf(name) {
-  return { name, partitions: rowOf(latest(), name)?.partitions };
-}
 
 // ---- What can be done with a queue ----------------------------------------------------------------
 
@@ -29,7 +18,7 @@ function queueActions(view, name, row) {
   const fields = fieldsOf(name), shown = textOf(name), then = () => view.refresh();
   const paused = row?.state === 'paused', dead = count(row?.dead ?? 0);
   return [
-    button(t('push job'), 'queue/push', () => pushJob(name, '', then)),
+    button(t('push job'), 'queue/push', () => pushJob(name, { then })),
     button(t(paused ? 'resume' : 'pause'), paused ? 'queue/resume' : 'queue/pause', () => act(paused ? 'queue/resume' : 'queue/pause', fields, { then })),
     row?.dead > 0 ? button(t('retry all dead'), 'queue/retry', () => act('queue/retry', { ...fields, all: true }, {
       asks: { title: t('retry all dead'), text: t('ask retry all', dead, shown), yes: t('retry'), danger: false }, then,
@@ -44,71 +33,6 @@ function queueActions(view, name, row) {
       asks: { title: t('drop'), text: t('ask drop queue', shown), yes: t('drop') }, then: () => { location.hash = '#/queues'; },
     }), { danger: true }),
   ];
-}
-
-// Asks for a job and pushes it; `payload` is what stands there at first.
-export async function pushJob(name, payload, then) {
-  const values = await question({
-    title: t('push job'), yes: t('push'), fields: [
-      { name: 'payload', label: t('payload'), rows: 8, value: payload },
-      { name: 'kind', label: label('kind') }, { name: 'delay', label: t('delay'), hint: '5m' },
-      { name: 'priority', label: label('priority'), hint: '0' },
-    ],
-  });
-  if (values === null) return;
-  const fields = { ...fieldsOf(name), payload: values.payload };
-  for (const key of ['kind', 'delay', 'priority']) if (values[key]) fields[key] = values[key];
-  await act('queue/push', fields, { done: (answer) => t('pushed as', answer.ids.join(', ')), then });
-}
-
-// ---- Jobs -----------------------------------------------------------------------------------------
-
-export function jobActions(name, job, then) {
-  const fields = { ...fieldsOf(name), id: job.id };
-  return [
-    job.state === 'delayed' ? button(t('promote'), 'queue/promote', () => act('queue/promote', fields, { then })) : null,
-    job.state === 'dead' ? button(t('retry'), 'queue/retry', () => act('queue/retry', fields, { then })) : null,
-    job.state === 'active' ? button(t('requeue'), 'queue/requeue', () => act('queue/requeue', { ...fields, force: true }, {
-      asks: { title: t('requeue'), text: t('ask requeue', job.id), yes: t('requeue') }, then,
-    })) : null,
-    job.state === 'dead'
-      ? button(t('delete'), 'queue/dead', () => act('queue/dead', { ...fields, delete: true }, {
-        asks: { title: t('delete'), text: t('ask delete job', job.id), yes: t('delete') }, then,
-      }), { danger: true })
-      : button(t('cancel job'), 'queue/cancel', () => act('queue/cancel', fields, {
-        asks: { title: t('cancel job'), text: t('ask cancel job', job.id), yes: t('cancel job') }, then,
-      }), { danger: true }),
-  ];
-}
-
-const when = { ready: 'pushed_at', active: 'since', delayed: 'due_at', held: 'pushed_at', dead: 'since' };
-
-async function showJobs(view, root, name, state) {
-  const skip = Number(view.params.get('skip') ?? 0);
-  const jobs = table({
-    title: t(state), id: (job) => job.id, none: t('no jobs'),
-    columns: [
-      { key: 'id', cell: (job) => h('a', { href: `#/queues/${nameToPath(name)}/${job.id}` }, job.id) },
-      { key: 'kind', searched: true, cell: (job) => (job.kind === null ? '' : nameNode(job.kind)) },
-      { key: 'payload', searched: true, cell: (job) => h('code', {}, visible(cut(textOf(job.payload), 100))) },
-      { key: 'attempt', number: true }, { key: 'priority', number: true },
-      { key: when[state], cell: (job) => timeNode(job[when[state]] ?? job.pushed_at) },
-      state === 'active' ? { key: 'worker', cell: (job) => (job.worker ? `${visible(textOf(job.worker.host))}:${job.worker.pid}` : '–') }
-        : { key: 'error', searched: true, cell: (job) => (job.error === null ? '' : nameNode(job.error)) },
-    ],
-    actions: (job, current) => jobActions(name, current(), () => view.refresh()),
-  });
-  const page = (to, text) => h('a', { href: `#/queues/${nameToPath(name)}?state=${state}&skip=${to}` }, text);
-  const pager = h('p', { class: 'pager' });
-  const find = ask({ fields: [{ name: 'id', label: t('job id') }], text: t('look up'), then: ({ id }) => { location.hash = `#/queues/${nameToPath(name)}/${encodeURIComponent(id.trim())}`; } });
-  put(root, h('div', { class: 'row' }, view.filterBox(jobs), find), jobs.element, pager);
-  await view.every(3000, async () => {
-    const rows = await call('queue/peek', { ...fieldsOf(name), state, max: JOBS, skip }, view.signal);
-    jobs.update(rows);
-    put(pager, skip > 0 ? page(Math.max(0, skip - JOBS), t('earlier')) : null, ' ',
-      rows.length > 0 ? t('rows', count(skip + 1), count(skip + rows.length)) : null, ' ',
-      rows.length === JOBS ? page(skip + JOBS, t('later')) : null);
-  });
 }
 
 // ---- The other parts ------------------------------------------------------------------------------

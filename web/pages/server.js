@@ -5,14 +5,14 @@ import { me } from '../api.js';
 import { bytes, percent, rate } from '../format.js';
 import { bar, card, facts } from '../widgets.js';
 import { allPoints } from '../history.js';
-import { plot } from '../plot.js';
+import { BINARY, plot } from '../plot.js';
 
 export default {
   name: 'server',
   needs: 'status',
   async show(view) {
     const about = h('div');
-    const memory = plot({ title: t('memory'), format: bytes, lines: [{ key: 'memory', name: t('used') }] });
+    const memory = plot({ title: t('memory'), format: bytes, steps: BINARY, lines: [{ key: 'memory', name: t('used') }] });
     const commands = plot({ title: t('commands'), format: rate, lines: [{ key: 'commands', name: t('a second') }] });
     view.show(view.title(t('server')), card(null, about), h('div', { class: 'plots' }, memory.element, commands.element),
       h('p', { class: 'quiet' }, 'tackle ' + me().version));
