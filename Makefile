@@ -34,10 +34,10 @@ help: ## this list
 	@echo "  PREFIX=/usr/local DESTDIR= (install, uninstall)   BUILD=build JOBS=$(JOBS)"
 	@echo "  WERROR=ON: warnings are errors"
 
-demo: ## build and take the guided tour on a private server
+demo: ## build and take the guided tour on a private server; it ends with a dashboard
 	@tools/setup build run
 	@$(call configure,$(BUILD))
-	@$(call compile,$(BUILD),--target tackle_cli)
+	@$(call compile,$(BUILD),--target tackle_cli tackle_serve)
 	@$(BUILD)/tackle demo
 
 test: ## build and run every test

@@ -3,6 +3,7 @@
  * The guided tour: steps of the components, run for real on a private server in memory.
  */
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -71,6 +72,26 @@ static int run_whole_tour(cli_session *cli)
     return failed;
 }
 
+/* Shows what the tour has left on its server in a browser, until a signal comes. */
+static int show_dashboard(cli_session *cli)
+{
+    int exit = 0;
+    printf("\n%sWhat is there now, in a browser. Ctrl-C ends it.%s\n", cli_color(stdout, CLI_BOLD),
+           cli_color(stdout, CLI_PLAIN));
+    fflush(stdout);
+    int failed = cli_stage_run(cli, "exec tackle serve --listen 127.0.0.1:0", 0, &exit);
+    return failed || exit == 0
+               ? failed
+               : cli_fail(cli, CLI_FAILURE, "the dashboard ended with exit code %d", exit);
+}
+
+/* A person at a terminal can open a page; a script cannot. */
+static bool wants_dashboard(const cli_session *cli, const cli_component *only)
+{
+    return cli_flag(cli, "dashboard") ||
+           (only == NULL && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
+}
+
 /* ---- The verb ------------------------------------------------------------ */
 
 static int prepare_and_run(cli_session *cli, const cli_component *only)
@@ -83,6 +104,8 @@ static int prepare_and_run(cli_session *cli, const cli_component *only)
         failed = run_steps(cli, only, INT_MAX, 0);
     else
         failed = cli_flag(cli, "all") ? run_whole_tour(cli) : run_short_tour(cli);
+    if (!failed && wants_dashboard(cli, only))
+        failed = show_dashboard(cli);
     cli_stage_close(&stage);
     return failed;
 }
@@ -104,6 +127,7 @@ static int run_demo(cli_session *cli)
 
 static const cli_option options[] = {
     {"all", CLI_FLAG, NULL, "show all steps of all commands"},
+    {"dashboard", CLI_FLAG, NULL, "show the data in a browser at the end, until Ctrl-C"},
     {0},
 };
 
@@ -113,7 +137,8 @@ static const cli_verb verbs[] = {
         .summary = "a guided tour: real commands on a private server, with their results",
         .options = options,
         .details =
-            "Without COMMAND it shows a little of everything, in less than two minutes. Uses a\n"
+            "Without COMMAND it shows a little of everything, in less than two minutes. On a\n"
+            "terminal it ends with the address of a dashboard on the data of the tour. Uses a\n"
             "server of its own in memory, and leaves nothing behind.",
         .example = "tackle demo call",
         .local = "it is a tour for a terminal",

@@ -25,6 +25,20 @@ ends 0 tackle demo ping
 lacks "$out" "planets"
 ends 0 env TACKLE_URL=redis://127.0.0.1:1 TACKLE_PASSWORD=wrong tackle demo ping
 
+# With a dashboard it ends when it is told to.
+tackle demo ping --dashboard >"$home/demo" 2>&1 &
+pid=$!
+for ((i = 0; i < 1200; i++)); do
+    grep -q "serving on" "$home/demo" && break
+    sleep 0.05
+done
+address=$(sed -n 's/.*serving on \(http:[^,]*\).*/\1/p' "$home/demo")
+has "$(curl -s "$address/")" '<title>tackle</title>'
+has "$(curl -s "$address/v1/ping" -d '{}')" '"reply": "PONG"'
+kill "$pid"
+wait "$pid" || fail "the dashboard ended with $?: $(cat "$home/demo")"
+is "nothing is left" "$(tours)" "$before"
+
 # Interrupted on the way, it still cleans up.
 tackle demo server >"$home/demo" 2>&1 &
 pid=$!
