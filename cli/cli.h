@@ -173,6 +173,8 @@ int cli_connect(cli_session *cli, tkl_client **client);
 /* A client for another server than the one of --url, with the same options. The caller closes it.
  */
 int cli_open(const cli_session *cli, const char *url, tkl_client **client);
+/* The same in a part of the namespace, "NS:PART", for what is in nobody's way there. */
+int cli_open_part(const cli_session *cli, const char *url, const char *part, tkl_client **client);
 
 /* The URL in use: --url, or what the configuration says for --url config:NAME, else the one of
  * tkl_default_server_read(). */

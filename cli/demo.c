@@ -76,7 +76,7 @@ static int run_whole_tour(cli_session *cli)
 static int show_dashboard(cli_session *cli)
 {
     int exit = 0;
-    printf("\n%sWhat is there now, in a browser. Ctrl-C ends it.%s\n", cli_color(stdout, CLI_BOLD),
+    printf("\n%s%s%s\n", cli_color(stdout, CLI_BOLD), cli_say(CLI_SAY_DASHBOARD),
            cli_color(stdout, CLI_PLAIN));
     fflush(stdout);
     int failed = cli_stage_run(cli, "exec tackle serve --listen 127.0.0.1:0", 0, &exit);

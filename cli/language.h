@@ -49,6 +49,7 @@ void cli_print_translated(FILE *stream, const char *text, size_t blanks);
     X(CLI_SAY_MORE_TOURS,                                                                        \
       "More: tackle demo COMMAND, or --all of them. What goes wrong without: tackle lab\n"       \
       "In a browser, with living data: tackle serve --demo")                                     \
+    X(CLI_SAY_DASHBOARD, "What is there now, in a browser. Ctrl-C ends it.")                     \
     X(CLI_SAY_NAIVE, "The naive way")                                                            \
     X(CLI_SAY_OURS, "With tackle")                                                               \
     X(CLI_SAY_SEEN, "What was seen")                                                             \

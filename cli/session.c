@@ -79,17 +79,18 @@ static bool is_scanning(const cli_session *cli)
     return cli_find_option(cli, "scan", strlen("scan")) != NULL && cli_flag(cli, "scan");
 }
 
-int cli_open(const cli_session *cli, const char *url, tkl_client **client)
+static int open_in(const cli_session *cli, const char *url, const char *ns, bool is_listed,
+                   tkl_client **client)
 {
     const int64_t *timeout_ms = cli_global_number(cli, "timeout");
     tkl_options options = {
         .timeout_ms = timeout_ms != NULL ? *timeout_ms : 0,
-        .ns = namespace_of(cli),
+        .ns = ns,
         .tls_ca_file = cli_text(cli, "cacert", NULL),
         .tls_cert_file = cli_text(cli, "cert", NULL),
         .tls_key_file = cli_text(cli, "key", NULL),
         .tls_no_verify = cli_flag(cli, "insecure"),
-        .no_register = is_scanning(cli),
+        .no_register = !is_listed,
         .on_event = cli->on_event,
         .event_arg = cli->event_arg,
         .on_trace = cli_flag(cli, "trace") ? cli_trace : NULL,
@@ -98,6 +99,22 @@ int cli_open(const cli_session *cli, const char *url, tkl_client **client)
     if (timeout_ms != NULL && *timeout_ms == 0)
         return cli_usage(cli, "invalid --timeout: must be more than 0");
     return cli_end(cli, tkl_open(url, &options, client));
+}
+
+int cli_open(const cli_session *cli, const char *url, tkl_client **client)
+{
+    return open_in(cli, url, namespace_of(cli), !is_scanning(cli), client);
+}
+
+int cli_open_part(const cli_session *cli, const char *url, const char *part, tkl_client **client)
+{
+    const char *whole = namespace_of(cli);
+    char *ns = NULL;
+    if (asprintf(&ns, "%s:%s", whole != NULL ? whole : "tackle", part) < 0)
+        return cli_end(cli, TKL_ENOMEM);
+    int failed = open_in(cli, url, ns, false, client);
+    free(ns);
+    return failed;
 }
 
 /* Without a URL nothing is shared beyond this user and machine. A job of cron, whose machine alone

@@ -58,6 +58,26 @@ static const demo_call first_calls[] = {
      "{'index': 'products', 'id': 'p5', 'text': '自行车锁，加固钢，两把钥匙', "
      "'set': ['brand=锚', 'price=35']}",
      1},
+    {"search/add",
+     "{'index': 'products', 'id': 'p6', 'text': 'Folding bicycle, seven gears, lights included', "
+     "'set': ['brand=Velo', 'price=480']}",
+     1},
+    {"search/add",
+     "{'index': 'products', 'id': 'p7', 'text': 'Bicycle lights, front and rear, with batteries', "
+     "'set': ['brand=Velo', 'price=29']}",
+     1},
+    {"search/add",
+     "{'index': 'products', 'id': 'p8', 'text': 'Fishing rod, carbon, three pieces', "
+     "'set': ['brand=Brook', 'price=120']}",
+     1},
+    {"search/add",
+     "{'index': 'products', 'id': 'p9', 'text': 'Lock with a cable, for two bicycles at once', "
+     "'set': ['brand=Velo', 'price=24']}",
+     1},
+    {"search/add",
+     "{'index': 'products', 'id': 'p10', 'text': 'Tackle box lock, small, with two keys', "
+     "'set': ['brand=Brook', 'price=9']}",
+     1},
     {"chat/create", "{'name': 'support', 'member': ['ann', 'bob', 'chen']}", 1},
     {"mail/send", "{'name': 'ann', 'body': 'Order #### was shipped'}", 7},
     {"mail/send", "{'name': 'bob', 'body': 'Invoice ####'}", 3},
@@ -327,7 +347,43 @@ static bool start_thread(serve_demo *demo, void *(*run)(void *arg))
     return begun;
 }
 
-int serve_demo_start(const cli_session *cli, tkl_client *client, serve_demo **out)
+/* Makes up what queues did in the last week: more by day than by night, less on two of the days. */
+static int make_history(serve_demo *demo, serve_history *history)
+{
+    enum { SLICE_S = 1800, SLICES = 7 * 48, US = 1000 };
+    static const struct {
+        const char *name;
+        int jobs, wait_ms, run_ms, failed; /* in half an hour; of a job; of a hundred attempts */
+    } queues[] = {{"mails", 900, 40, 180, 1},
+                  {"thumbnails", 1400, 90, 140, 1},
+                  {"webhooks", 300, 250, 420, 18}};
+    time_t now = time(NULL);
+    for (size_t q = 0; q < sizeof queues / sizeof *queues; q++)
+        for (int i = 1; i < SLICES; i++) {
+            time_t then = now - (time_t)SLICE_S * i;
+            struct tm parts;
+            gmtime_r(&then, &parts);
+            int hour = parts.tm_hour < 6 ? 10 : parts.tm_hour < 9 || parts.tm_hour > 19 ? 55 : 100;
+            int share = hour * (parts.tm_wday % 6 == 0 ? 50 : 100) / 100 + random_below(demo, 20);
+            int64_t jobs = queues[q].jobs * share / 100;
+            int64_t failed = jobs * random_below(demo, 2 * queues[q].failed + 1) / 100;
+            int64_t attempts = jobs + failed;
+            int64_t wait = queues[q].wait_ms * (50 + share + random_below(demo, 40)) / 100;
+            int64_t run = queues[q].run_ms * (90 + random_below(demo, 20)) / 100;
+            serve_history_work work = {.pushed = jobs,
+                                       .done = jobs,
+                                       .failed = failed,
+                                       .claimed = attempts,
+                                       .wait_us = attempts * wait * US,
+                                       .run_us = attempts * run * US};
+            TKL_TRY(
+                serve_history_add(history, tkl_str(queues[q].name), (int64_t)then * 1000, &work));
+        }
+    return TKL_OK;
+}
+
+int serve_demo_start(const cli_session *cli, tkl_client *client, serve_history *history,
+                     serve_demo **out)
 {
     serve_demo *demo = *out = calloc(1, sizeof *demo);
     if (demo == NULL)
@@ -339,7 +395,9 @@ int serve_demo_start(const cli_session *cli, tkl_client *client, serve_demo **ou
     for (size_t i = 0; i < sizeof first_calls / sizeof *first_calls; i++)
         for (int k = 0; k < first_calls[i].times; k++)
             make_call(demo, &first_calls[i]);
-    int code = start_worker(demo);
+    int code = make_history(demo, history);
+    if (code == TKL_OK)
+        code = start_worker(demo);
     if (code == TKL_OK)
         code = register_services(demo);
     if (code == TKL_OK)

@@ -7,12 +7,13 @@
 #ifndef TKL_SERVE_DEMO_H
 #define TKL_SERVE_DEMO_H
 
-#include "cli.h"
+#include "history.h"
 
 typedef struct serve_demo serve_demo;
 
-/* Fills the server with data and starts the threads. */
-int serve_demo_start(const cli_session *cli, tkl_client *client, serve_demo **demo);
+/* Fills the server with data, also with a history of the last week, and starts the threads. */
+int serve_demo_start(const cli_session *cli, tkl_client *client, serve_history *history,
+                     serve_demo **demo);
 
 /* Ends the threads; every wait of the client ends with them. NULL is fine. */
 void serve_demo_stop(serve_demo *demo);

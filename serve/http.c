@@ -51,6 +51,7 @@ typedef enum request_kind {
     HEALTH,
     CALLER,
     STREAM,
+    HISTORY,
     PAGE
 } request_kind;
 
@@ -231,6 +232,8 @@ static const char *allowed_methods(const request *r)
         return serve_route_gets(&r->route) ? "GET, POST" : "POST";
     if (r->kind == BATCH)
         return "POST";
+    if (r->kind == HISTORY)
+        return "GET, POST";
     return r->kind == STREAM ? "GET" : "GET, HEAD";
 }
 
@@ -399,6 +402,8 @@ static int run_request(void *arg)
         serve_batch(r->http->client, fields, &caller, &r->answer);
     } else if (!json_is_object(fields)) {
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
+    } else if (r->kind == HISTORY) {
+        serve_history_answer(r->http->options.history, fields, &r->answer);
     } else if (r->key != NULL) {
         serve_call_once(r->http->answers, r->who, r->key, r->http->client, &r->route, fields,
                         &r->answer);
@@ -706,13 +711,15 @@ static bool find_target(request *r, const char *path, enum MHD_Result *result)
         request_kind kind;
     } others[] = {{"/healthz", HEALTH},  {"/readyz", READY},  {"/openapi.json", OPENAPI},
                   {"/metrics", METRICS}, {"/caller", CALLER}, {"/events", STREAM},
-                  {"/v1/batch", BATCH}};
+                  {"/history", HISTORY}, {"/v1/batch", BATCH}};
     char why[SERVE_WHY_SIZE];
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(path, others[i].path) == 0) {
             r->kind = others[i].kind;
             if (r->kind == STREAM) /* it shows what status does */
                 return serve_route_find("/v1/status", &r->route, why);
+            if (r->kind == HISTORY)
+                return serve_route_find("/v1/queue/times", &r->route, why);
             return r->kind != READY || serve_route_find("/v1/ping", &r->route, why);
         }
     if ((r->page = serve_page_find(path)) != NULL) {
@@ -780,7 +787,8 @@ static bool admit_request(request *r, const char *path, const char *method, enum
                                  "a valid token is needed: Authorization: Bearer TOKEN");
     else if (!is_allowed_method(r, method))
         *result = refuse_request(r, 405, TKL_EINVAL, "this method is not allowed here");
-    else if ((r->kind == CALL || r->kind == STREAM) && !serve_may(&r->rights, &r->route))
+    else if ((r->kind == CALL || r->kind == STREAM || r->kind == HISTORY) &&
+             !serve_may(&r->rights, &r->route))
         *result = refuse_request(r, 403, TKL_EAUTH, "not permitted");
     else if ((wrong = read_key(r)) != NULL || (wrong = read_query(r, method)) != NULL)
         *result = refuse_request(r, 400, TKL_EINVAL, wrong);
@@ -1066,6 +1074,9 @@ static int sleep_ms(const serve_http *http)
     unsigned MHD_LONG_LONG wanted;
     int sleep = http->peers != NULL ? SWEEP_MS : -1, loop = tkl_loop_timeout_ms(http->loop);
     int sample = serve_events_timeout_ms(http->sampler);
+    int reading = serve_history_timeout_ms(http->options.history);
+    if (reading >= 0 && (loop < 0 || reading < loop))
+        loop = reading;
     if (sample >= 0 && (loop < 0 || sample < loop))
         loop = sample;
     if (MHD_get_timeout(http->daemon, &wanted) == MHD_YES && (sleep < 0 || wanted < SWEEP_MS))
@@ -1081,6 +1092,8 @@ static int serve_once(serve_http *http)
     cancel_gone(http);
     resume_stirred(http);
     serve_events_tick(http->sampler);
+    if (!http->is_ending)
+        serve_history_tick(http->options.history, http->loop);
     int code = tkl_loop_dispatch(http->loop);
     do { /* after the end of a connection, the daemon listens again in its next run only */
         http->has_closed = false;

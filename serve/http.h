@@ -16,6 +16,7 @@
 #define TKL_SERVE_HTTP_H
 
 #include "access.h"
+#include "history.h"
 #include "listen.h"
 #include "tls.h"
 
@@ -31,6 +32,7 @@ typedef struct serve_http_options {
     int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */
     int64_t heartbeat_ms;      /* a stream is silent for this long at most */
     int64_t answer_life_ms;    /* how long answers to requests with a key are kept */
+    serve_history *history;    /* of the queues, for the dashboard */
 } serve_http_options;
 
 /* Everything must stay until serve_http_close(). */

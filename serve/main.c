@@ -25,6 +25,7 @@ enum {
     DEFAULT_CLIENT_TIMEOUT_MS = 60000,
     DEFAULT_HEARTBEAT_MS = 15000,
     DEFAULT_ANSWER_LIFE_MS = 3600000,
+    DEFAULT_HISTORY_MS = 60000,
     OTHER_FILES = 256,        /* descriptors that have nothing to do with clients */
     FILES_PER_CONNECTION = 2, /* its socket, and the one with which its call waits for a job */
 };
@@ -100,6 +101,16 @@ static int choose_demo_server(cli_session *cli)
     return cli->url != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
 }
 
+/* A server that only reads leaves the history to others. */
+static int open_history(cli_session *cli, tkl_client *client, serve_history **history)
+{
+    const char *url = NULL;
+    int failed = cli_url(cli, &url);
+    int64_t interval_ms =
+        cli_flag(cli, "read-only") ? 0 : cli_number(cli, "history", DEFAULT_HISTORY_MS);
+    return failed ? failed : serve_history_open(cli, url, client, interval_ms, history);
+}
+
 static int serve_until_signal(cli_session *cli)
 {
     tkl_client *client = NULL;
@@ -108,6 +119,7 @@ static int serve_until_signal(cli_session *cli)
     serve_listener listener = {.file = -1};
     serve_tls tls = {0};
     serve_http_options options;
+    serve_history *history = NULL;
     serve_http *http = NULL;
     int failed = read_options(cli, &options);
     if (!failed && cli_flag(cli, "demo"))
@@ -120,8 +132,11 @@ static int serve_until_signal(cli_session *cli)
         failed = serve_listen(cli, &listener);
     if (!failed)
         failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = open_history(cli, client, &history);
+    options.history = history;
     if (!failed && cli_flag(cli, "demo"))
-        failed = serve_demo_start(cli, client, &demo);
+        failed = serve_demo_start(cli, client, history, &demo);
     if (!failed)
         failed = serve_http_open(cli, client, access, &listener, &tls, &options, &http);
     if (!failed) {
@@ -131,6 +146,7 @@ static int serve_until_signal(cli_session *cli)
     }
     serve_demo_stop(demo);
     serve_http_close(http);
+    serve_history_close(history);
     serve_listener_close(&listener);
     serve_tls_close(&tls);
     serve_access_close(access);

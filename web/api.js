@@ -46,6 +46,14 @@ export function call(name, fields = {}, signal = undefined) {
   return ask('v1/' + name, { method: 'POST', body: JSON.stringify(fields), signal });
 }
 
+// What a queue has done in each half hour of a week, as points for plots; [] when nothing is known.
+export async function weekOf(name, signal) {
+  const week = await ask('history', { method: 'POST', body: JSON.stringify({ name }), signal });
+  if (week.from === null) return [];
+  const lists = Object.entries(week).filter(([, list]) => Array.isArray(list));
+  return lists[0][1].map((_, i) => ({ time: Date.parse(week.from) + i * week.every_ms, ...Object.fromEntries(lists.map(([key, list]) => [key, list[i]])) }));
+}
+
 // The same; for what is not there, the answer that says so, or null.
 export async function callOrNull(name, fields = {}, signal = undefined) {
   try {

@@ -115,6 +115,10 @@ const texts = {
   'jobs a second': ['Jobs a second', '每秒任务数'],
   'jobs': ['Jobs', '任务'],
   'a second': ['a second', '每秒'],
+  'last minutes': ['last minutes', '最近几分钟'],
+  'seven days': ['seven days', '七天'],
+  'jobs in half an hour': ['Jobs in half an hour', '每半小时任务数'],
+  'mean times': ['Mean times', '平均耗时'],
 
   // Queues and jobs.
   'queue': ['Queue', '队列'],
@@ -147,7 +151,7 @@ const texts = {
   'ask drain': ['This deletes all waiting jobs ({0}) of the queue {1}. Running jobs and dead letters stay.', '将删除队列 {1} 的 {0} 个等待任务。执行中的任务和死信保留。'],
   'ask drop queue': ['This deletes the queue {0}: jobs, dead letters, totals, settings and schedules.', '将删除队列 {0}：任务、死信、统计、设置和定时。'],
   'promote': ['Run now', '立即执行'],
-  'search jobs': ['Payload, kind, error or id…', '载荷、类型、错误或编号…'],
+  'search jobs': ['Payload, kind, error or id…', '载荷、种类、错误或编号…'],
   'found': ['found: {0}', '找到：{0}'],
   'found first': ['the first {0} that were found', '找到的前 {0} 项'],
   'retry all': ['Retry all that match', '重试所有匹配项'],
@@ -169,7 +173,7 @@ const texts = {
   'no schedules': ['No schedules.', '没有定时。'],
   'no jobs': ['No such jobs.', '没有此类任务。'],
   'no times': ['No job has been claimed yet.', '尚无任务被领取。'],
-  'no kind': ['without a kind', '无类型'],
+  'no kind': ['without a kind', '无种类'],
   'job id': ['Job id', '任务编号'],
   'job gone': ['This job is done, or was deleted.', '此任务已完成或已删除。'],
   'why': ['Why it waits', '等待原因'],
@@ -206,9 +210,9 @@ const texts = {
   'none held': ['Nothing is held.', '没有被持有的项。'],
   'holders': ['Holders', '持有者'],
   'first holder': ['First holder', '首个持有者'],
-  'line': ['Line of waiters', '等待队列'],
+  'line': ['Line of waiters', '等待队伍'],
   'nobody waits': ['Nobody waits.', '无人等待。'],
-  'break': ['Break', '强制释放'],
+  'break': ['Break', '强行解除'],
   'ask break': ['This takes {0} away from all its holders, which may be at work under it.', '将从所有持有者处收回 {0}，它们可能正在使用。'],
   'about limits': ['What a key has used of a limit. A list looks through all keys of the server, so it is made only when you ask for it.', '查询某个键的限流用量。列出时要遍历服务器的全部键，因此仅在需要时进行。'],
   'list limits': ['List the limits in use', '列出使用中的限流'],
@@ -309,7 +313,7 @@ const texts = {
 
 // Fields of the command's JSON, where their own names do not do.
 const labels = {
-  name: ['Name', '名称'], state: ['State', '状态'], kind: ['Kind', '类型'], id: ['Id', '编号'], payload: ['Payload', '载荷'],
+  name: ['Name', '名称'], state: ['State', '状态'], kind: ['Kind', '种类'], id: ['Id', '编号'], payload: ['Payload', '载荷'],
   ready: ['Ready', '就绪'], active: ['Active', '执行中'], delayed: ['Delayed', '延迟'], held: ['Held', '持有'], dead: ['Dead', '死信'],
   pushed_per_second: ['In/s', '推入/秒'], done_per_second: ['Out/s', '完成/秒'], failed_per_second: ['Fail/s', '失败/秒'],
   oldest_ms: ['Oldest', '最早'], waiters: ['Waiters', '等待者'], priority: ['Priority', '优先级'], attempt: ['Attempt', '尝试'], retries: ['Retries', '重试上限'],
@@ -319,7 +323,7 @@ const labels = {
   max_jobs: ['Most jobs', '任务上限'], max_bytes: ['Most bytes', '字节上限'], concurrency: ['At the same time', '并发'], rate: ['Rate', '速率'],
   group_concurrency: ['Of a group at the same time', '组并发'], group_rate: ['Rate of a group', '组速率'], dead_max: ['Dead letters kept', '死信保留数'], dead_ms: ['Dead letters kept for', '死信保留时间'],
   host: ['Host', '主机'], pid: ['Pid', '进程号'], label: ['Label', '标签'], program: ['Program', '程序'], threads: ['Threads', '线程'], done: ['Done', '完成'], failed: ['Failed', '失败'], seen_at: ['Seen', '最近出现'],
-  fence: ['Fence', '栅栏号'], since_ms: ['For', '已持有'], left_ms: ['Lease left', '租约剩余'], shared: ['Shared', '共享'], limit: ['Limit', '上限'], term: ['Term', '任期'], candidates: ['Candidates', '候选者'],
+  fence: ['Fence', '栅栏令牌'], since_ms: ['For', '已持有'], left_ms: ['Lease left', '租约剩余'], shared: ['Shared', '共享'], limit: ['Limit', '上限'], term: ['Term', '任期'], candidates: ['Candidates', '候选者'],
   key: ['Key', '键'], algorithm: ['Algorithm', '算法'], count: ['Count', '次数'], period_ms: ['Period', '周期'], burst: ['Burst', '突发'], taken: ['Taken', '已用'], remaining: ['Remaining', '剩余'], next_after_ms: ['Next after', '下次可用'], reset_after_ms: ['Unused after', '完全恢复'],
   second: ['Last second', '上一秒'], minute: ['Last minute', '上一分钟'], context: ['Context', '上下文'], mean: ['Mean', '均值'], stddev: ['Deviation', '标准差'], min: ['Least', '最小'], max: ['Most', '最大'], sum: ['Sum', '总和'], sumsq: ['Sum of squares', '平方和'],
   p50: ['Median', '中位数'], p90: ['90 %', '90 %'], p99: ['99 %', '99 %'], p999: ['99.9 %', '99.9 %'],

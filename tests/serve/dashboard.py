@@ -126,6 +126,10 @@ def jobs_and_actions(browser):
     eventually(lambda: call('queue/stats', name='mails')['dead'] == 0, 'retried')
 
     call('queue/schedule', name='mails', id='nightly', payload='x', cron='0 3 * * *')
+    show(page, 'queues/mails?span=week')
+    page.wait_text('Jobs in half an hour')
+    page.click('.tabs a', 'last minutes')
+    page.wait_text('Jobs a second')
     show(page, 'queues/mails?state=schedules')
     page.click('td button', 'Unschedule')
     page.click('dialog button', 'Unschedule')
@@ -467,16 +471,17 @@ def login(browser):
 
 
 def trouble(browser):
-    """A server that goes and comes back: the page says so, and goes on by itself."""
+    """A server that is gone or hangs, and comes back: the page says so, and goes on by itself."""
     page = browser.page(BASE)
     page.wait_text('live')
-    print('stop', flush=True)
-    sys.stdin.readline()
-    page.wait_text('The server does not answer')
-    page.wait_text('old')
-    print('start', flush=True)
-    sys.stdin.readline()
-    page.wait("!document.body.innerText.includes('does not answer') && document.body.innerText.includes('live')")
+    for end, beginning in (('stop', 'start'), ('hang', 'wake')):
+        print(end, flush=True)
+        sys.stdin.readline()
+        page.wait_text('The server does not answer')
+        page.wait_text('old')
+        print(beginning, flush=True)
+        sys.stdin.readline()
+        page.wait("!document.body.innerText.includes('does not answer') && document.body.innerText.includes('live')")
     page.close()
 
 

@@ -16,6 +16,14 @@ browse() {
 
 start_server
 serve
+
+# All files together are small.
+bytes=0
+while read -r path; do
+    bytes=$((bytes + $(curl -s -o /dev/null -H 'Accept-Encoding: gzip' -w '%{size_download}' "$base/$path")))
+done < <(cd "$TACKLE_SOURCE/web" && find . -type f | cut -c3-)
+[ "$bytes" -gt 10000 ] && [ "$bytes" -le $((120 << 10)) ] || fail "the dashboard has $bytes bytes"
+
 browse '' empty_pages jobs_and_actions found_jobs holders other_pages hostile_data languages keyboard labels \
     narrow colours one_stream
 unserve
@@ -33,19 +41,25 @@ serve --token-file "$home/tokens"
 browse admin-0123456789abcdef login
 unserve
 
-# ---- A server that goes, and comes back -----------------------------------------------------------
+# ---- A server that goes or hangs, and comes back -------------------------------------------------
 
 serve
+pid=
+trap '[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null
+      [ -z "$server" ] || kill -9 "$server" 2>/dev/null
+      clean_up' EXIT
 mkfifo "$home/to" "$home/from"
 python3 "$folder/dashboard.py" "$base" '' trouble <"$home/to" >"$home/from" 2>"$home/browser" &
 browser=$!
 exec 5>"$home/to" 6<"$home/from"
-read -r -u 6 word && is "first" "$word" stop
-ends 0 tackle server stop
-echo >&5
-read -r -u 6 word || fail "$(cat "$home/browser")"
-is "then" "$word" start
-ends 0 tackle server start
-echo >&5
+while read -r -u 6 word; do
+    case $word in
+    stop) ends 0 tackle server stop ;;
+    start) ends 0 tackle server start ;;
+    hang) pid=$(tackle server status --json | jq .pid) && kill -STOP "$pid" ;;
+    wake) kill -CONT "$pid" ;;
+    esac
+    echo >&5
+done
 wait "$browser" || fail "$(cat "$home/browser")"
 unserve

@@ -1,11 +1,11 @@
 // A queue: numbers and plots, jobs by state, schedules, workers, times, limits.
 import { h, put } from '../dom.js';
-import { label, t } from '../words.js';
-import { call, callOrNull, may } from '../api.js';
+import { label, language, t } from '../words.js';
+import { call, callOrNull, may, weekOf } from '../api.js';
 import { count, duration, nameNode, nameToPath, rate, textOf, timeNode } from '../format.js';
 import { act, button, empty, facts, question, tabs } from '../widgets.js';
 import { queuePoints } from '../history.js';
-import { plot } from '../plot.js';
+import { WHOLE, plot } from '../plot.js';
 import { crumbs } from './names.js';
 import { STATES, showJobs } from './jobs.js';
 import { fieldsOf, pushJob, rowOf } from './push.js';
@@ -108,33 +108,61 @@ export function causeText(cause) {
   const used = cause.cause.endsWith('rate') ? duration(cause.used) : count(cause.used);
   const numbers = cause.limit ? (cause.cause.endsWith('rate') ? ` (${cause.limit}/${used})` : ` (${used}/${count(cause.limit)})`) : cause.used ? ` (${used})` : '';
   return [t('cause ' + cause.cause), numbers, cause.time ? [' ', timeNode(cause.time)] : null,
-    cause.text ? [' ', nameNode(cause.text)] : null, cause.id ? ' ' + cause.id : null];
+    cause.text ? [': ', nameNode(cause.text)] : null, cause.id ? ' ' + cause.id : null];
 }
 
 const parts = { schedules: showSchedules, workers: showWorkers, times: showTimes, limits: showLimits };
 
-export async function showQueue(view, name) {
-  const chosen = view.params.get('state') ?? 'ready', base = '#/queues/' + nameToPath(name) + '?state=';
-  const choice = h('div'), acts = h('p', { class: 'buttons' }), numbers = h('p', { class: 'numbers' }), root = h('div'), why = h('div');
-  const speed = plot({ title: t('jobs a second'), format: rate, lines: [{ key: 'pushed', name: t('pushed') }, { key: 'done', name: t('done jobs') }, { key: 'failed', name: t('failed jobs') }] });
-  const waiting = plot({ title: t('jobs'), format: count, lines: [{ key: 'ready', name: t('ready') }, { key: 'active', name: t('active') }] });
-  view.show(crumbs(view, 'queues', name), acts, numbers, why, h('div', { class: 'plots' }, speed.element, waiting.element),
-    h('section', { class: 'card' }, choice, root));
-  let said = null;
-  const draw = (row) => {
+// ---- Plots ----------------------------------------------------------------------------------------
+
+const speedLines = () => [{ key: 'pushed', name: t('pushed') }, { key: 'done', name: t('done jobs') }, { key: 'failed', name: t('failed jobs') }];
+
+// The last minutes: drawn with each sample.
+function livePlots(view, root, name) {
+  const speed = plot({ title: t('jobs a second'), format: rate, lines: speedLines() });
+  const waiting = plot({ title: t('jobs'), format: count, steps: WHOLE, lines: [{ key: 'ready', name: t('ready') }, { key: 'active', name: t('active') }] });
+  put(root, speed.element, waiting.element);
+  const draw = () => {
     speed.update(queuePoints(name));
     waiting.update(queuePoints(name));
+  };
+  draw();
+  view.onSample(draw);
+}
+
+// The last seven days, in half hours.
+async function weekPlots(view, root, name) {
+  const clock = (ms) => new Date(ms).toLocaleString(language(), { dateStyle: 'short', timeStyle: 'short' });
+  const work = plot({ title: t('jobs in half an hour'), format: count, steps: WHOLE, clock, lines: speedLines() });
+  const times = plot({ title: t('mean times'), format: duration, clock, lines: [{ key: 'wait_ms', name: t('waited') }, { key: 'run_ms', name: t('ran') }] });
+  put(root, work.element, times.element);
+  await view.every(60000, async () => {
+    const points = typeof name === 'string' ? await weekOf(name, view.signal) : [];
+    work.update(points);
+    times.update(points);
+  });
+}
+
+export async function showQueue(view, name) {
+  const chosen = view.params.get('state') ?? 'ready', isWeek = view.params.get('span') === 'week', here = '#/queues/' + nameToPath(name);
+  const href = (state, span) => here + '?' + new URLSearchParams({ state, ...(span ? { span } : {}) });
+  const choice = h('div'), acts = h('p', { class: 'buttons' }), numbers = h('p', { class: 'numbers' }), root = h('div'), why = h('div'), plots = h('div', { class: 'plots' });
+  const spans = tabs([{ key: 'live', text: t('last minutes'), href: href(chosen) }, { key: 'week', text: t('seven days'), href: href(chosen, 'week') }], isWeek ? 'week' : 'live');
+  view.show(crumbs(view, 'queues', name), acts, numbers, why, spans, plots, h('section', { class: 'card' }, choice, root));
+  const week = isWeek ? weekPlots(view, plots, name) : livePlots(view, plots, name);
+  let said = null;
+  const draw = (row) => {
     const now = JSON.stringify([row?.state, row && STATES.map((state) => row[state]), row?.oldest_ms && Math.round(row.oldest_ms / 1000)]);
     if (now === said) return;
     said = now;
     const names = [...STATES, 'schedules', 'workers', 'times', ...(may('queue/limit') ? ['limits'] : [])];
-    put(choice, tabs(names.map((key) => ({ key, text: t(key), href: base + key, count: row?.[key] })), chosen));
+    put(choice, tabs(names.map((key) => ({ key, text: t(key), href: href(key, isWeek ? 'week' : null), count: row?.[key] })), chosen));
     put(acts, queueActions(view, name, row));
     put(numbers, row?.state === 'paused' ? h('span', { class: 'badge' }, t('paused')) : null, ' ',
       row?.oldest_ms ? t('oldest waits', duration(row.oldest_ms)) : null);
   };
   draw(rowOf(latest(), name));
   view.onSample((sample) => draw(rowOf(sample, name)));
-  await Promise.all([showWhy(view, why, name),
+  await Promise.all([week, showWhy(view, why, name),
     STATES.includes(chosen) || !parts[chosen] ? showJobs(view, root, name, STATES.includes(chosen) ? chosen : 'ready') : parts[chosen](view, root, name)]);
 }

@@ -93,9 +93,9 @@ async function showIndex(view, index) {
   const showAnswer = (query, answer) => {
     const page = Number(view.params.get('page') ?? 1);
     put(found, h('p', { class: 'quiet' }, t('hits', count(answer.total), duration(answer.took_us / 1000)),
-      answer.why ? ' · ' + visible(textOf(answer.why)) : null, answer.nearest ? [' · ', t('nearest'), ' ', nameNode(answer.nearest)] : null),
+      answer.why ? ' · ' + visible(textOf(answer.why)) : answer.nearest ? [' · ', t('nearest'), ' ', nameNode(answer.nearest)] : null),
     h('div', { class: 'hits' }, h('ol', { class: 'plain' }, (answer.hits ?? []).map((hit) => hitNode(view, index, query, hit))),
-      h('aside', {}, Object.entries(answer.facets ?? {}).map(([name, facet]) => facetNode(name, facet, (more) => ask(`${query.trim()} ${more}`))))),
+      h('aside', {}, Object.entries(answer.facets ?? {}).filter(([, facet]) => facet.counts.length > 0).map(([name, facet]) => facetNode(name, facet, (more) => ask(`${query.trim()} ${more}`))))),
     h('p', { class: 'pager' }, page > 1 ? h('button', { type: 'button', onclick: turnTo(page - 1) }, t('earlier')) : null, ' ',
       page * SIZE < answer.total ? h('button', { type: 'button', onclick: turnTo(page + 1) }, t('later')) : null));
   };
