@@ -230,10 +230,8 @@ static const char *allowed_methods(const request *r)
 {
     if (r->kind == CALL)
         return serve_route_gets(&r->route) ? "GET, POST" : "POST";
-    if (r->kind == BATCH)
+    if (r->kind == BATCH || r->kind == HISTORY)
         return "POST";
-    if (r->kind == HISTORY)
-        return "GET, POST";
     return r->kind == STREAM ? "GET" : "GET, HEAD";
 }
 

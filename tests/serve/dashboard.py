@@ -131,6 +131,13 @@ def jobs_and_actions(browser):
     page.click('.tabs a', 'last minutes')
     page.wait_text('Jobs a second')
     show(page, 'queues/mails?state=schedules')
+    page.click('td button', 'Pause')
+    eventually(lambda: call('queue/schedules', name='mails')[0]['paused'], 'paused')
+    page.click('td button', 'Resume')
+    eventually(lambda: not call('queue/schedules', name='mails')[0]['paused'], 'resumed')
+    before = call('queue/stats', name='mails')['ready']
+    page.click('td button', 'Fire now')
+    eventually(lambda: call('queue/stats', name='mails')['ready'] == before + 1, 'fired')
     page.click('td button', 'Unschedule')
     page.click('dialog button', 'Unschedule')
     page.wait_text('No schedules')
@@ -169,8 +176,8 @@ def found_jobs(browser):
     page.wait_text('s3cret')
     page.click('button', 'Edit')
     page.fill('dialog textarea', '{"to": "carol"}')
-    page.click('dialog button', 'Push')
-    page.wait("location.hash === '#/queues/mails'")
+    page.click('dialog button', 'Save')
+    page.wait_text('"to": "carol"')
     eventually(lambda: call('queue/find', name='mails', text='bob')['found'] == []
                and len(call('queue/find', name='mails', text='carol')['found']) == 1, 'edited')
 

@@ -27,7 +27,7 @@ answers 200 /history '{"name": "mails"}'
 is "nothing is known" "$(field '.pushed | length')" 0
 answers 400 /history '{"queue": "mails"}'
 answers 400 /history '{"name": "mails", "more": 1}'
-answers 200 '/history?name=mails'
+answers 405 '/history?name=mails'
 
 # A queue counts from when it is seen first.
 tackle queue push mails first >/dev/null

@@ -1,9 +1,9 @@
 // A job: its payload, its story, why it waits, and what can be done with it.
 import { h, put } from '../dom.js';
 import { label, t } from '../words.js';
-import { call, callOrNull, may } from '../api.js';
+import { callOrNull } from '../api.js';
 import { layOut, masked, nameNode, nameToPath, textOf } from '../format.js';
-import { button, card, empty, facts, notice } from '../widgets.js';
+import { act, button, card, empty, facts, question } from '../widgets.js';
 import { causeText } from './queue.js';
 import { jobActions } from './jobs.js';
 import { fieldsOf, pushJob } from './push.js';
@@ -12,23 +12,15 @@ const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', '
 const WAITING = ['ready', 'delayed', 'held'];
 const EDIT_MOST = 100000; // characters
 
-// A job does not change. One like it is pushed, then this one is removed: none is lost in between.
-async function editJob(name, job) {
-  if (!(await pushJob(name, { job, title: t('edit'), text: t('edit job') }))) return;
-  const removal = job.state === 'dead' ? ['queue/dead', { delete: true }] : ['queue/cancel', {}];
-  try {
-    await call(removal[0], { ...fieldsOf(name), id: job.id, ...removal[1] });
-    location.hash = '#/queues/' + nameToPath(name);
-  } catch (error) {
-    notice(t('edit kept', error.message), true);
-  }
+async function editJob(name, job, then) {
+  const values = await question({ title: t('edit'), yes: t('save'), fields: [{ name: 'payload', label: t('payload'), rows: 14, value: job.payload }] });
+  if (values !== null) await act('queue/edit', { ...fieldsOf(name), id: job.id, payload: values.payload }, { then });
 }
 
-function editButtons(name, job) {
-  const mayRemove = may(job.state === 'dead' ? 'queue/dead' : 'queue/cancel');
-  const isShort = textOf(job.payload).length <= EDIT_MOST;
+function editButtons(name, job, then) {
+  const isShort = textOf(job.payload).length <= EDIT_MOST, isText = typeof job.payload === 'string';
   return [
-    isShort && mayRemove && [...WAITING, 'dead'].includes(job.state) ? button(t('edit'), 'queue/push', () => editJob(name, job)) : null,
+    isShort && isText && job.state !== 'active' ? button(t('edit'), 'queue/edit', () => editJob(name, job, then)) : null,
     isShort ? button(t('push copy'), 'queue/push', () => pushJob(name, { job, title: t('push copy') })) : null,
   ];
 }
@@ -53,7 +45,7 @@ export async function showJob(view, name, id) {
       return;
     }
     const cause = WAITING.includes(job.state) ? await callOrNull('queue/why', { ...fieldsOf(name), id: job.id }, view.signal) : null;
-    if (view.changed('state', job.state)) put(acts, jobActions(name, job, () => view.refresh()), editButtons(name, job));
+    if (view.changed('acts', [job.state, job.payload])) put(acts, jobActions(name, job, () => view.refresh()), editButtons(name, job, () => view.refresh()));
     if (view.changed('job', job)) put(about, facts({ ...job, state: t(job.state) }, FACTS),
       job.worker ? [h('h2', {}, label('worker')), facts(job.worker)] : null,
       job.error !== null ? [h('h2', {}, label('error')), h('pre', { tabindex: '0' }, layOut(job.error))] : null);

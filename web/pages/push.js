@@ -1,4 +1,4 @@
-// Jobs by hand: pushed, copied, changed. And what names a queue in a call.
+// Jobs by hand: pushed, or copied. And what names a queue in a call.
 import { label, t } from '../words.js';
 import { textOf } from '../format.js';
 import { act, question } from '../widgets.js';
@@ -18,20 +18,19 @@ export function fieldsOf(name) {
 const isText = (value) => typeof value === 'string';
 
 // Asks for a job and pushes it. `job` is one that it is like: what cannot be edited is taken over.
-// Resolves to true when it was pushed.
-export async function pushJob(name, { job = null, title = t('push job'), text = null, then = null } = {}) {
+export async function pushJob(name, { job = null, title = t('push job'), then = null } = {}) {
   const isBinary = job !== null && !isText(job.payload);
   const values = await question({
-    title, text, yes: t('push'), fields: [
+    title, yes: t('push'), fields: [
       ...(isBinary ? [] : [{ name: 'payload', label: t('payload'), rows: 8, value: job?.payload ?? '' }]),
       { name: 'kind', label: label('kind'), value: textOf(job?.kind) }, { name: 'delay', label: t('delay'), hint: '5m' },
       { name: 'priority', label: label('priority'), hint: '0', value: job?.priority ? String(job.priority) : '' },
     ],
   });
-  if (values === null) return false;
+  if (values === null) return;
   const fields = { ...fieldsOf(name), payload: isBinary ? job.payload : values.payload };
   for (const key of ['kind', 'delay', 'priority']) if (values[key]) fields[key] = values[key];
   for (const key of ['group', 'meta']) if (job?.[key]) fields[key] = job[key];
   if (job) fields.retries = job.retries;
-  return act('queue/push', fields, { done: (answer) => t('pushed as', answer.ids.join(', ')), then });
+  await act('queue/push', fields, { done: (answer) => t('pushed as', answer.ids.join(', ')), then });
 }

@@ -42,9 +42,14 @@ async function showSchedules(view, root, name) {
     const rows = await call('queue/schedules', fieldsOf(name), view.signal);
     put(root, rows.length === 0 ? empty(t('no schedules')) : view.rows(t('schedules'), rows,
       ['id', 'cron', 'zone', 'every_ms', 'next_at', 'last_at', 'kind', 'payload'], {
-        actions: (row) => [button(t('unschedule'), 'queue/unschedule', () => act('queue/unschedule', { ...fieldsOf(name), id: row.id }, {
-          asks: { title: t('unschedule'), text: t('ask unschedule', textOf(row.id)), yes: t('unschedule') }, then: () => view.refresh(),
-        }), { danger: true })],
+        actions: (row) => [
+          button(t('fire'), 'queue/fire', () => act('queue/fire', { ...fieldsOf(name), id: row.id }, { then: () => view.refresh() })),
+          button(t(row.paused ? 'resume' : 'pause'), row.paused ? 'queue/resume' : 'queue/pause', () =>
+            act(row.paused ? 'queue/resume' : 'queue/pause', { ...fieldsOf(name), schedule: row.id }, { then: () => view.refresh() })),
+          button(t('unschedule'), 'queue/unschedule', () => act('queue/unschedule', { ...fieldsOf(name), id: row.id }, {
+            asks: { title: t('unschedule'), text: t('ask unschedule', textOf(row.id)), yes: t('unschedule') }, then: () => view.refresh(),
+          }), { danger: true }),
+        ],
       }));
   });
 }
