@@ -78,7 +78,7 @@ for ((i = 0; i < 336; i++)); do
 done >"$home/lines"
 bytes=0
 for metric in pushed done failed claimed wait_us run_us; do
-    tackle counter drop "$metric:mails" --yes --namespace tackle:dashboard >/dev/null || true
+    tackle counter drop "$metric:mails" --yes --namespace tackle:dashboard >/dev/null 2>&1 || true
     tackle counter add "$metric:mails" --every 30m --samples 337 --lines --namespace tackle:dashboard \
         <"$home/lines" >/dev/null
     bytes=$((bytes + $(tackle call MEMORY USAGE "tackle:dashboard:counter:{$metric:mails}" SAMPLES 0 --json)))
