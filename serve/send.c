@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "request.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "out.h"
+
+/* ---- The log ------------------------------------------------------------- */
+
+void serve_log_line(const char *format, ...)
+{
+    char now[CLI_TIME_SIZE], *text = NULL;
+    struct timespec time;
+    va_list list;
+    clock_gettime(CLOCK_REALTIME, &time);
+    cli_time_text((int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000, now);
+    va_start(list, format);
+    if (vasprintf(&text, format, list) >= 0)
+        fprintf(stderr, "%s %s\n", now, text);
+    va_end(list);
+    free(text);
+}
+
+const char *serve_peer_name(const serve_request *r, char name[NI_MAXHOST])
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    char host[64], port[8];
+    const struct sockaddr *address = info != NULL ? info->client_addr : NULL;
+    socklen_t size = address != NULL && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                       : sizeof(struct sockaddr_in);
+    if (r->http->listener->is_unix || address == NULL ||
+        getnameinfo(address, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return "unix";
+    snprintf(name, NI_MAXHOST, "%s:%s", host, port);
+    return name;
+}
+
+/* Changes are logged, and calls that may have changed something, and whatever was refused. */
+static bool is_logged(const serve_route *route, const serve_answer *answer)
+{
+    bool refused = answer->status == 401 || answer->status == 403;
+    bool may_be_done = answer->status < 300 || answer->status >= 500;
+    bool writes = route->verb != NULL && route->verb->effect == CLI_WRITES;
+    return refused || (writes && may_be_done && !answer->is_repeat);
+}
+
+/* Writes "127.0.0.1:40312 web queue push mails 200 3 ms"; `outcome` is the status. */
+static void log_call(const serve_request *r, const serve_route *route, const char *subject,
+                     const char *outcome, int64_t took_ms)
+{
+    char name[NI_MAXHOST];
+    const char *verb = route->verb != NULL ? route->verb->name : NULL;
+    serve_log_line("%s %s %s%s%s%s%s %s %lld ms",
+                   r->from != NULL ? r->from : serve_peer_name(r, name), r->who,
+                   route->component != NULL ? route->component->name
+                   : r->kind == SERVE_BATCH ? "batch"
+                                            : "-",
+                   verb != NULL ? " " : "", verb != NULL ? verb : "", subject != NULL ? " " : "",
+                   subject != NULL ? subject : "", outcome, (long long)took_ms);
+}
+
+void serve_log_answer(const serve_request *r, const serve_route *route, const serve_answer *answer,
+                      int64_t took_ms)
+{
+    char status[16];
+    snprintf(status, sizeof status, "%d", answer->status);
+    if (is_logged(route, answer))
+        log_call(r, route, answer->subject, status, took_ms);
+}
+
+void serve_log_request(const serve_request *r)
+{
+    int64_t took_ms = cli_now_ms() - r->began_ms;
+    if (!r->is_streaming)
+        serve_log_answer(r, &r->route, &r->answer, took_ms);
+    else if (is_logged(&r->route, &r->answer)) /* its beginning was logged */
+        log_call(r, &r->route, r->answer.subject, "ended", took_ms);
+}
+
+/* ---- Sending answers ----------------------------------------------------- */
+
+void serve_add_header(struct MHD_Response *response, const char *name, const char *format, ...)
+{
+    char value[64];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(value, sizeof value, format, list);
+    va_end(list);
+    MHD_add_response_header(response, name, value);
+}
+
+static const char *type_of(const serve_request *r)
+{
+    return r->kind == SERVE_METRICS && r->answer.status == 200 ? "text/plain; version=0.0.4"
+                                                               : "application/json";
+}
+
+const char *serve_allowed_methods(const serve_request *r)
+{
+    if (r->kind == SERVE_CALL)
+        return serve_route_gets(&r->route) ? "GET, POST" : "POST";
+    if (r->kind == SERVE_BATCH || r->kind == SERVE_HISTORY)
+        return "POST";
+    return r->kind == SERVE_STREAM ? "GET" : "GET, HEAD";
+}
+
+void serve_add_common_headers(struct MHD_Response *response, const serve_http *http)
+{
+    serve_add_header(response, "Cache-Control", "no-store");
+    serve_add_header(response, "X-Content-Type-Options", "nosniff");
+    if (http->is_ending)
+        serve_add_header(response, "Connection", "close");
+}
+
+static void add_headers(struct MHD_Response *response, const serve_request *r)
+{
+    const serve_answer *a = &r->answer;
+    serve_add_header(response, "Content-Type", "%s", type_of(r));
+    serve_add_common_headers(response, r->http);
+    if (a->status == 401)
+        serve_add_header(response, "WWW-Authenticate", "Bearer realm=\"tackle\"");
+    if (a->status == 405)
+        serve_add_header(response, "Allow", "%s", serve_allowed_methods(r));
+    if (a->is_repeat)
+        serve_add_header(response, "Idempotency-Replayed", "true");
+    if (a->status >= 400 && a->retry_s > 0)
+        serve_add_header(response, "Retry-After", "%lld", (long long)a->retry_s);
+    if (!a->has_limit)
+        return;
+    serve_add_header(response, "RateLimit-Limit", "%lld", (long long)a->limit);
+    serve_add_header(response, "RateLimit-Remaining", "%lld", (long long)a->remaining);
+    serve_add_header(response, "RateLimit-Reset", "%lld", (long long)a->reset_s);
+}
+
+enum MHD_Result serve_send_response(serve_request *r, unsigned status,
+                                    struct MHD_Response *response)
+{
+    if (response == NULL)
+        return MHD_NO;
+    r->peer->since_ms = cli_now_ms();
+    serve_metrics_count(&r->http->metrics, (int)status, cli_now_ms() - r->began_ms);
+    enum MHD_Result queued = MHD_queue_response(r->connection, status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+enum MHD_Result serve_send_answer(serve_request *r)
+{
+    if (r->answer.body == NULL)
+        serve_answer_error(&r->answer, 500, TKL_ENOMEM, tkl_strerror(TKL_ENOMEM));
+    size_t size = r->answer.body != NULL ? strlen(r->answer.body) : 0;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(size, r->answer.body, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL)
+        return MHD_NO;
+    r->answer.body = NULL;
+    add_headers(response, r);
+    return serve_send_response(r, (unsigned)r->answer.status, response);
+}
+
+enum MHD_Result serve_refuse(serve_request *r, int status, int code, const char *message)
+{
+    serve_answer_error(&r->answer, status, code, message);
+    serve_log_request(r);
+    return serve_send_answer(r);
+}
