@@ -21,3 +21,8 @@ endforeach()
 target_compile_options(tackle_cli_objects PRIVATE ${fuzz_flags})
 target_include_directories(verbs_fuzz PRIVATE cli)
 target_link_libraries(verbs_fuzz PRIVATE tackle_cli_objects)
+
+# Requests of the HTTP server.
+target_compile_options(tackle_serve_objects PRIVATE ${fuzz_flags})
+target_include_directories(request_fuzz PRIVATE serve)
+target_link_libraries(request_fuzz PRIVATE tackle_serve_objects tackle_cli_objects)
