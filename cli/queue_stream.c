@@ -438,6 +438,22 @@ static void take_lines_back(cli_stream *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
+/* When the first claim ends, by the clock of the guard. Jobs that are not sent yet count, too: once
+ * one is sent, it may be too late to tell the guard. */
+static int64_t end_of_claims(cli_stream *s)
+{
+    int64_t lease_ms = cli_number(s->crew->cli, "lease", CLI_QUEUE_LEASE_MS);
+    int64_t first_ms = CLI_GUARD_NEVER;
+    pthread_mutex_lock(&s->mutex);
+    for (const errand *e = s->errands; e != NULL; e = e->next)
+        if (e->verdict == OPEN) {
+            int64_t end = cli_guard_end_of(lease_ms, tkl_task_left_ms(e->task));
+            first_ms = end < first_ms ? end : first_ms;
+        }
+    pthread_mutex_unlock(&s->mutex);
+    return first_ms;
+}
+
 /* A command that cannot be run at all ends the worker; too many processes are no reason to. */
 static void start_command(cli_stream *s)
 {
@@ -446,7 +462,7 @@ static void start_command(cli_stream *s)
     s->answered = false;
     s->wrong[0] = '\0';
     s->tail = (cli_tail){0};
-    s->until_ms = CLI_GUARD_NEVER;
+    s->until_ms = end_of_claims(s);
     if (make_pipes(s, ends)) {
         write_lines(s); /* the pipe keeps them: the first job is there before the command */
         cli_command command = {
@@ -456,6 +472,7 @@ static void start_command(cli_stream *s)
             .errors = s->errors.pipe[1],
             .mask = &crew->mask,
             .grace_ms = crew->grace_ms > 0 ? crew->grace_ms : 1,
+            .until_ms = s->until_ms,
         };
         failed = cli_child_start(crew->cli, &command, &s->child);
     } else
@@ -528,19 +545,10 @@ static void forget_wake(cli_stream *s)
     (void)n;
 }
 
-/* Tells the guard until when the command may run if we die: until the first claim ends. */
+/* Tells the guard until when the command may run if we die. */
 static void note_renewals(cli_stream *s)
 {
-    int64_t lease_ms = cli_number(s->crew->cli, "lease", CLI_QUEUE_LEASE_MS);
-    int64_t until_ms = CLI_GUARD_NEVER;
-    pthread_mutex_lock(&s->mutex);
-    for (const errand *e = s->errands; e != NULL; e = e->next)
-        if (e->sent > 0 && e->verdict == OPEN) {
-            int64_t end = cli_guard_end_of(lease_ms, tkl_task_left_ms(e->task));
-            until_ms = end < until_ms ? end : until_ms;
-        }
-    pthread_mutex_unlock(&s->mutex);
-    int64_t change = until_ms - s->until_ms;
+    int64_t until_ms = end_of_claims(s), change = until_ms - s->until_ms;
     if (until_ms == s->until_ms || (change > 0 && change < TICK_MS))
         return;
     s->until_ms = until_ms;
@@ -574,6 +582,7 @@ static void attend(cli_stream *s)
     }
     forget_wake(s);
     notice_closed_input(s);
+    note_renewals(s); /* before the command can have more jobs */
     write_lines(s);
     read_errors(s);
     read_answers(s);
