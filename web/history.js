@@ -40,6 +40,7 @@ export function remember(sample) {
       ready: row.ready,
       active: row.active,
       oldest: row.oldest_ms ?? 0,
+      dead: row.dead,
     });
   }
   for (const [key, points] of queues)

@@ -93,6 +93,7 @@ const texts = {
   'memory full': ['{0} of the memory is used', '内存已使用 {0}'],
   'save failed': ['the last save to disk failed', '最近一次保存到磁盘失败'],
   'evicts': ['the server deletes data when it is full ({0}); locks and queues need noeviction', '服务器内存满时会删除数据（{0}）；锁和队列需要 noeviction'],
+  'dead grow': ['dead letters: {0}, and growing: {1} more in the last minutes', '死信：{0}，仍在增加：最近几分钟多了 {1} 个'],
   'has dead': ['dead letters: {0}', '死信：{0}'],
   'no workers': ['no worker; ready jobs: {0}', '没有工作进程；就绪任务：{0}'],
   'oldest waits': ['the oldest job has waited {0}', '最早的任务已等待 {0}'],

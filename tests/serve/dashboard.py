@@ -201,6 +201,8 @@ def found_jobs(browser):
     page.click('dialog button', 'Retry all that match')
     eventually(lambda: call('queue/stats', name='mails')['dead'] == 1, 'retried')
     page.wait_text('No such jobs')
+    show(page, 'overview')
+    page.wait_text('dead letters: 1, and growing: 1 more')
     is_clean(page)
     call('queue/drop', name='mails', yes=True)
     page.close()

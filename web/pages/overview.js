@@ -3,7 +3,7 @@ import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { bytes, count, duration, nameNode, nameToPath, percent, rate } from '../format.js';
 import { card, empty } from '../widgets.js';
-import { allPoints } from '../history.js';
+import { allPoints, queuePoints } from '../history.js';
 import { BINARY, WHOLE, plot } from '../plot.js';
 
 const OLD_MS = 60000, LONG_MS = 3600000, FULL = 0.9;
@@ -22,7 +22,8 @@ function troubles(sample) {
   if (server.policy && server.policy !== 'noeviction') add(1, t('evicts', server.policy), null, '#/server');
   for (const q of list(sample.queues)) {
     const href = '#/queues/' + nameToPath(q.name);
-    if (q.dead > 0) add(2, t('has dead', count(q.dead)), q.name, href + '?state=dead');
+    const grown = q.dead - (queuePoints(q.name)[0]?.dead ?? q.dead); // while this page is open, or in the last minutes
+    if (q.dead > 0) add(2, grown > 0 ? t('dead grow', count(q.dead), count(grown)) : t('has dead', count(q.dead)), q.name, href + '?state=dead');
     if (q.ready > 0 && q.active === 0 && q.waiters === 0 && q.state !== 'paused')
       add(2, t('no workers', count(q.ready)), q.name, href);
     else if (q.oldest_ms > OLD_MS) add(1, t('oldest waits', duration(q.oldest_ms)), q.name, href);
