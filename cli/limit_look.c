@@ -2,6 +2,8 @@
  *
  * Rate limits from the shell: which are in use, and what a key has used.
  */
+#include <stdio.h>
+
 #include "limit.h"
 #include "lines.h"
 #include "out.h"
@@ -45,16 +47,45 @@ static json_t *known_number(const tkl_limit_usage *usage, int64_t number)
     return usage->rule.count > 0 ? json_integer(number) : json_null();
 }
 
+/* What was taken when; null for algorithms that do not store it. */
+static json_t *takes_json(const tkl_limit_usage *u)
+{
+    if (u->rule.algorithm != TKL_LIMIT_WINDOW && u->rule.algorithm != TKL_LIMIT_CONCURRENCY)
+        return json_null();
+    json_t *takes = json_array();
+    for (size_t i = 0; i < u->take_count; i++)
+        json_array_append_new(
+            takes, json_pack("{s:o, s:I, s:b}", "at", cli_json_time(u->takes[i].at_ms), "quantity",
+                             (json_int_t)u->takes[i].quantity, "denied", u->takes[i].denied));
+    return takes;
+}
+
 static json_t *usage_json(const cli_session *cli, const tkl_limit_usage *u)
 {
     return json_pack(
-        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         cli_json_bytes(tkl_str(cli->argv[0])), "key", cli_json_bytes(tkl_str(cli->argv[1])),
         "algorithm", tkl_limit_algorithm_name(u->rule.algorithm), "count",
         known_number(u, u->rule.count), "period_ms", known_number(u, u->rule.period_ms), "burst",
         burst_json(&u->rule), "limit", known_number(u, u->limit), "taken",
         known_number(u, u->taken), "remaining", known_number(u, u->remaining), "next_after_ms",
-        known_number(u, u->next_after_ms), "reset_after_ms", known_number(u, u->reset_after_ms));
+        known_number(u, u->next_after_ms), "reset_after_ms", known_number(u, u->reset_after_ms),
+        "last_at", cli_json_time(u->last_ms), "takes", takes_json(u));
+}
+
+/* For people: the numbers, and a table of what was taken when. */
+static int print_usage(const cli_session *cli, json_t *object, const cli_column *columns)
+{
+    static const cli_column take_columns[] = {
+        {"at", "TAKEN AT"}, {"quantity", "QUANTITY"}, {"denied", "DENIED"}, {0}};
+    json_t *takes = json_incref(json_object_get(object, "takes"));
+    int failed = cli_print_record(cli, object, columns);
+    if (!failed && !cli->json && json_array_size(takes) > 0) {
+        putchar('\n');
+        return cli_print_rows(cli, takes, take_columns);
+    }
+    json_decref(takes);
+    return failed;
 }
 
 int cli_limit_show(cli_session *cli)
@@ -71,6 +102,7 @@ int cli_limit_show(cli_session *cli)
         {"remaining", "remain"},
         {"next_after_ms", "next fits in"},
         {"reset_after_ms", "unused in"},
+        {"last_at", "last counted"},
         {0},
     };
     tkl_client *client = NULL;
@@ -80,7 +112,7 @@ int cli_limit_show(cli_session *cli)
         failed = cli_end(
             cli, tkl_limit_show(client, tkl_str(cli->argv[0]), tkl_str(cli->argv[1]), &usage));
     if (!failed)
-        failed = cli_print_record(cli, usage_json(cli, usage), columns);
+        failed = print_usage(cli, usage_json(cli, usage), columns);
     tkl_limit_usage_free(usage);
     return failed;
 }

@@ -277,6 +277,130 @@ static void denied_is_refused_where_it_makes_no_sense(void **state)
     tkl_limit_close(limit);
 }
 
+/* ---- What was taken when ------------------------------------------------- */
+
+static int64_t server_ms(fixture *f)
+{
+    return call_int(f->client, "EVAL", "local t = redis.call('TIME') return t[1] * 1000", "0",
+                    NULL);
+}
+
+static void a_window_tells_what_was_taken_when(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        tkl_limit_algorithm kind = i == 0 ? TKL_LIMIT_WINDOW : TKL_LIMIT_CONCURRENCY;
+        tkl_limit *limit = open_limit(f->client, "api", (tkl_limit_rule){RULE(kind, 30, HOUR_MS)});
+        tkl_limit_usage *usage;
+        tkl_limit_answer first, answer;
+        int64_t before = server_ms(f);
+        assert_ok(tkl_limit_check(limit, tkl_str("ann"), 3, &first));
+        test_sleep_ms(5); /* another millisecond, so that their order is clear */
+        assert_ok(tkl_limit_check(limit, tkl_str("ann"), 12, &answer));
+        assert_ok(tkl_limit_refund(limit, tkl_str("ann"), 1, first.ticket));
+        int64_t after = server_ms(f) + 1000;
+        assert_ok(tkl_limit_show(f->client, tkl_str("api"), tkl_str("ann"), &usage));
+        assert_int_equal(usage->take_count, 2);
+        assert_int_equal(usage->takes[0].quantity, 12);
+        assert_int_equal(usage->takes[1].quantity, 2);
+        assert_false(usage->takes[0].denied);
+        assert_in_range(usage->takes[1].at_ms, before, after);
+        assert_in_range(usage->takes[0].at_ms, usage->takes[1].at_ms + 1, after);
+        assert_int_equal(usage->last_ms, usage->takes[0].at_ms);
+        tkl_limit_usage_free(usage);
+        assert_ok(tkl_limit_reset(limit, tkl_str("ann")));
+        tkl_limit_close(limit);
+    }
+}
+
+static void denied_takes_are_marked(void **state)
+{
+    fixture *f = *state;
+    tkl_limit_rule rule = {RULE(TKL_LIMIT_WINDOW, 2, HOUR_MS), .count_denied = true};
+    tkl_limit *limit = open_limit(f->client, "login", rule);
+    tkl_limit_usage *usage;
+    assert_ok(limit_take(limit, "eve", 2));
+    test_sleep_ms(5);
+    assert_code(limit_take(limit, "eve", 1), TKL_LIMITED);
+    assert_ok(tkl_limit_show(f->client, tkl_str("login"), tkl_str("eve"), &usage));
+    assert_int_equal(usage->take_count, 2);
+    assert_true(usage->takes[0].denied);
+    assert_false(usage->takes[1].denied);
+    assert_int_equal(usage->takes[1].quantity, 1); /* the denied one has pushed one out */
+    tkl_limit_usage_free(usage);
+    tkl_limit_close(limit);
+}
+
+static void the_newest_of_many_takes_are_told(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit =
+        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_WINDOW, 10000, HOUR_MS)});
+    tkl_limit_usage *usage;
+    for (int i = 0; i < 150; i++)
+        assert_ok(limit_take(limit, "many", 1));
+    assert_ok(tkl_limit_show(f->client, tkl_str("api"), tkl_str("many"), &usage));
+    assert_int_equal(usage->taken, 150);
+    assert_int_equal(usage->take_count, 100);
+    tkl_limit_usage_free(usage);
+    /* Of the third one not all entries are looked at: it is left out. */
+    for (int i = 0; i < 3; i++)
+        assert_ok(limit_take(limit, "large", 900));
+    assert_ok(tkl_limit_show(f->client, tkl_str("api"), tkl_str("large"), &usage));
+    assert_int_equal(usage->taken, 2700);
+    assert_int_equal(usage->take_count, 2);
+    assert_int_equal(usage->takes[0].quantity, 900);
+    assert_int_equal(usage->takes[1].quantity, 900);
+    tkl_limit_usage_free(usage);
+    tkl_limit_close(limit);
+}
+
+static void others_tell_when_something_was_last_counted(void **state)
+{
+    fixture *f = *state;
+    static const tkl_limit_algorithm kinds[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET,
+                                                TKL_LIMIT_WINDOW_APPROX};
+    for (size_t i = 0; i < 3; i++) {
+        tkl_limit *limit = open_plain_limit(f, "api", kinds[i], 5);
+        int64_t before = server_ms(f);
+        assert_ok(limit_take(limit, "dan", 1));
+        tkl_limit_usage usage = show(f, "api", "dan");
+        if (kinds[i] == TKL_LIMIT_WINDOW_APPROX)
+            assert_int_equal(usage.last_ms, 0);
+        else
+            assert_in_range(usage.last_ms, before, server_ms(f) + 1000);
+        assert_int_equal(usage.take_count, 0);
+        assert_ok(tkl_limit_reset(limit, tkl_str("dan")));
+        tkl_limit_close(limit);
+    }
+}
+
+/* A user who only reads sees it, although entries have ended. */
+static void showing_writes_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_LIMIT_WINDOW, 5);
+    assert_ok(limit_take(limit, "ann", 2));
+    server_do(f->server, "ZADD tackle:limit:{ann}:api 1 window:old:1 2 window:old:2");
+    assert_int_equal(show(f, "api", "ann").taken, 2); /* the function is on the server now */
+    server_do(f->server,
+              "ACL SETUSER reader on >secret ~tackle:* +@read +fcall +fcall_ro +time +ping "
+              "+client|setname");
+    char *url = test_format("unix://reader:secret@%s", f->server->socket);
+    tkl_client *client = test_open(url, NULL);
+    tkl_limit_usage *usage;
+    assert_ok(tkl_limit_show(client, tkl_str("api"), tkl_str("ann"), &usage));
+    assert_int_equal(usage->taken, 2);
+    assert_int_equal(usage->remaining, 3);
+    assert_int_equal(usage->take_count, 1);
+    tkl_limit_usage_free(usage);
+    assert_int_equal(call_int(f->client, "ZCARD", "tackle:limit:{ann}:api", NULL), 5);
+    tkl_close(client);
+    free(url);
+    server_do(f->server, "ACL DELUSER reader");
+    tkl_limit_close(limit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +412,11 @@ int main(void)
         TEST(what_others_wrote_is_told),
         TEST(names_and_keys_in_use_are_listed),
         TEST(full_server_still_shows),
+        TEST(a_window_tells_what_was_taken_when),
+        TEST(denied_takes_are_marked),
+        TEST(the_newest_of_many_takes_are_told),
+        TEST(others_tell_when_something_was_last_counted),
+        TEST(showing_writes_nothing),
         TEST(denied_checks_count),
         TEST(denials_of_a_wait_do_not_count),
         TEST(denied_bundle_counts_where_the_rule_says_so),

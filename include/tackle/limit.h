@@ -160,6 +160,15 @@ TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 
 /* ---- For operators ------------------------------------------------------- */
 
+/* What one check has taken. */
+typedef struct tkl_limit_take {
+    int64_t at_ms;    /* Unix time of the server's clock, by the rule of the usage; a slot of
+                         TKL_LIMIT_CONCURRENCY: taken or last renewed; later than now: its turn */
+    int64_t quantity; /* what is left of it after refunds */
+    bool denied;      /* it was denied, and counts: see count_denied */
+    TKL_RESERVED(2);
+} tkl_limit_take;
+
 /* A key and how much of the limit it has used by now. */
 typedef struct tkl_limit_usage {
     tkl_limit_rule rule;    /* used by the last check that took something, without in_order and
@@ -170,6 +179,11 @@ typedef struct tkl_limit_usage {
     int64_t remaining;      /* how many more would fit now */
     int64_t next_after_ms;  /* when the next one fits; 0: now */
     int64_t reset_after_ms; /* when the key is as if it had never been used */
+    int64_t last_ms;        /* Unix time at which something was last counted, or given back; 0: not
+                               known (approximate windows) */
+    /* What was taken when, the newest first: exact windows and concurrency only, at most 100. */
+    const tkl_limit_take *takes;
+    size_t take_count;
     TKL_RESERVED(4);
 } tkl_limit_usage;
 

@@ -48,7 +48,7 @@ end
 -- ---- Exact window and concurrency ---------------------------------------------------------------
 
 function methods.look_at_window(rule)
-  local alive, before, first = window.count_alive(rule.key, rule.kind)
+  local alive, before, first = window.count_alive(rule.key, rule.kind, rule.only_reads)
   local over = alive + rule.quantity - rule.capacity
   local start = over > 0 and window.end_of(rule.key, before + over - 1) or now
   local mine = start > now and not rule.only_looks and
@@ -87,6 +87,11 @@ function methods.tell_window(rule)
   local wait = rule.start - now
   return math.max(0, rule.capacity - rule.alive), wait, wait,
          math.max(0, window.end_of(rule.key, -1) - now)
+end
+
+-- Whether limits of this kind store an entry for each that was taken.
+function methods.are_places(kind)
+  return kind == 'window' or kind == 'concurrency'
 end
 
 -- ---- Approximate window -------------------------------------------------------------------------

@@ -87,7 +87,15 @@ int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
 /* ---- One key ------------------------------------------------------------- */
 
 /* The numbers in a reply of limit/show, behind the kind. */
-enum { COUNT = 1, PERIOD, CAPACITY, TAKEN, ROOM, NEXT, UNUSED };
+enum { COUNT = 1, PERIOD, CAPACITY, TAKEN, ROOM, NEXT, UNUSED, LAST, NUMBERS, TAKES = NUMBERS };
+/* Of a take: when, how many, whether it was denied. */
+enum { TAKE_PARTS = 3 };
+
+/* The usage and its takes are one block. */
+typedef struct shown {
+    tkl_limit_usage usage; /* first: the user's pointer points to it */
+    tkl_limit_take takes[];
+} shown;
 
 /* Reads the burst as a caller would write it. */
 static int64_t burst_of(tkl_limit_algorithm algorithm, int64_t capacity)
@@ -99,9 +107,32 @@ static int64_t burst_of(tkl_limit_algorithm algorithm, int64_t capacity)
     return capacity > 1 ? capacity - 1 : TKL_NONE;
 }
 
-static int read_usage(const tkl_reply *reply, tkl_limit_usage *usage)
+static int senseless(void)
 {
-    int64_t numbers[UNUSED + 1];
+    return tkl__fail(TKL_EPROTO, "the server described a limit with senseless numbers");
+}
+
+static int read_takes(const tkl_reply *reply, shown *s)
+{
+    size_t count = tkl_reply_count(reply) / TAKE_PARTS;
+    for (size_t i = 0; i < count; i++) {
+        tkl_limit_take *take = &s->takes[i];
+        int64_t denied;
+        if (!tkl__limit_number(reply, TAKE_PARTS * i, &take->at_ms) ||
+            !tkl__limit_number(reply, TAKE_PARTS * i + 1, &take->quantity) ||
+            !tkl__limit_number(reply, TAKE_PARTS * i + 2, &denied))
+            return senseless();
+        take->denied = denied != 0;
+    }
+    s->usage.takes = s->takes;
+    s->usage.take_count = count;
+    return TKL_OK;
+}
+
+static int read_usage(const tkl_reply *reply, shown *s)
+{
+    int64_t numbers[NUMBERS];
+    tkl_limit_usage *usage = &s->usage;
     tkl_limit_rule *rule = &usage->rule;
     if (tkl_reply_count(reply) == 0)
         return tkl__no(TKL_NOTFOUND);
@@ -109,9 +140,9 @@ static int read_usage(const tkl_reply *reply, tkl_limit_usage *usage)
         return tkl__fail(TKL_EPROTO, "the server names no algorithm of limits");
     if (tkl_reply_count(reply) == 1)
         return TKL_OK;
-    for (size_t i = COUNT; i <= UNUSED; i++)
+    for (size_t i = COUNT; i < NUMBERS; i++)
         if (!tkl__limit_number(reply, i, &numbers[i]))
-            return tkl__fail(TKL_EPROTO, "the server described a limit with senseless numbers");
+            return senseless();
     rule->count = numbers[COUNT];
     rule->period_ms = numbers[PERIOD];
     rule->burst = burst_of(rule->algorithm, numbers[CAPACITY]);
@@ -120,11 +151,12 @@ static int read_usage(const tkl_reply *reply, tkl_limit_usage *usage)
     usage->remaining = numbers[ROOM];
     usage->next_after_ms = tkl__limit_ms(numbers[NEXT]);
     usage->reset_after_ms = tkl__limit_ms(numbers[UNUSED]);
-    return TKL_OK;
+    usage->last_ms = numbers[LAST];
+    return read_takes(tkl_reply_at(reply, TAKES), s);
 }
 
 /* Runs the script on the key of a subject. */
-static int ask_usage(const tkl_limit *limit, tkl_bytes subject, tkl_limit_usage *usage)
+static int ask_usage(const tkl_limit *limit, tkl_bytes subject, tkl_limit_usage **usage)
 {
     tkl__buf buf;
     tkl__args none;
@@ -136,8 +168,14 @@ static int ask_usage(const tkl_limit *limit, tkl_bytes subject, tkl_limit_usage 
     if (rc == TKL_OK)
         rc = tkl__eval(limit->client, &tkl__lua_limit_show, &(tkl__keys){&key, 1}, &none,
                        tkl__limit_deadline(limit), true, &reply);
+    size_t takes = tkl_reply_count(tkl_reply_at(reply, TAKES)) / TAKE_PARTS;
+    shown *s = calloc(1, sizeof *s + takes * sizeof s->takes[0]);
     if (rc == TKL_OK)
-        rc = read_usage(reply, usage);
+        rc = s ? read_usage(reply, s) : tkl__nomem();
+    if (rc == TKL_OK)
+        *usage = &s->usage;
+    else
+        free(s);
     tkl_reply_free(reply);
     tkl__args_free(&none);
     tkl__buf_free(&buf);
@@ -152,12 +190,7 @@ int tkl_limit_show(tkl_client *client, tkl_bytes name, tkl_bytes key, tkl_limit_
     int rc = tkl_limit_open(client, name, &any, NULL, &limit);
     if (rc != TKL_OK)
         return rc;
-    tkl_limit_usage *usage = calloc(1, sizeof *usage);
-    rc = usage ? ask_usage(limit, key, usage) : tkl__nomem();
-    if (rc == TKL_OK)
-        *out = usage;
-    else
-        free(usage);
+    rc = ask_usage(limit, key, out);
     tkl_limit_close(limit);
     return rc;
 }

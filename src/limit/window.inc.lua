@@ -52,9 +52,9 @@ function window.end_of(key, index)
   return ends
 end
 
--- Removes entries that have ended. Returns how many live, how many elements stand before those, and
--- the first element.
-function window.count_alive(key, kind)
+-- Removes entries that have ended, unless it `only_reads`. Returns how many live, how many elements
+-- stand before those, and the first element.
+function window.count_alive(key, kind, only_reads)
   local first = redis.call('ZRANGE', key, 0, 0)[1]
   if not first then
     return 0, 0
@@ -67,7 +67,7 @@ function window.count_alive(key, kind)
   local alive = redis.call('ZCOUNT', key, '(' .. decimal.whole(now), '+inf')
   local ended = redis.call('ZCARD', key) - alive -- the rule included
   local kept = window.rule_in(first) and 1 or 0
-  local removed = math.min(ended - kept, REMOVED_MAX)
+  local removed = only_reads and 0 or math.min(ended - kept, REMOVED_MAX)
   if removed > 0 then
     redis.call('ZREMRANGEBYRANK', key, kept, kept + removed - 1)
   end

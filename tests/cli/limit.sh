@@ -191,8 +191,9 @@ ends 0 tackle limit list slow
 is "keys in use" "$(tail -n +2 <<<"$out")" "alice"
 ends 0 tackle limit check seen 'a b' --rate 30/60s --burst 15 --quantity 4
 ends 0 tackle limit show seen 'a b' --json
-is "show" "$(jq -c 'del(.reset_after_ms)' <<<"$out")" \
-    '{"name":"seen","key":"a b","algorithm":"gcra","count":30,"period_ms":60000,"burst":15,"limit":16,"taken":4,"remaining":12,"next_after_ms":0}'
+is "show" "$(jq -c 'del(.reset_after_ms, .last_at)' <<<"$out")" \
+    '{"name":"seen","key":"a b","algorithm":"gcra","count":30,"period_ms":60000,"burst":15,"limit":16,"taken":4,"remaining":12,"next_after_ms":0,"takes":null}'
+is "last" "$(jq -r .last_at <<<"$out" | cut -c 1-2)" 20
 ends 0 tackle limit show seen 'a b'
 has "$out" "12"
 ends 1 tackle limit show seen nobody
@@ -201,5 +202,9 @@ is "not in use" "$(jq -r .error <<<"$err")" TKL_NOTFOUND
 ends 0 tackle limit check login eve --rate 2/1h --algorithm window --count-denied
 ends 1 tackle limit check login eve --rate 2/1h --algorithm window --count-denied --quantity 2
 has "$out" "limited, 0 of 2 remain, fits in "
+ends 0 tackle limit show login eve --json
+is "what was taken when" "$(jq -c '[.takes[] | [.quantity, .denied]]' <<<"$out")" '[[2,true]]'
+ends 0 tackle limit show login eve
+has "$out" "TAKEN AT"
 ends 64 tackle limit check login eve --rate 2/1h --algorithm concurrency --count-denied
 has "$err" "held"
