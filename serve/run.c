@@ -53,7 +53,7 @@ static json_t *fields_of(const serve_request *r, json_error_t *error)
 {
     if (r->query != NULL)
         return json_incref(r->query);
-    if (r->size == 0)
+    if (r->size == 0 || r->kind == SERVE_READY)
         return json_object();
     return json_loadb(r->body, r->size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
 }
@@ -134,6 +134,8 @@ static int run_request(void *arg)
     } else if (prepare_stream(r, fields, &caller) == CLI_OK) {
         serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
     }
+    if (r->kind == SERVE_READY && r->answer.status != 200) /* strangers get no details */
+        serve_answer_error(&r->answer, 503, TKL_EUNREADY, "Redis does not answer");
     json_decref(fields);
     return TKL_OK;
 }

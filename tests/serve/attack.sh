@@ -203,6 +203,10 @@ wait "$small" || fail "ended with $?"
 is "few threads" "$(($(ls /proc/"$server"/task | wc -l) <= 16))" 1
 pid=$(tackle --json server status | jq -r .pid)
 kill -STOP "$pid"
+for i in 1 2; do # with a connection from before, and without one
+    answers 503 /readyz
+    is "no details for strangers" "$(field .message)" "Redis does not answer"
+done
 call /v1/queue/push '{"name": "q", "payload": "x"}'
 kill -CONT "$pid"
 case $status in # sent, or not, if a connection had to be made
