@@ -272,11 +272,12 @@ static json_t *stop_words_json(const tkl_search_schema *schema)
 static json_t *info_json(const cli_session *cli, const tkl_search_info *info)
 {
     const tkl_search_schema *schema = &info->schema;
-    json_t *record =
-        json_pack("{s:o, s:I, s:I, s:I, s:I, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-                  "documents", (json_int_t)info->documents, "terms", (json_int_t)info->terms,
-                  "common_terms", (json_int_t)info->common, "leftover", (json_int_t)info->leftover,
-                  "fields", fields_json(schema));
+    json_t *record = json_pack(
+        "{s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+        "documents", (json_int_t)info->documents, "terms", (json_int_t)info->terms, "common_terms",
+        (json_int_t)info->common, "leftover", (json_int_t)info->leftover, "clean_at",
+        info->clean_at_ms ? cli_json_time(info->clean_at_ms) : json_null(), "fields",
+        fields_json(schema));
     json_t *rest = json_pack(
         "{s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:i}", "stem",
         cli_json_present(tkl_str(schema->stem)), "stop_words", stop_words_json(schema),
@@ -313,6 +314,7 @@ static int print_info(const cli_session *cli, const tkl_search_info *info)
         {"terms", "terms"},
         {"common_terms", "common terms"},
         {"leftover", "left over"},
+        {"clean_at", "last clean"},
         {"fields", "fields"},
         {"stem", "stems"},
         {"stop_words", "stop words"},
@@ -346,6 +348,43 @@ static int search_info(cli_session *cli)
     if (!failed)
         failed = print_info(cli, about);
     tkl_search_info_free(about);
+    tkl_search_close(search);
+    return failed;
+}
+
+static int print_checked(const cli_session *cli, const tkl_search_checked *checked)
+{
+    static const cli_column columns[] = {
+        {"name", "name"},
+        {"documents", "documents"},
+        {"terms", "terms"},
+        {"mended_postings", "postings mended"},
+        {"mended_values", "values mended"},
+        {"mended_counts", "counts mended"},
+        {"mended_ids", "ids mended"},
+        {"lost", "documents lost"},
+        {0},
+    };
+    return cli_print_record(
+        cli,
+        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+                  cli_json_bytes(tkl_str(cli->argv[0])), "documents",
+                  (json_int_t)checked->documents, "terms", (json_int_t)checked->terms,
+                  "mended_postings", (json_int_t)checked->postings, "mended_values",
+                  (json_int_t)checked->values, "mended_counts", (json_int_t)checked->counts,
+                  "mended_ids", (json_int_t)checked->ids, "lost", (json_int_t)checked->lost),
+        columns);
+}
+
+static int search_check(cli_session *cli)
+{
+    tkl_search *search = NULL;
+    tkl_search_checked checked;
+    int failed = cli_search_open(cli, &search);
+    if (!failed)
+        failed = cli_end(cli, tkl_search_check(search, &checked));
+    if (!failed)
+        failed = print_checked(cli, &checked);
     tkl_search_close(search);
     return failed;
 }
@@ -537,6 +576,21 @@ static const cli_verb verbs[] = {
         .example = PAGES "tackle search info pages",
         .effect = CLI_READS,
         .run = search_info,
+    },
+    {
+        .name = "check",
+        .args = "INDEX",
+        .summary = "find and mend what does not fit in an index",
+        .details =
+            "Compares all that the index has with the records and terms of its documents, and\n"
+            "mends it: after keys were lost, or an append-only file ended in the middle of a\n"
+            "write. It works in steps of some milliseconds; others may query and write. It takes\n"
+            "long in a large index. Documents of which a part is gone are removed: add them\n"
+            "again. The time of the last check is in 'tackle search info'.",
+        .example = PAGES "tackle search check pages\n"
+                         "tackle search info pages",
+        .effect = CLI_WRITES,
+        .run = search_check,
     },
     {
         .name = "list",

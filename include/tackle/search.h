@@ -104,10 +104,12 @@ TKL_API int tkl_search_create(tkl_search *search, const tkl_search_schema *schem
 typedef struct tkl_search_info {
     tkl_search_schema schema;
     int64_t documents;
-    int64_t terms;    /* words, bigrams and values of text fields */
-    int64_t common;   /* terms that are stored as bitmaps */
-    int64_t leftover; /* old versions of documents that are not removed yet; queries never find
+    int64_t terms;       /* words, bigrams and values of text fields */
+    int64_t common;      /* terms that are stored as bitmaps */
+    int64_t leftover;    /* old versions of documents that are not removed yet; queries never find
                          them */
+    int64_t clean_at_ms; /* when a check last ended, Unix time: nothing was wrong any more; 0:
+                            never */
 } tkl_search_info;
 
 /* TKL_NOTFOUND: no such index. Free with tkl_search_info_free(). */
@@ -117,6 +119,27 @@ TKL_API void tkl_search_info_free(tkl_search_info *info); /* NULL is fine */
 /* Removes the index with all documents, in steps; from the first step on queries find nothing.
  * TKL_NOTFOUND: no such index. After an interruption, drop it again. */
 TKL_API int tkl_search_drop(tkl_search *search) TKL_NONNULL(1) TKL_CHECK;
+
+/* What a check has looked at and mended. */
+typedef struct tkl_search_checked {
+    int64_t documents; /* that the check has seen */
+    int64_t terms;     /* words, bigrams, values, lengths */
+    int64_t postings;  /* documents that a term lacked, or had without reason */
+    int64_t values;    /* of fields that were missing, wrong or left over */
+    int64_t counts;    /* counts of documents, words and terms that were wrong */
+    int64_t ids;       /* ids and numbers of documents that were wrong */
+    int64_t lost;      /* documents that were removed, since parts of them were gone */
+    TKL_RESERVED(4);
+} tkl_search_checked;
+
+/* Compares everything that the index has with the records and terms of its documents, and mends
+ * what does not fit: after keys were lost, or an append-only file ended in the middle of a write.
+ * It works in steps of some milliseconds; others may query and write. It takes long in a large
+ * index. A later check of the same index ends this one (TKL_CONFLICT). Texts are not compared.
+ * TKL_NOTFOUND: no such index. TKL_EDAMAGED, TKL_ETYPE: another program wrote to the keys; what was
+ * mended stays. `checked` may be NULL. */
+TKL_API int tkl_search_check(tkl_search *search, tkl_search_checked *checked)
+    TKL_NONNULL(1) TKL_CHECK;
 
 /* All indexes, sorted. See tkl_options.no_register. */
 TKL_API int tkl_search_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;

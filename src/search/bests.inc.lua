@@ -6,13 +6,12 @@
 -- word. It bounds the relevance of its documents from both sides. The cells are visited from the
 -- highest bound down, until enough documents are certain to be better than all that is left.
 -- include: keys
+-- include: banding
 -- include: sets
 -- include: shared/clock
 
 local bests = {}
 
-local LENGTH_BANDS = TKL__SEARCH_BANDS
-local BANDS_PER_OCTAVE = TKL__SEARCH_BANDS_PER_OCTAVE
 local SLACK = 1e-9 -- relative error of the bounds of a band
 local SEVERAL = {2, 4, 8} -- the classes of words that a document has several times
 local K1, B = 1.2, 0.75 -- of BM25

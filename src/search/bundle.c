@@ -41,7 +41,7 @@ size_t tkl__search_count_terms(tkl_bytes terms, bool positions, size_t *postings
     return count;
 }
 
-static void add_posting(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place)
+void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place)
 {
     if (bundle->count == bundle->cap) {
         size_t cap = bundle->cap ? 2 * bundle->cap : 256;
@@ -56,27 +56,35 @@ static void add_posting(tkl__search_bundle *bundle, tkl_bytes term, unsigned cha
     bundle->postings[bundle->count++] = (tkl__search_posting){term, place};
 }
 
-/* Adds a posting of a term that is not among those of a document, and takes over its bytes. */
-static void add_made(tkl__search_bundle *bundle, tkl__buf *term, unsigned char place)
+tkl_bytes tkl__search_bundle_keep(tkl__search_bundle *bundle, const tkl__buf *bytes)
 {
     if (bundle->made_count == bundle->made_cap) {
         size_t cap = bundle->made_cap ? 2 * bundle->made_cap : 64;
         char **grown = realloc(bundle->made, cap * sizeof *grown);
         if (!grown) {
             bundle->failed = true;
-            return;
+            return tkl_str("");
         }
         bundle->made = grown;
         bundle->made_cap = cap;
     }
-    char *bytes = term->failed ? NULL : malloc(term->len);
-    if (!bytes) {
+    char *copy = bytes->failed ? NULL : malloc(bytes->len + 1);
+    if (!copy) {
         bundle->failed = true;
-        return;
+        return tkl_str("");
     }
-    memcpy(bytes, term->data, term->len);
-    bundle->made[bundle->made_count++] = bytes;
-    add_posting(bundle, (tkl_bytes){bytes, term->len}, place);
+    if (bytes->len)
+        memcpy(copy, bytes->data, bytes->len);
+    bundle->made[bundle->made_count++] = copy;
+    return (tkl_bytes){copy, bytes->len};
+}
+
+/* Adds a posting of a term that is not among those of a document. */
+static void post_made(tkl__search_bundle *bundle, const tkl__buf *term, unsigned char place)
+{
+    tkl_bytes kept = tkl__search_bundle_keep(bundle, term);
+    if (!bundle->failed)
+        tkl__search_bundle_post(bundle, kept, place);
 }
 
 void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char place)
@@ -84,7 +92,7 @@ void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsign
     tkl__buf term;
     tkl__buf_init(&term);
     tkl__search_term_band(&term, tkl__search_band_of(length));
-    add_made(bundle, &term, place);
+    post_made(bundle, &term, place);
     tkl__buf_free(&term);
 }
 
@@ -96,11 +104,11 @@ void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool
     tkl__buf term;
     tkl__buf_init(&term);
     for (size_t i = 0; i < max && tkl__search_entry_next(terms, positions, &entry, &damaged); i++) {
-        add_posting(bundle, entry.term, place);
+        tkl__search_bundle_post(bundle, entry.term, place);
         for (size_t k = 0; k < tkl__search_several_of(entry.times); k++) {
             tkl__buf_clear(&term);
             tkl__search_term_several(&term, entry.term, k);
-            add_made(bundle, &term, place);
+            post_made(bundle, &term, place);
         }
     }
     tkl__buf_free(&term);

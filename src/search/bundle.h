@@ -31,7 +31,7 @@ typedef struct tkl__search_bundle {
     tkl__args args; /* the caller adds the arguments before the lists */
     tkl__search_posting *postings;
     size_t count, cap;
-    char **made; /* owns the bytes of terms that are not among those of a document */
+    char **made; /* owns bytes of terms and arguments that are nobody else's */
     size_t made_count, made_cap;
     char *bytes; /* owns the bytes of keys and lists */
     bool failed;
@@ -42,6 +42,10 @@ void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shar
  * several times is posted as such, too. */
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
                               unsigned char place, size_t max);
+/* Copies bytes, which stay as long as the bundle. */
+tkl_bytes tkl__search_bundle_keep(tkl__search_bundle *bundle, const tkl__buf *bytes);
+/* Adds one term, whose bytes stay until the end; a `place` of 0: without a document. */
+void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place);
 /* Adds the band of a document by its length. */
 void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char place);
 /* Adds the keys (of the shard, of `nfields` fields and their ladders, of the terms) and the

@@ -56,6 +56,16 @@ function documents.length_of(record)
   return length
 end
 
+-- Adds to the number of words of all documents. A check counts them anew: `counted_words` has those
+-- of the documents whose numbers are below `counted`.
+function documents.add_words(number, words)
+  redis.call('HINCRBY', META, 'words', words)
+  local counted = redis.call('HGET', META, 'counted')
+  if counted and tonumber(number) < tonumber(counted) then
+    redis.call('HINCRBY', META, 'counted_words', words)
+  end
+end
+
 -- The data that a client needs to clear a dead number: {number, stamp, record, terms}; only
 -- {number, stamp} when `room` has no bytes left.
 function documents.old_version(number, stamp, record, room)
@@ -74,22 +84,21 @@ function documents.die(number, stamp, room)
   redis.call('SETBIT', LIVE, number, '0')
   redis.call('ZADD', DEAD, decimal.whole(stamp), number)
   if record then
-    redis.call('HINCRBY', META, 'words', 0 - documents.length_of(record))
+    documents.add_words(number, 0 - documents.length_of(record))
   end
   return documents.old_version(number, decimal.whole(stamp), record, room)
 end
 
 -- Starts new versions of these ids. Returns the old versions, as documents.die() does.
 function documents.come_alive(numbers, ids, records, stamp)
-  local olds, entries, words, dead = redis.call('HMGET', IDS, unpack(ids)), {}, 0, {}
+  local olds, entries, dead = redis.call('HMGET', IDS, unpack(ids)), {}, {}
   local room = {bytes = REPLY_BYTES}
   for i, number in ipairs(numbers) do
     entries[2 * i - 1], entries[2 * i] = ids[i], number
-    words = words + documents.length_of(records[i])
   end
   redis.call('HSET', IDS, unpack(entries))
-  redis.call('HINCRBY', META, 'words', words)
   for i, number in ipairs(numbers) do
+    documents.add_words(number, documents.length_of(records[i]))
     redis.call('SETBIT', LIVE, number, '1')
     if olds[i] then
       dead[#dead + 1] = documents.die(olds[i], stamp, room)

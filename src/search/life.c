@@ -29,7 +29,7 @@ static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_
     tkl__batch batch;
     tkl__batch_init(&batch, search->client);
     TKL__BATCH_WORDS(&batch, tkl_str("HMGET"), keys[TKL__SEARCH_META], tkl_str("token"),
-                     tkl_str("docs"));
+                     tkl_str("docs"), tkl_str("clean_at"));
     TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), keys[TKL__SEARCH_TERMS]);
     TKL__BATCH_WORDS(&batch, tkl_str("HLEN"), keys[TKL__SEARCH_COMMON]);
     TKL__BATCH_WORDS(&batch, tkl_str("ZCARD"), keys[TKL__SEARCH_DEAD]);
@@ -39,6 +39,9 @@ static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_
         if (strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), schema->token) != 0)
             *outcome = TKL__SEARCH_STALE;
         tkl__add(&info->documents, tkl_reply_int(tkl_reply_at(meta, 1)));
+        int64_t clean = tkl_reply_int(tkl_reply_at(meta, 2)); /* 0: never */
+        if (index == 0 || clean < info->clean_at_ms)
+            info->clean_at_ms = clean;
         tkl__add(&info->terms, tkl_reply_int(tkl_reply_at(replies, 1)));
         tkl__add(&info->common, tkl_reply_int(tkl_reply_at(replies, 2)));
         tkl__add(&info->leftover, tkl_reply_int(tkl_reply_at(replies, 3)));

@@ -7,8 +7,9 @@
  *
  *   :meta     hash. token: random, made with the index, so that a handle notices another index of
  *             the same name. The settings (schema.c). version: counts what changes results. next:
- *             the least number that was never used. docs, words: totals of the shard. On the
- *             other shards this key is :shard.
+ *             the least number that was never used. docs, words: totals of the shard. clean_at:
+ *             when a check last ended. While one runs: check, its id; counted, counted_words: see
+ *             documents.add_words(). On the other shards this key is :shard.
  *   :ids      hash: id, number.
  *   :docs     hash: number, record (record.c): length, values, id.
  *   :forward  hash: number, terms: what must be taken out when the document goes; and how often and

@@ -277,6 +277,8 @@ printf 'id,text,votes\np2,queues,1\np3,x,y\n' | t search import p - --format csv
 printf 'id,text,votes\np3,x,y\n' | t search import p - --format csv
 printf 'locks\n' | t search shell p
 t search info p
+t search check p
+t search check nosuch
 t search list
 t search remove p p1
 t search drop p --yes

@@ -115,6 +115,15 @@ is "info" "$(tackle search info p --json | jq -c '[.name, .documents, .fields, .
 ends 0 tackle search info p
 has "$out" "votes:numeric lang:text"
 ends 1 tackle search info nothing
+is "never checked" "$(tackle search info p --json | jq -c .clean_at)" null
+is "check" "$(tackle search check p --json | jq -c '[.name, .documents, .mended_postings, .mended_values, .mended_counts, .mended_ids, .lost]')" \
+    '["p",3,0,0,0,0,0]'
+has "$(tackle search info p --json | jq -r .clean_at)" "T"
+tackle call DEL 'tackle:search:{p}:live' >/dev/null
+ends 0 tackle search check p
+has "$out" "ids mended       3"
+is "found again" "$(tackle search query p '*' --json | jq .total)" 3
+ends 1 tackle search check nothing
 ends 0 tackle search create q --positions --stop-words '' --user-words 区块链
 is "list" "$(tackle search list --json | jq -c .)" '[{"name":"p"},{"name":"q"}]'
 
@@ -212,7 +221,7 @@ ends 0 tackle search create acl --field votes:numeric --field lang:text --positi
 ends 0 tackle search import acl "$home/one.jsonl" "$home/two.csv" --text title,text
 ends 0 tackle search add acl j1 'another text' --set votes=1
 for verb in "query acl title" "query acl t* --sort -votes --keep 1m" "query acl * --facets lang --show all" \
-    "query acl votes:>1 --rank votes=1" "get acl j1" "info acl" "remove acl j1" "list"; do
+    "query acl votes:>1 --rank votes=1" "get acl j1" "info acl" "check acl" "remove acl j1" "list"; do
     read -ra words <<<"$verb"
     ends 0 tackle search "${words[@]}"
 done

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 
 from ._component import Component
 from ._convert import Duration, Name, encode
-from .records import SearchExplanation, SearchHit, SearchInfo, SearchMarks, SearchResult
+from .records import (SearchChecked, SearchExplanation, SearchHit, SearchInfo, SearchMarks,
+                      SearchResult)
 
 if TYPE_CHECKING:
     from .client import Client
@@ -94,6 +95,12 @@ class Search(Component):
 
     def show(self) -> SearchInfo:
         found: SearchInfo = self._call("tkl_search_show")
+        return found
+
+    def check(self) -> SearchChecked:
+        """Compares all that the index has with its documents, and mends what does not fit, in steps,
+        while others work. Conflict: a later check has begun."""
+        found: SearchChecked = self._call("tkl_search_check")
         return found
 
     def drop(self) -> None:

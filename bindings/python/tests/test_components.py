@@ -557,6 +557,9 @@ def test_search(client):
         index.explain("connect", "none")
     assert index.highlight("connect", "connecting", before="[", after="]").text == "[connecting]"
     assert index.show().documents == 2 and index.show().schema.fields[0].kind == "numeric"
+    checked = index.check()
+    assert (checked.documents, checked.postings, checked.lost) == (2, 0, 0)
+    assert index.show().clean_at is not None
     assert index.remove(["2"]) == 1 and client.names("search") == ["docs"]
     with pytest.raises(ValueError):
         index.query('"unclosed')

@@ -1,0 +1,96 @@
+-- search/survey: look for numbers that terms should not have, and for terms that are counted wrong.
+-- KEYS[1...] shard  see keys.inc.lua; then the keys of the terms
+-- ARGV[1] token  of the index
+-- ARGV[2] skip   bytes of a term's key before the term
+-- ARGV[3] from   the number from which the first term is looked at
+-- flags: no-writes
+-- returns 'stale', or {terms that are done, the number from which to go on in the next, suspects}:
+--   term from 1, number or '' for the term as a whole, and pieces of the document's terms or 0
+-- include: truth
+-- include: bitmaps
+-- include: shared/clock
+
+local STEP_US = 2000
+local WINDOW_BYTES = 64 -- of a bitmap that are looked at together
+local SETS_MOST = 4 * SET_MOST -- members; sets become bitmaps long before
+local NUMBERS_AT_ONCE = 200
+local token, skip, from = unpack(ARGV)
+skip, from = tonumber(skip), tonumber(from)
+local suspects = {}
+
+local function suspect(index, number, count)
+  local at = #suspects
+  suspects[at + 1], suspects[at + 2], suspects[at + 3] = index, number, count
+end
+
+-- Compares numbers of a term with their documents.
+local function compare(index, term, numbers)
+  local terms = redis.call('HMGET', FORWARD, unpack(numbers))
+  local is_band = string.find(term.name, '^l') ~= nil
+  local records = is_band and redis.call('HMGET', DOCS, unpack(numbers))
+  for i, number in ipairs(numbers) do
+    local own = terms[i]
+    local count = own and truth.pieces_of(own)
+    if own and count and not is_band then
+      suspect(index, number, count)
+    elseif not own or (is_band and not records[i])
+      or not truth.has(records and records[i], own, term.name) then
+      suspect(index, number, 0)
+    end
+  end
+end
+
+-- The next numbers of a bitmap, and from where to go on; nil: there are none.
+local function numbers_from(term, number)
+  local at = redis.call('BITPOS', term.key, '1', decimal.whole(bitmaps.byte_of(number)))
+  if at < 0 then
+    return nil
+  end
+  local first, numbers = bitmaps.byte_of(at), {}
+  local last = first + WINDOW_BYTES - 1
+  local window = redis.call('GETRANGE', term.key, decimal.whole(first), decimal.whole(last))
+  for place = 1, #window do
+    local bits = string.byte(window, place)
+    for bit = BYTE_BITS - 1, 0, -1 do
+      if bits % 2 == 1 then
+        numbers[#numbers + 1] = decimal.whole((first + place - 1) * BYTE_BITS + bit)
+      end
+      bits = (bits - bits % 2) / 2
+    end
+  end
+  return numbers, (last + 1) * BYTE_BITS
+end
+
+-- Looks at a term from a number on. Returns from where to go on; nil: the term is done.
+local function look(index, term, number)
+  if number == 0 and not truth.fits(term) then
+    suspect(index, '', 0)
+  end
+  if term.is_bits then
+    local numbers, behind = numbers_from(term, number)
+    if numbers then
+      compare(index, term, numbers)
+    end
+    return behind
+  elseif term.size > SETS_MOST then
+    error({err = 'DAMAGED the numbers of a term were not written by tackle'})
+  end
+  local members = redis.call('SMEMBERS', term.key)
+  for first = 1, #members, NUMBERS_AT_ONCE do
+    compare(index, term, {unpack(members, first, math.min(first + NUMBERS_AT_ONCE - 1, #members))})
+  end
+  return nil
+end
+
+if redis.call('HGET', META, 'token') ~= token then
+  return 'stale'
+end
+local began, done = clock.us(), 0
+-- At most a round for each term and each window of its bitmap: the clock ends them earlier.
+while done < #KEYS - SHARD_KEYS and clock.us() - began < STEP_US do
+  from = look(done + 1, truth.read_term(KEYS[SHARD_KEYS + done + 1], skip), from)
+  if not from then
+    done, from = done + 1, 0
+  end
+end
+return {done, from, suspects}
