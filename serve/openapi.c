@@ -179,13 +179,11 @@ static json_t *refer_to(const char *kind, const char *name)
     return json_pack("{s:s}", "$ref", path);
 }
 
-static json_t *word_schema(const cli_verb *verb, const serve_word *words, size_t count,
-                           const serve_word *word)
+static json_t *word_schema(const serve_word *words, size_t count, const serve_word *word)
 {
     if (strcmp(word->name, "json") == 0)
         return json_pack("{s:s}", "description", "any JSON value, or its text");
     json_t *one = refer_to("schemas", "Value");
-    (void)verb;
     if (!serve_word_is_many(words, count, word))
         return one;
     return json_pack("{s:[O, {s:s, s:o}]}", "anyOf", one, "type", "array", "items", one);
@@ -246,11 +244,9 @@ static json_t *fields_schema(const serve_route *route)
     for (size_t i = 0; i < count; i++) {
         bool has_other = words[i].other[0] != '\0';
         bool is_new = json_object_get(properties, words[i].name) == NULL;
-        json_object_set_new(properties, words[i].name,
-                            word_schema(route->verb, words, count, &words[i]));
+        json_object_set_new(properties, words[i].name, word_schema(words, count, &words[i]));
         if (has_other)
-            json_object_set_new(properties, words[i].other,
-                                word_schema(route->verb, words, count, &words[i]));
+            json_object_set_new(properties, words[i].other, word_schema(words, count, &words[i]));
         if (!words[i].optional && !has_other && is_new)
             json_array_append_new(required, json_string(words[i].name));
     }
