@@ -221,6 +221,7 @@ const texts = {
   'limit name': ['Limit', '限流名称'],
   'limit key': ['Key', '键'],
   'limit unused': ['This key has used nothing lately.', '此键近期没有使用。'],
+  'takes': ['Taken lately', '最近的占用'],
   'reset': ['Reset', '重置'],
   'ask reset': ['This forgets what {0} has used.', '将清除 {0} 的用量。'],
 
@@ -324,7 +325,7 @@ const labels = {
   group_concurrency: ['Of a group at the same time', '组并发'], group_rate: ['Rate of a group', '组速率'], dead_max: ['Dead letters kept', '死信保留数'], dead_ms: ['Dead letters kept for', '死信保留时间'],
   host: ['Host', '主机'], pid: ['Pid', '进程号'], label: ['Label', '标签'], program: ['Program', '程序'], threads: ['Threads', '线程'], done: ['Done', '完成'], failed: ['Failed', '失败'], seen_at: ['Seen', '最近出现'],
   fence: ['Fence', '栅栏令牌'], since_ms: ['For', '已持有'], left_ms: ['Lease left', '租约剩余'], shared: ['Shared', '共享'], limit: ['Limit', '上限'], term: ['Term', '任期'], candidates: ['Candidates', '候选者'],
-  key: ['Key', '键'], algorithm: ['Algorithm', '算法'], count: ['Count', '次数'], period_ms: ['Period', '周期'], burst: ['Burst', '突发'], taken: ['Taken', '已用'], remaining: ['Remaining', '剩余'], next_after_ms: ['Next after', '下次可用'], reset_after_ms: ['Unused after', '完全恢复'],
+  key: ['Key', '键'], algorithm: ['Algorithm', '算法'], count: ['Count', '次数'], at: ['When', '时间'], quantity: ['Quantity', '数量'], denied: ['Refused', '被拒绝'], period_ms: ['Period', '周期'], burst: ['Burst', '突发'], taken: ['Taken', '已用'], remaining: ['Remaining', '剩余'], next_after_ms: ['Next after', '下次可用'], reset_after_ms: ['Unused after', '完全恢复'],
   second: ['Last second', '上一秒'], minute: ['Last minute', '上一分钟'], context: ['Context', '上下文'], mean: ['Mean', '均值'], stddev: ['Deviation', '标准差'], min: ['Least', '最小'], max: ['Most', '最大'], sum: ['Sum', '总和'], sumsq: ['Sum of squares', '平方和'],
   p50: ['Median', '中位数'], p90: ['90 %', '90 %'], p99: ['99 %', '99 %'], p999: ['99.9 %', '99.9 %'],
   times: ['Times', '次数'], severity: ['Severity', '级别'], message: ['Message', '消息'], time: ['Time', '时间'],

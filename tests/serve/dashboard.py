@@ -239,6 +239,7 @@ def other_pages(browser):
     call('config/set', kind='shop', component='cart', json={'a': 1})
     call('geo/add', name='cities', longitude=[13.4], latitude=[52.5], place=['berlin'])
     call('limit/check', name='api', key='k', rate='2/h')
+    call('limit/check', name='api', key='w', rate='2/h', algorithm='window')
     page = browser.page(BASE)
     for path, text in [('counters', 'hits'), ('counters/hits?every=1h', '1h'), ('stats/ms', '/cart'),
                        ('stats/ms/%2Fcart', '12.5'), ('logs/app', 'disk <i>full</i>'),
@@ -248,7 +249,7 @@ def other_pages(browser):
                        ('chats/room', 'good morning'), ('mail/ann', 'Unread'), ('ads/site', 'a1'),
                        ('ads/site/a1', 'cheap'), ('config/shop/cart', 'version 1'),
                        ('places/cities?longitude=13&latitude=52&radius=100', 'berlin'),
-                       ('limits/api/k', 'Remaining'), ('server', 'Append-only file')]:
+                       ('limits/api/k', 'Remaining'), ('limits/api/w', 'Taken lately'), ('server', 'Append-only file')]:
         show(page, path)
         page.wait_text(text)
     assert page.run("document.querySelector('mark') === null")

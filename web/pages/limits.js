@@ -44,11 +44,16 @@ export default {
     }
     await view.every(2000, async () => {
       const found = await callOrNull('limit/show', { name, key }, view.signal);
-      put(root, found === null ? card(null, empty(t('limit unused'))) : card(null,
-        h('p', {}, t('used'), ' ', percent(found.taken / found.limit), ' ', bar(found.taken / found.limit)), facts(found),
+      if (found === null) {
+        put(root, card(null, empty(t('limit unused'))));
+        return;
+      }
+      const { takes, ...rest } = found; // of some algorithms: what was taken when, and what was refused
+      put(root, card(null, h('p', {}, t('used'), ' ', percent(found.taken / found.limit), ' ', bar(found.taken / found.limit)), facts(rest),
         h('p', { class: 'buttons' }, button(t('reset'), 'limit/reset', () => act('limit/reset', { name, key }, {
           asks: { title: t('reset'), text: t('ask reset', textOf(key)), yes: t('reset') }, then: () => view.refresh(),
-        }), { danger: true }))));
+        }), { danger: true }))),
+      takes?.length > 0 ? card(t('takes'), view.rows(t('takes'), takes, ['at', 'quantity', 'denied'])) : null);
     });
   },
 };
