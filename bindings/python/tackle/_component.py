@@ -24,7 +24,15 @@ class Component(Handle):
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
         """Opens the handle; `closes` names the function that closes it, or is one. What the handle
         needs stays open, and referred to, as long as it is: the client, or the `parents`."""
-        self._take(client, opens, closes, _call.local(opens, *given), parents, keep)
+        entered = []    # another thread may close them meanwhile: they must outlive the handle
+        try:
+            for parent in parents or (client,):
+                parent._cell.enter()
+                entered.append(parent._cell)
+            self._take(client, opens, closes, _call.local(opens, *given), parents, keep)
+        finally:
+            for cell in entered:
+                cell.leave()
 
     def _take(self, client: "Client", opens: str, closes: Union[str, Close], pointer: Any,
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
