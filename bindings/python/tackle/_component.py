@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 from . import _call
 from ._call import Callbacks, Undo
 from ._convert import reader
-from ._handle import Cell, Close, Handle, closing, hooks
+from ._handle import Cell, Close, Handle, InUse, closing, hooks
 from ._headers import FUNCTIONS, STRUCTS
 from ._native import ctype
 
@@ -24,15 +24,8 @@ class Component(Handle):
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
         """Opens the handle; `closes` names the function that closes it, or is one. What the handle
         needs stays open, and referred to, as long as it is: the client, or the `parents`."""
-        entered = []    # another thread may close them meanwhile: they must outlive the handle
-        try:
-            for parent in parents or (client,):
-                parent._cell.enter()
-                entered.append(parent._cell)
+        with InUse(*(parent._cell for parent in parents or (client,))):
             self._take(client, opens, closes, _call.local(opens, *given), parents, keep)
-        finally:
-            for cell in entered:
-                cell.leave()
 
     def _take(self, client: "Client", opens: str, closes: Union[str, Close], pointer: Any,
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:

@@ -98,6 +98,34 @@ class Cell:
             parent.leave()
 
 
+class InUse:
+    """Handles stay open during a block, whoever closes them meanwhile: `with InUse(cell):`. What is
+    opened in the block is closed before they are."""
+
+    def __init__(self, *cells: Cell) -> None:
+        self._cells = cells
+        self._entered: List[Cell] = []
+
+    def __enter__(self) -> None:
+        try:
+            for cell in self._cells:
+                cell.enter()
+                self._entered.append(cell)
+        except Closed:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: Any) -> None:
+        while self._entered:
+            self._entered.pop().leave()
+
+    async def __aenter__(self) -> None:
+        self.__enter__()
+
+    async def __aexit__(self, *_: Any) -> None:
+        self.__exit__()
+
+
 # Cells of open clients. Threads of the library must not call into an interpreter that has ended.
 clients: Set[Cell] = set()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
 from . import _call
 from ._component import Component
-from ._handle import lent_cell
+from ._handle import InUse, lent_cell
 from ._convert import Duration, Name, from_text, to_bytes, to_ms
 from ._headers import CODES
 from ._native import ctype, function
@@ -132,8 +132,9 @@ class ConfigClient(Component):
     @contextlib.contextmanager
     def borrow(self) -> Iterator["Client"]:
         """Lends the client for one piece of work. NotFound: no server is configured."""
-        client = self._lent(self._call("tkl_config_client_borrow",
-                                       undo=lambda pointer: self._lent(pointer).close()))
+        with InUse(self._cell):
+            client = self._lent(self._call("tkl_config_client_borrow",
+                                           undo=lambda pointer: self._lent(pointer).close()))
         try:
             yield client
         finally:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 from . import _call
 from ._component import Component
 from ._convert import Duration, Name, from_enum
+from ._handle import InUse
 from .records import ServiceInstance, ServiceInstances
 
 if TYPE_CHECKING:
@@ -36,9 +37,10 @@ class Service(Component):
         It replaces an instance with the same id (None: the address)."""
         instance = {"address": address, "id": id, "weight": weight,
                     "meta": [{"name": name, "value": value} for name, value in (meta or {}).items()]}
-        return Registration(self, self._call(
-            "tkl_service_register", instance, {"lease": lease, "timeout": timeout},
-            undo=lambda pointer: Registration(self, pointer).close()))
+        with InUse(self._cell):
+            return Registration(self, self._call(
+                "tkl_service_register", instance, {"lease": lease, "timeout": timeout},
+                undo=lambda pointer: Registration(self, pointer).close()))
 
     def list(self) -> ServiceInstances:
         """All live instances."""

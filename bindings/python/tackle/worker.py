@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, TypeV
 from . import _call
 from ._component import hook
 from ._convert import Duration, Name, encode_data, from_enum, to_ms
-from ._handle import Cell, Handle, closing
+from ._handle import Cell, Handle, InUse, closing
 from ._native import ctype
 from .errors import Closed, Dead, Error, InvalidArgument, error
 from .queue import JobView, Queue, damaged_hook, error_hook
@@ -153,11 +153,12 @@ class Worker(Handle):
         kinds = [{"kind": kind, "handler": _native_handler(run)}
                  for kind, run in self._handlers.items()]
         default = _native_handler(self._default) if self._default else ctype("tkl_handler *")()
-        pointer = _call.call("tkl_worker_start", self.queues, default, None,
-                             {**self._options, **hooks, "kinds": kinds or None})
-        self._cell = Cell("tkl_worker", pointer, closing("tkl_worker_close"),
-                          (self.client._cell, *(queue._cell for queue in self.queues)),
-                          keep=(hooks, kinds, default))
+        parents = (self.client._cell, *(queue._cell for queue in self.queues))
+        with InUse(*parents):
+            pointer = _call.call("tkl_worker_start", self.queues, default, None,
+                                 {**self._options, **hooks, "kinds": kinds or None})
+            self._cell = Cell("tkl_worker", pointer, closing("tkl_worker_close"), parents,
+                              keep=(hooks, kinds, default))
         return self
 
     def _end(self, job: Any, outcome: int, us: int, _: Any) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The lives of handles: closing in any order, threads, fork, signals, the collector, the end."""
+import asyncio
 import copy
 import gc
 import multiprocessing
@@ -12,6 +13,7 @@ import weakref
 
 import pytest
 import tackle
+import tackle.aio
 
 
 def test_closed_things_say_so(url):
@@ -109,6 +111,71 @@ def test_close_while_another_thread_waits(url):
     thread.join(30)
     assert not thread.is_alive() and isinstance(ended[0], tackle.Closed)
     other.close()
+
+
+def start_worker(client):
+    worker = client.worker("q")
+    worker.on()(lambda task: None)
+    return worker.start()
+
+
+# What a call of the library opens, beside the handles that their classes open.
+OPENED = {
+    "tkl_worker_start": start_worker,
+    "tkl_service_register": lambda client: client.service("shop").register("10.0.0.5:8080"),
+    "tkl_config_client_borrow": lambda client: client.config_client("sessions").borrow().__enter__(),
+}
+
+
+@pytest.mark.parametrize("opens", OPENED)
+def test_close_while_something_is_opened(url, client, monkeypatch, opens):
+    """The client is closed after what it has just opened."""
+    client.config("server", "sessions").set(url)
+    shut = tackle.Client(url)
+    call, states = tackle._call.call, []
+
+    def call_and_close(name, *given, **options):
+        result = call(name, *given, **options)
+        if name == opens:
+            thread = threading.Thread(target=shut.close)
+            thread.start()
+            thread.join(30)
+            states.append((shut.closed, shut._cell.pointer is not None))
+        return result
+
+    monkeypatch.setattr(tackle._call, "call", call_and_close)
+    with pytest.raises(tackle.Closed):
+        OPENED[opens](shut)
+    assert states == [(True, True)] and shut._cell.pointer is None
+    assert not client.service("shop").list()
+
+
+@pytest.mark.parametrize("opens", [name for name in OPENED if name != "tkl_worker_start"])
+def test_close_while_asyncio_opens_something(url, client, monkeypatch, opens):
+    client.config("server", "sessions").set(url)
+    call, states = tackle.aio._call.call, []
+
+    async def opening():
+        shut = tackle.aio.Client(url)
+
+        async def call_and_close(name, *given, **options):
+            result = await call(name, *given, **options)
+            if name == opens:
+                shut._cell.close()
+                states.append((shut.closed, shut._cell.pointer is not None))
+            return result
+
+        monkeypatch.setattr(tackle.aio._call, "call", call_and_close)
+        with pytest.raises(tackle.Closed):
+            if opens == "tkl_service_register":
+                await shut.service("shop").register("10.0.0.5:8080")
+            else:
+                await shut.config_client("sessions").borrow().__aenter__()
+        await shut.close()
+        assert states == [(True, True)] and shut._cell.pointer is None
+
+    asyncio.run(asyncio.wait_for(opening(), 60))
+    assert not client.service("shop").list()
 
 
 def test_threads_use_and_close_at_will(url):

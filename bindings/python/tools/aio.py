@@ -196,6 +196,7 @@ class Translated(ast.NodeTransformer):
 
     def __init__(self, package, module):
         self.package, self.module, self.cls, self.function = package, module, "", None
+        self.is_coroutine = False   # the function
 
     def visit_ImportFrom(self, node):
         return self.package.imported(node) if node.level else node
@@ -212,8 +213,8 @@ class Translated(ast.NodeTransformer):
             return node
         self.function = node
         key = (self.module.name, self.cls, node.name)
-        is_coroutine = key in self.package.coroutines or (self.cls and node.name in ALWAYS)
-        if is_coroutine and any(getattr(d, "id", "") == "property" for d in node.decorator_list):
+        self.is_coroutine = key in self.package.coroutines or (self.cls and node.name in ALWAYS)
+        if self.is_coroutine and any(getattr(d, "id", "") == "property" for d in node.decorator_list):
             sys.exit(f"{key}: a property cannot be awaited")
         self.generic_visit(node)
         self.function = None
@@ -224,7 +225,7 @@ class Translated(ast.NodeTransformer):
         if node.returns is not None and (is_generator(node) or self.cls):
             node.returns = ast.parse(re.sub(r"\bIterator\b", "AsyncIterator", ast.unparse(node.returns)),
                                      mode="eval").body
-        return ast.AsyncFunctionDef(**vars(node)) if is_coroutine else node
+        return ast.AsyncFunctionDef(**vars(node)) if self.is_coroutine else node
 
     def visit_Lambda(self, node):
         return node     # what it returns may be awaited by its caller
@@ -236,7 +237,7 @@ class Translated(ast.NodeTransformer):
 
     def visit_With(self, node):
         self.generic_visit(node)
-        return ast.AsyncWith(**vars(node))
+        return ast.AsyncWith(**vars(node)) if self.is_coroutine else node
 
     def visit_Expr(self, node):
         """`yield from` does not exist in coroutines."""
