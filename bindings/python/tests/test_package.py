@@ -2,6 +2,7 @@
 """The package as users get it: types, wheel, examples."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -96,17 +97,23 @@ def test_example(path, url, client):
     assert ran.stdout.splitlines() == expected and expected
 
 
-def test_page_of_languages(tmp_path, url, client):
-    """The program of docs/languages.md works as it stands there, with the commands below it."""
-    page = (ROOT / "docs/languages.md").read_text()
+@pytest.mark.parametrize("language, program, runs", [("python", "worker.py", "python3"),
+                                                     ("js", "worker.mjs", "node")])
+def test_page_of_languages(tmp_path, url, client, language, program, runs):
+    """A program of docs/languages.md works as it stands there, with the commands below it."""
+    source, rest = (ROOT / "docs/languages.md").read_text().split(f"```{language}\n")[1].split("```", 1)
     command = PACKAGE.parents[1] / "tackle"
     if not command.exists():
         pytest.skip("no command beside the package")
-    (tmp_path / "worker.py").write_text(page.split("```python\n")[1].split("```")[0])
-    commands = page.split("```sh\n")[1].split("```")[0]
+    if not shutil.which(runs):
+        pytest.skip(f"{runs} is not installed")
+    (tmp_path / program).write_text(source)
+    commands = rest.split("```sh\n")[1].split("```")[0]
+    assert f"{runs} {program}" in commands
     ran = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, text=True, capture_output=True, timeout=120,
                          env={**os.environ, "TACKLE_URL": url, "PATH": f"{command.parent}:{os.environ['PATH']}"})
-    assert (ran.returncode, ran.stdout.splitlines()[-1]) == (0, "2"), ran.stdout + ran.stderr
+    assert (ran.returncode, ran.stdout.splitlines()[-1:]) == (0, [commands.split("#=> ")[1].strip()]), (
+        ran.stdout + ran.stderr)
 
 
 def test_there_are_examples():
