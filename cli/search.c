@@ -65,26 +65,33 @@ static int read_fields(const cli_session *cli, tkl_search_field *fields, size_t 
     return failed;
 }
 
+int cli_search_read_schema(const cli_session *cli, tkl_search_field *fields,
+                           tkl_search_schema *schema)
+{
+    const char *stop = cli_text(cli, "stop-words", NULL);
+    *schema = (tkl_search_schema){.fields = fields,
+                                  .stem = cli_text(cli, "stem", NULL),
+                                  .stop_words = tkl_str(stop),
+                                  .no_stop_words = stop && !*stop,
+                                  .user_words = tkl_str(cli_text(cli, "user-words", NULL)),
+                                  .accents = cli_flag(cli, "accents"),
+                                  .scripts_apart = cli_flag(cli, "scripts-apart"),
+                                  .no_bigrams = cli_flag(cli, "no-bigrams"),
+                                  .positions = cli_flag(cli, "positions")};
+    return read_fields(cli, fields, &schema->field_count);
+}
+
 static int search_create(cli_session *cli)
 {
     tkl_search *search = NULL;
     tkl_search_field fields[TKL_SEARCH_FIELDS_MAX];
-    const char *stop = cli_text(cli, "stop-words", NULL);
-    tkl_search_schema schema = {.fields = fields,
-                                .stem = cli_text(cli, "stem", NULL),
-                                .stop_words = tkl_str(stop),
-                                .no_stop_words = stop && !*stop,
-                                .user_words = tkl_str(cli_text(cli, "user-words", NULL)),
-                                .accents = cli_flag(cli, "accents"),
-                                .scripts_apart = cli_flag(cli, "scripts-apart"),
-                                .no_bigrams = cli_flag(cli, "no-bigrams"),
-                                .positions = cli_flag(cli, "positions"),
-                                .no_text = cli_flag(cli, "no-text")};
+    tkl_search_schema schema;
     int64_t shards = cli_number(cli, "shards", 1);
     if (shards < 1 || shards > TKL_SEARCH_SHARDS_MAX)
         return cli_usage(cli, "--shards is from 1 to %d", TKL_SEARCH_SHARDS_MAX);
+    int failed = cli_search_read_schema(cli, fields, &schema);
+    schema.no_text = cli_flag(cli, "no-text");
     schema.shards = (int)shards;
-    int failed = read_fields(cli, fields, &schema.field_count);
     if (!failed)
         failed = cli_search_open(cli, &search);
     if (!failed)
@@ -408,20 +415,27 @@ static int search_drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
+#define SCHEMA_OPTIONS                                                                            \
+    {"field", CLI_TEXT, "NAME:KIND", "a numeric or text field; may be repeated"},                 \
+        {"stem", CLI_TEXT, "LANGUAGE", "en: connections finds connected (default: no stems)"},    \
+        {"positions", CLI_FLAG, NULL, "keep where words stand, for \"phrases in quotes\""},       \
+        {"accents", CLI_FLAG, NULL, "munchen finds München"},                                     \
+        {"stop-words", CLI_TEXT, "WORDS",                                                         \
+         "words to leave out (default: English and Chinese ones; '': none)"},                     \
+        {"user-words", CLI_TEXT, "WORDS", "Chinese words that the dictionary may not know"},      \
+        {"scripts-apart", CLI_FLAG, NULL, "traditional characters do not find simplified ones"},  \
+    {                                                                                             \
+        "no-bigrams", CLI_FLAG, NULL, "Chinese by words only: smaller, and misses parts of words" \
+    }
+
 static const cli_option create_options[] = {
-    {"field", CLI_TEXT, "NAME:KIND", "a numeric or text field; may be repeated"},
-    {"stem", CLI_TEXT, "LANGUAGE", "en: connections finds connected (default: no stems)"},
-    {"positions", CLI_FLAG, NULL, "keep where words stand, for \"phrases in quotes\""},
-    {"accents", CLI_FLAG, NULL, "munchen finds München"},
-    {"stop-words", CLI_TEXT, "WORDS",
-     "words to leave out (default: English and Chinese ones; '': none)"},
-    {"user-words", CLI_TEXT, "WORDS", "Chinese words that the dictionary may not know"},
-    {"scripts-apart", CLI_FLAG, NULL, "traditional characters do not find simplified ones"},
-    {"no-bigrams", CLI_FLAG, NULL, "Chinese by words only: smaller, and misses parts of words"},
+    SCHEMA_OPTIONS,
     {"no-text", CLI_FLAG, NULL, "do not keep texts: smaller, and hits have none"},
     {"shards", CLI_INTEGER, "N", "slots of a cluster that share the index (default 1)"},
     {0},
 };
+
+static const cli_option parse_options[] = {SCHEMA_OPTIONS, {0}};
 
 static const cli_option add_options[] = {
     {"set", CLI_TEXT, "FIELD=VALUE", "the value of a field; may be repeated"},
@@ -541,6 +555,22 @@ static const cli_verb verbs[] = {
         .dashes = true,
         .effect = CLI_READS,
         .run = cli_search_explain,
+    },
+    {
+        .name = "parse",
+        .args = "QUERY",
+        .summary = "how a query is understood, without an index or a server",
+        .options = parse_options,
+        .details =
+            "Prints what the query asks for: a + stands before a synonym of the part above it, a "
+            "-\n"
+            "before what is excluded. The options are those of 'tackle search create': they say\n"
+            "what the index would be like. What an index knows is in 'tackle search explain'.",
+        .example = "tackle search parse 'the connections +links -client' --stem en\n"
+                   "tackle search parse 'lock OR 锁 votes:>5' --field votes:numeric --json",
+        .dashes = true,
+        .effect = CLI_READS,
+        .run = cli_search_parse,
     },
     {
         .name = "get",

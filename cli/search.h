@@ -11,6 +11,11 @@
 /* The index that the first argument names. */
 int cli_search_open(cli_session *cli, tkl_search **search);
 
+/* The settings of an index that the options describe, without shards. `fields`: room for
+ * TKL_SEARCH_FIELDS_MAX. */
+int cli_search_read_schema(const cli_session *cli, tkl_search_field *fields,
+                           tkl_search_schema *schema);
+
 /* The value of a field, as people write it. False: it is no finite number. */
 bool cli_search_number(tkl_bytes text, double *number);
 
@@ -69,6 +74,7 @@ void cli_search_note(const char *before, tkl_bytes text);
 /* ---- Other verbs --------------------------------------------------------- */
 
 int cli_search_explain(cli_session *cli);
+int cli_search_parse(cli_session *cli);
 int cli_search_shell(cli_session *cli);
 extern const char cli_search_shell_help[];
 int cli_search_import(cli_session *cli);

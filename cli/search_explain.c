@@ -149,3 +149,69 @@ int cli_search_explain(cli_session *cli)
     tkl_search_close(search);
     return failed;
 }
+
+/* ---- parse --------------------------------------------------------------- */
+
+/* A query with "*" has no wanted parts. */
+static bool wants_all(const tkl_search_explanation *is)
+{
+    return is->reason.len == 0 && (is->part_count == 0 || is->parts[0].excluded);
+}
+
+static int print_parsed_json(const cli_session *cli, const tkl_search_explanation *is)
+{
+    json_t *parts = json_array();
+    for (size_t i = 0; i < is->part_count; i++) {
+        const tkl_search_part *part = &is->parts[i];
+        json_t *words = json_array();
+        for (size_t k = 0; k < part->term_count; k++)
+            json_array_append_new(words,
+                                  json_pack("{s:o}", "text", cli_json_bytes(part->terms[k].text)));
+        json_array_append_new(parts,
+                              json_pack("{s:o, s:b, s:o, s:o}", "text", cli_json_bytes(part->text),
+                                        "excluded", part->excluded, "choice",
+                                        part->excluded ? json_null() : json_integer(part->choice),
+                                        "words", words));
+    }
+    return cli_print_json(cli, json_pack("{s:b, s:o, s:o, s:o, s:o}", "all", wants_all(is),
+                                         "reason", cli_json_present(is->reason), "understood",
+                                         cli_json_present(is->understood), "stop_words",
+                                         cli_search_words_json(is->dropped), "parts", parts));
+}
+
+static int print_parsed(const cli_session *cli, const tkl_search_explanation *is)
+{
+    static const cli_column columns[] = {{"part", "PART"}, {"term", "TERM"}, {0}};
+    json_t *rows = json_array();
+    if (is->reason.len)
+        printf("nothing can be found: " TKL_FMT "\n", TKL_ARG(is->reason));
+    for (size_t i = 0; i < is->part_count; i++)
+        add_rows(rows, NULL, &is->parts[i],
+                 i > 0 && is->parts[i].choice == is->parts[i - 1].choice);
+    if (wants_all(is))
+        puts("all documents");
+    int failed = CLI_OK;
+    if (is->part_count)
+        failed = cli_print_rows(cli, rows, columns);
+    else
+        json_decref(rows);
+    if (!failed)
+        failed = cli_flush(cli);
+    cli_search_note("understood as: ", is->understood);
+    cli_search_note("without the stop words: ", is->dropped);
+    return failed;
+}
+
+int cli_search_parse(cli_session *cli)
+{
+    tkl_search_field fields[TKL_SEARCH_FIELDS_MAX];
+    tkl_search_schema schema;
+    tkl_search_explanation *is = NULL;
+    int failed = cli_search_read_schema(cli, fields, &schema);
+    if (!failed)
+        failed = cli_end(cli, tkl_search_parse(tkl_str(cli->argv[0]), &schema, &is));
+    if (!failed)
+        failed = cli->json ? print_parsed_json(cli, is) : print_parsed(cli, is);
+    tkl_search_explanation_free(is);
+    return failed;
+}

@@ -138,6 +138,78 @@ static void chinese_is_explained_as_it_is_answered(void **state)
     tkl_search_close(s);
 }
 
+/* Fails unless both have the same parts, and read the query alike. */
+static void check_same_reading(const char *query, const tkl_search_explanation *parsed,
+                               const tkl_search_explanation *is)
+{
+    bool same = parsed->part_count == is->part_count;
+    for (size_t i = 0; same && i < is->part_count; i++) {
+        const tkl_search_part *a = &parsed->parts[i], *b = &is->parts[i];
+        same = a->text.len == b->text.len && memcmp(a->text.data, b->text.data, a->text.len) == 0 &&
+               a->choice == b->choice && a->excluded == b->excluded && !a->matches && a->score == 0;
+        for (size_t k = 0; same && k < a->term_count; k++)
+            same = a->terms[k].documents == TKL_NONE && a->terms[k].times == 0;
+    }
+    if (!same)
+        fail_msg("%s: %zu parts, %zu in the index", query, parsed->part_count, is->part_count);
+    assert_int_equal(parsed->understood.len, is->understood.len);
+    assert_int_equal(parsed->dropped.len, is->dropped.len);
+}
+
+static void queries_are_parsed_as_an_index_understands_them(void **state)
+{
+    static const char *const queries[] = {"the connections +links -clients",
+                                          "conn* OR serv* AND title:l*",
+                                          "votes:>1 votes:<=7 -title:lost title:*",
+                                          "\"lock free\" -\"connecting to\"",
+                                          "服务器 锁",
+                                          "* -client",
+                                          "*",
+                                          "the",
+                                          ""};
+    tkl_search_schema schema = {.fields = pages_fields,
+                                .field_count = COUNT(pages_fields),
+                                .stem = "en",
+                                .positions = true};
+    tkl_search *s = pages_open(*state, &schema);
+    pages_add_some(s);
+    for (size_t i = 0; i < COUNT(queries); i++) {
+        tkl_search_explanation *parsed, *is = explain(s, queries[i], NULL);
+        assert_ok(tkl_search_parse(tkl_str(queries[i]), &schema, &parsed));
+        check_same_reading(queries[i], parsed, is);
+        tkl_search_explanation_free(parsed);
+        tkl_search_explanation_free(is);
+    }
+    tkl_search_close(s);
+}
+
+/* Without a client: no call connects. */
+static void a_query_is_parsed_without_a_server(void **state)
+{
+    (void)state;
+    tkl_search_explanation *is;
+    assert_ok(tkl_search_parse(tkl_str("+Locks +queues"), NULL, &is));
+    assert_int_equal(is->part_count, 2);
+    assert_int_equal(is->parts[0].choice, 1);
+    assert_int_equal(is->parts[1].choice, 2);
+    pages_check_bytes(is->parts[0].terms[0].text, "locks");
+    assert_true(is->understood.len > 0 && is->reason.len == 0);
+    tkl_search_explanation_free(is);
+    assert_ok(tkl_search_parse(tkl_str("-client"), NULL, &is));
+    assert_int_equal(is->part_count, 0);
+    assert_non_null(strstr(is->reason.data, "excluded words only"));
+    tkl_search_explanation_free(is);
+
+    tkl_search_schema wrong = {.stem = "klingon"};
+    assert_code(tkl_search_parse(tkl_str("x"), &wrong, &is), TKL_EINVAL);
+    assert_null(is);
+    assert_code(tkl_search_parse(tkl_str("votes:>1"), NULL, &is), TKL_EINVAL);
+    assert_non_null(strstr(tkl_errmsg(), "no such field"));
+    assert_null(is);
+    memset(&wrong, 0xff, sizeof wrong);
+    assert_code(tkl_search_parse(tkl_str("x"), &wrong, &is), TKL_EINVAL);
+}
+
 /* A document whose terms are in pieces, of which only those with the words of the query are read. */
 static void large_documents_are_explained(void **state)
 {
@@ -182,9 +254,14 @@ static void what_is_wrong_is_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(explanations_agree_with_queries),         TEST(parts_say_what_the_document_has),
-        TEST(a_query_is_explained_without_a_document), TEST(chinese_is_explained_as_it_is_answered),
-        TEST(large_documents_are_explained),           TEST(what_is_wrong_is_told_apart),
+        TEST(explanations_agree_with_queries),
+        TEST(parts_say_what_the_document_has),
+        TEST(a_query_is_explained_without_a_document),
+        TEST(chinese_is_explained_as_it_is_answered),
+        TEST(queries_are_parsed_as_an_index_understands_them),
+        TEST(a_query_is_parsed_without_a_server),
+        TEST(large_documents_are_explained),
+        TEST(what_is_wrong_is_told_apart),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -316,6 +316,12 @@ typedef struct tkl_search_explanation {
  * such document. TKL_EINVAL: the query is wrong. Free with tkl_search_explanation_free(). */
 TKL_API int tkl_search_explain(tkl_search *search, tkl_bytes query, tkl_bytes id,
                                tkl_search_explanation **explanation) TKL_NONNULL(1, 4) TKL_CHECK;
+/* Explains how an index with this schema would understand a query: parts, `understood`, `dropped`,
+ * and `reason` when it can find nothing. What depends on documents is 0, TKL_NONE, empty or false,
+ * and a prefix has no terms. `schema` may be NULL. TKL_EINVAL: the query or the schema is wrong. Free
+ * with tkl_search_explanation_free(). No I/O. */
+TKL_API int tkl_search_parse(tkl_bytes query, const tkl_search_schema *schema,
+                             tkl_search_explanation **explanation) TKL_NONNULL(3) TKL_CHECK;
 TKL_API void tkl_search_explanation_free(tkl_search_explanation *explanation); /* NULL is fine */
 
 /* ---- Matches ------------------------------------------------------------- */

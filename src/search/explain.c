@@ -3,6 +3,7 @@
  * Explains a query, and what a document has of it. The query is run for its total and for the sizes
  * of its terms; one round trip more fetches the document as the index has it. The document is then
  * compared with the query here, by the functions that compare the documents of a result.
+ * tkl_search_parse() explains a query alone, without an index and without a server.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -296,15 +297,24 @@ typedef struct explained {
     tkl__search_result_box *box;
 } explained;
 
+/* Makes the explanation, which is empty. */
+static int begin_explanation(explainer *e)
+{
+    explained *made = tkl__search_box_alloc(e->f->box, sizeof *made);
+    if (!made)
+        return tkl__nomem();
+    made->box = e->f->box;
+    e->is = &made->is;
+    return TKL_OK;
+}
+
 static int make_explanation(explainer *e)
 {
     tkl__search_finding *f = e->f;
-    explained *made = tkl__search_box_alloc(f->box, sizeof *made);
-    if (!made)
-        return tkl__nomem();
-    made->box = f->box;
-    e->is = &made->is;
-    int rc = tkl__search_rarity_make(&e->rarity, f->plan, f->sizes, e->docs, e->words);
+    int rc = begin_explanation(e);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__search_rarity_make(&e->rarity, f->plan, f->sizes, e->docs, e->words);
     e->counted = calloc(f->plan->term_count + 1, sizeof *e->counted);
     if (rc == TKL_OK)
         rc = e->counted ? explain_parts(e) : tkl__nomem();
@@ -387,6 +397,53 @@ int tkl_search_explain(tkl_search *search, tkl_bytes query, tkl_bytes id,
         *explanation = x.result;
     else
         tkl_search_explanation_free(x.result);
+    return rc;
+}
+
+/* ---- Without an index ---------------------------------------------------- */
+
+/* Explains the query of a plan that has nothing but the query. */
+static int explain_query(explainer *e)
+{
+    tkl__search_finding *f = e->f;
+    const tkl__search_query *query = &f->plan->query;
+    int rc = begin_explanation(e);
+    if (rc == TKL_OK)
+        rc = explain_parts(e);
+    if (rc == TKL_OK)
+        rc = tkl__search_say_query(f);
+    if (rc != TKL_OK)
+        return rc;
+    e->is->understood = f->box->is.understood;
+    e->is->dropped = f->box->is.dropped;
+    if (query->nothing)
+        e->is->reason = tkl_str(tkl__search_nothing_text(query));
+    return TKL_OK;
+}
+
+int tkl_search_parse(tkl_bytes query, const tkl_search_schema *schema,
+                     tkl_search_explanation **explanation)
+{
+    tkl__search_plan plan = {.schema = NULL};
+    tkl__search_finding f = {.plan = &plan};
+    explainer e = {.f = &f};
+    *explanation = NULL;
+    int rc = tkl__search_schema_make(schema, &plan.schema);
+    if (rc != TKL_OK)
+        return rc;
+    f.schema = plan.schema;
+    rc = tkl__search_query_parse(query, &plan.schema->rules, &plan.query);
+    if (rc == TKL_OK) {
+        f.box = tkl__search_box_new(plan.schema);
+        rc = f.box ? explain_query(&e) : tkl__nomem();
+        tkl__search_query_free(&plan.query);
+    }
+    tkl__search_schema_free(plan.schema); /* the box shares it */
+    if (rc == TKL_OK)
+        *explanation = e.is;
+    else
+        tkl__search_box_free(f.box);
+    free(e.terms);
     return rc;
 }
 

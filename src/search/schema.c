@@ -285,22 +285,41 @@ void tkl__search_schema_free(tkl__search_schema *schema)
     free(schema);
 }
 
-/* Copies the values of the reply into `store`, each followed by a NUL. */
-static bool store_values(tkl__search_schema *schema, const tkl_reply *reply, tkl_bytes *values)
+/* Copies the settings into `store`, each followed by a NUL. */
+static bool store_values(tkl__search_schema *schema, const tkl_bytes *settings, tkl_bytes *values)
 {
     size_t size = 0;
     for (size_t i = 0; i < SETTINGS; i++)
-        size += tkl_reply_bytes(tkl_reply_at(reply, i + 1)).len + 1;
+        size += settings[i].len + 1;
     char *to = schema->store = malloc(size);
     for (size_t i = 0; to && i < SETTINGS; i++) {
-        tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
-        if (value.len)
-            memcpy(to, value.data, value.len);
-        to[value.len] = 0;
-        values[i] = (tkl_bytes){to, value.len};
-        to += value.len + 1;
+        if (settings[i].len)
+            memcpy(to, settings[i].data, settings[i].len);
+        to[settings[i].len] = 0;
+        values[i] = (tkl_bytes){to, settings[i].len};
+        to += settings[i].len + 1;
     }
     return schema->store != NULL;
+}
+
+/* Makes a schema of settings, without token and shards. */
+static int make_schema(const tkl_bytes *settings, tkl__search_schema **result)
+{
+    tkl_bytes values[SETTINGS];
+    tkl__search_schema *schema = calloc(1, sizeof *schema);
+    if (!schema)
+        return tkl__nomem();
+    atomic_init(&schema->refs, 1);
+    int rc = store_values(schema, settings, values) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK && !read_settings(schema, values))
+        rc = tkl__fail(TKL_EDAMAGED, "the index has settings that this version does not know");
+    if (rc == TKL_OK)
+        rc = make_words(schema);
+    if (rc == TKL_OK)
+        *result = schema;
+    else
+        tkl__search_schema_free(schema);
+    return rc;
 }
 
 /* Makes a schema of the stored token and settings. `dropped`: also of an index that is being
@@ -308,27 +327,40 @@ static bool store_values(tkl__search_schema *schema, const tkl_reply *reply, tkl
 static int read_schema(tkl_search *search, const tkl_reply *reply, bool dropped,
                        tkl__search_schema **result)
 {
-    tkl_bytes token = tkl_reply_bytes(tkl_reply_at(reply, 0)), values[SETTINGS];
+    tkl_bytes token = tkl_reply_bytes(tkl_reply_at(reply, 0)), settings[SETTINGS];
+    tkl__search_schema *schema = NULL;
     if (tkl_reply_is_nil(tkl_reply_at(reply, 0)) || (token.len == 0 && !dropped))
         return tkl__fail(TKL_NOTFOUND, "no index '" TKL_FMT "'", TKL_ARG(search->name));
     if (token.len != TKL__SEARCH_TOKEN_SIZE - 1 && token.len != 0)
         return tkl__fail(TKL_EDAMAGED, "the index was not written by tackle");
-    tkl__search_schema *schema = calloc(1, sizeof *schema);
-    if (!schema)
-        return tkl__nomem();
-    atomic_init(&schema->refs, 1);
+    for (size_t i = 0; i < SETTINGS; i++)
+        settings[i] = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
+    int rc = make_schema(settings, &schema);
+    if (rc != TKL_OK)
+        return rc;
     memcpy(schema->token, token.data, token.len);
-    int rc = store_values(schema, reply, values) ? TKL_OK : tkl__nomem();
-    if (rc == TKL_OK && !read_settings(schema, values))
-        rc = tkl__fail(TKL_EDAMAGED, "the index has settings that this version does not know");
-    if (rc == TKL_OK)
-        rc = make_words(schema);
-    if (rc == TKL_OK)
-        rc = make_shards(search, schema);
+    rc = make_shards(search, schema);
     if (rc == TKL_OK)
         *result = schema;
     else
         tkl__search_schema_free(schema);
+    return rc;
+}
+
+int tkl__search_schema_make(const tkl_search_schema *is, tkl__search_schema **schema)
+{
+    static const tkl_search_schema defaults;
+    tkl_bytes settings[SETTINGS];
+    tkl__buf text;
+    *schema = NULL;
+    int rc = check_schema(is ? is : &defaults);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_init(&text);
+    rc = write_settings(is ? is : &defaults, &text, settings);
+    if (rc == TKL_OK)
+        rc = make_schema(settings, schema);
+    tkl__buf_free(&text);
     return rc;
 }
 

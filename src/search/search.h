@@ -75,6 +75,10 @@ typedef struct tkl__search_schema {
 
 void tkl__search_schema_free(tkl__search_schema *schema); /* drops one reference; NULL is fine */
 
+/* Makes a schema that belongs to no index: it can parse queries, and has neither token nor shards.
+ * `is` may be NULL. Free it with tkl__search_schema_free(). No I/O. */
+int tkl__search_schema_make(const tkl_search_schema *is, tkl__search_schema **schema);
+
 /* The schema of the index; asks the server on first use. TKL_NOTFOUND: no such index. Free it with
  * tkl__search_schema_free(). */
 int tkl__search_schema_get(tkl_search *search, tkl__search_schema **schema);

@@ -145,7 +145,7 @@ static int say_why(tkl__search_finding *f)
     return rc;
 }
 
-int tkl__search_say(tkl__search_finding *f)
+int tkl__search_say_query(tkl__search_finding *f)
 {
     const tkl__search_query *query = &f->plan->query;
     int rc = query->understood.len
@@ -153,5 +153,11 @@ int tkl__search_say(tkl__search_finding *f)
                  : TKL_OK;
     if (rc == TKL_OK && query->dropped.len)
         rc = tkl__search_box_copy(f->box, query->dropped, &f->box->is.dropped);
+    return rc;
+}
+
+int tkl__search_say(tkl__search_finding *f)
+{
+    int rc = tkl__search_say_query(f);
     return rc == TKL_OK && f->total == 0 ? say_why(f) : rc;
 }

@@ -11,6 +11,9 @@
  * for words like one that is not known. */
 int tkl__search_say(tkl__search_finding *finding);
 
+/* Fills `understood` and `dropped` alone. No I/O. */
+int tkl__search_say_query(tkl__search_finding *finding);
+
 /* Why a query matches no document, whatever the index has. */
 const char *tkl__search_nothing_text(const tkl__search_query *query);
 

@@ -272,6 +272,8 @@ t search explain p 'locks votes:>5' p1
 t search explain p locks
 t search explain p locks nosuch
 t search explain p 'votes:>x' p1
+t search parse 'locks OR queues -the'
+t search parse '"open'
 t search get p p1 p2
 printf 'id,text,votes\np2,queues,1\np3,x,y\n' | t search import p - --format csv --max-bad 1
 printf 'id,text,votes\np3,x,y\n' | t search import p - --format csv

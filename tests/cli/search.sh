@@ -87,6 +87,26 @@ has "$err" nosuch
 ends 64 tackle search explain p '"open' a
 ends 64 tackle search explain p connect ''
 
+server=$TACKLE_URL
+export TACKLE_URL=unix:///nonexistent
+is "parsed" "$(tackle search parse 'the Connections OR links NOT client conn* votes:>2' --field votes:numeric --stem en --json |
+    jq -c '[.all, .reason, .stop_words, (.parts[] | [.text, .choice, .excluded, [.words[].text]])]')" \
+    '[false,null,["the"],["votes:>2",1,false,[]],["conn*",2,false,[]],["link",3,false,["link"]],["connect",3,false,["connect"]],["client",null,true,["client"]]]'
+is "all" "$(tackle search parse '* -a-b' --stop-words '' --json | jq -c '[.all, (.parts | length)]')" '[true,1]'
+ends 0 tackle search parse '*'
+has "$out" "all documents"
+ends 0 tackle search parse 'locks +queues -the'
+has "$out" "+"
+has "$err" "stop words: the"
+ends 0 tackle search parse 'the of'
+has "$out" "nothing can be found: the query has stop words only"
+ends 64 tackle search parse '"open'
+ends 64 tackle search parse 'votes:>2'
+has "$err" "no such field"
+ends 64 tackle search parse x --stem klingon
+ends 64 tackle search parse
+export TACKLE_URL=$server
+
 ends 64 tackle search query p '"open'
 has "$err" 'byte 0'
 ends 64 tackle search query p 'connect "lock free"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
+from . import _call
 from ._component import Component
 from ._convert import Duration, Name, encode
 from .records import (SearchChecked, SearchExplanation, SearchHit, SearchInfo, SearchMarks,
@@ -42,10 +43,10 @@ class Search(Component):
         """Creates the index: its fields are "numeric" or "text". Fine if it exists with the same
         schema; InvalidArgument: with another one."""
         self._call("tkl_search_create", {
-            "fields": [{"name": name, "kind": kind} for name, kind in (fields or {}).items()],
-            "stem": stem, "stop_words": stop_words, "user_words": user_words,
-            "no_stop_words": no_stop_words, "accents": accents, "scripts_apart": scripts_apart,
-            "no_bigrams": no_bigrams, "positions": positions, "no_text": no_text, "shards": shards})
+            "fields": _fields(fields), "stem": stem, "stop_words": stop_words,
+            "user_words": user_words, "no_stop_words": no_stop_words, "accents": accents,
+            "scripts_apart": scripts_apart, "no_bigrams": no_bigrams, "positions": positions,
+            "no_text": no_text, "shards": shards})
 
     def add(self, id: Name, text: Name = "", **values: Value) -> bool:
         """Adds a document, or replaces the one with the same id: whether it is new."""
@@ -110,6 +111,28 @@ class Search(Component):
 def _values(values: Mapping[str, Value]) -> List[Dict[str, Any]]:
     return [{"field": name, "text": encode(value)} if isinstance(value, (str, bytes)) else
             {"field": name, "number": value} for name, value in values.items()]
+
+
+def _fields(fields: Optional[Mapping[str, str]]) -> List[Dict[str, str]]:
+    return [{"name": name, "kind": kind} for name, kind in (fields or {}).items()]
+
+
+def parse(query: Name, fields: Optional[Mapping[str, str]] = None, *, stem: Optional[str] = None,
+          stop_words: Name = "", user_words: Name = "", no_stop_words: bool = False,
+          accents: bool = False, scripts_apart: bool = False, no_bigrams: bool = False,
+          positions: bool = False) -> SearchExplanation:
+    """How an index with these settings would understand a query. Asks no server.
+
+    >>> from tackle import search
+    >>> parsed = search.parse("the connections -links", stem="en")
+    >>> [(part.text, part.excluded) for part in parsed.parts], parsed.dropped
+    ([('connect', False), ('link', True)], 'the')
+    """
+    found: SearchExplanation = _call.local("tkl_search_parse", query, {
+        "fields": _fields(fields), "stem": stem, "stop_words": stop_words, "user_words": user_words,
+        "no_stop_words": no_stop_words, "accents": accents, "scripts_apart": scripts_apart,
+        "no_bigrams": no_bigrams, "positions": positions})
+    return found
 
 
 def values(hit: SearchHit) -> Dict[str, Value]:

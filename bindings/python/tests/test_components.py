@@ -7,7 +7,7 @@ import threading
 
 import pytest
 import tackle
-from tackle import ads, blist, channel, counter, files, geo, limit, log, session, text
+from tackle import ads, blist, channel, counter, files, geo, limit, log, search, session, text
 from tackle.message import Letter
 from tackle.queue import Push
 
@@ -553,6 +553,8 @@ def test_search(client):
     assert why.matches is False and why.reason == "the document has server, which the query excludes"
     assert [part.matches for part in why.parts] == [True, True, True] and why.parts[0].value == "3"
     assert index.explain("connect").total == 1
+    parsed = search.parse("connect votes:>2", {"votes": "numeric"}, positions=True)
+    assert [part.text for part in parsed.parts] == ["votes:>2", "connect"]
     with pytest.raises(tackle.NotFound):
         index.explain("connect", "none")
     assert index.highlight("connect", "connecting", before="[", after="]").text == "[connecting]"
