@@ -19,6 +19,11 @@
     "tackle call INFO commandstats | tr -d '\\r' |" \
     " sed -n 's/^cmdstat_" command ":.*usec_per_call=\\([0-9]*\\).*/\\1/p'"
 
+/* How many such commands there were. */
+#define CALLS_OF(command)                           \
+    "tackle call INFO commandstats | tr -d '\\r' |" \
+    " sed -n 's/^cmdstat_" command ":calls=\\([0-9]*\\).*/\\1/p'"
+
 #define STORE      "tackle --url embedded:$DIR"
 #define PID_OF     "sed 's/.*\"pid\": \\([0-9]*\\).*/\\1/'"
 #define KILL_STORE "kill -9 $(" STORE " server status --json | " PID_OF ")"
@@ -184,6 +189,7 @@ const cli_experiment cli_lab_counting[] = {
                 {"KEYS: one command. Everybody else waits meanwhile.",
                  "tackle call KEYS '*' | wc -l", 0},
                 {"What it took, by the server's own account.", TIME_OF("keys"), 0},
+                {"In how many steps: nobody else was served meanwhile.", CALLS_OF("keys"), 0},
                 {0},
             },
         .naive_count = TIME_OF("keys"),
@@ -191,6 +197,8 @@ const cli_experiment cli_lab_counting[] = {
             STEPS{
                 {"tackle scan: many short steps, each key once.", "tackle scan | wc -l", 0},
                 {"What one of them took.", TIME_OF("scan"), 0},
+                {"In how many steps: between any two of them others are served.", CALLS_OF("scan"),
+                 0},
                 {0},
             },
         .ours_count = TIME_OF("scan"),

@@ -200,22 +200,26 @@ const cli_experiment cli_lab_holding[] = {
                  " for i in $(seq $left); do"
                  " won=$((won + $(tackle script run $DIR/set.lua n -- $seen))); done;"
                  " left=$((left - won)); done;"
-                 " echo \"$writers writers: $tries attempts\"; done | tee $DIR/tries",
+                 " echo \"$writers writers: $tries attempts, $((writers * 100 / tries)) % "
+                 "succeed\";"
+                 " done | tee $DIR/tries",
                  0},
                 {0},
             },
         .naive_count = "echo $(($(sed 's/.*: \\([0-9]*\\) .*/\\1/' $DIR/tries | paste -sd+) - 12))",
         .ours =
             STEPS{
-                {"Six writers, one after the other.",
-                 "tackle call SET m 0; for i in 1 2 3 4 5 6; do tackle lock run m --"
-                 " sh -c 'echo >>$DIR/turns; tackle call SET m $(($(tackle call GET m) + 1))' &"
-                 " done; wait",
+                {"As many writers, each in its turn.",
+                 "tackle call SET m 0; for writers in 2 4 6; do export writers;"
+                 " for i in $(seq $writers); do tackle lock run m -- sh -c"
+                 " 'echo >>$DIR/turns.$writers;"
+                 " tackle call SET m $(($(tackle call GET m) + 1))' >/dev/null & done; wait;"
+                 " echo \"$writers writers: $(wc -l <$DIR/turns.$writers) attempts\"; done",
                  0},
-                {"All six are counted.", "tackle call GET m | tee $DIR/m", 0},
+                {"All twelve are counted.", "tackle call GET m | tee $DIR/m", 0},
                 {0},
             },
-        .ours_count = "echo $(($(wc -l <$DIR/turns) - $(cat $DIR/m)))",
+        .ours_count = "echo $(($(cat $DIR/turns.* | wc -l) - $(cat $DIR/m)))",
         .learn =
             "Optimism pays when writers rarely meet. When n of them meet, one succeeds and the\n"
             "others have worked for nothing: n changes take n * (n + 1) / 2 attempts. A lock, or\n"
