@@ -280,6 +280,15 @@ static void those_at_one_place_and_at_several_read_for_each_other(void **state)
     }
 }
 
+static void who_does_not_listen_plans_no_look(void **state)
+{
+    (void)state;
+    tkl__waiter away = {0};
+    tkl__look_at(&away, tkl__now());
+    tkl__look_between(&away, 0, tkl__now());
+    assert_null(away.hub);
+}
+
 static void one_of_many_is_told_to_look(void **state)
 {
     fixture *f = *state;
@@ -506,6 +515,7 @@ int main(void)
         TEST(who_leaves_passes_the_reading_on),
         TEST(one_waits_at_several_places),
         TEST(those_at_one_place_and_at_several_read_for_each_other),
+        TEST(who_does_not_listen_plans_no_look),
         TEST(one_of_many_is_told_to_look),
         TEST(a_look_asked_for_by_one_who_left_is_done_by_another),
         TEST(who_looks_and_leaves_without_a_word_is_replaced),

@@ -150,6 +150,8 @@ void tkl__unlisten(tkl__waiter *w)
 void tkl__look_at(tkl__waiter *w, int64_t at)
 {
     tkl__topic *t = w->topic;
+    if (!w->hub)
+        return;
     pthread_mutex_lock(&w->hub->mutex);
     if (t->looker == w)
         t->looker = NULL;
@@ -161,6 +163,8 @@ void tkl__look_at(tkl__waiter *w, int64_t at)
 void tkl__look_between(tkl__waiter *w, int64_t earliest, int64_t latest)
 {
     tkl__topic *t = w->topic;
+    if (!w->hub)
+        return;
     pthread_mutex_lock(&w->hub->mutex);
     if (t->look_at < earliest || t->look_at > latest)
         t->look_at = latest;

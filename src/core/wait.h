@@ -90,10 +90,11 @@ tkl__event tkl__await_any(tkl_client *client, tkl__waiter *const *waiters, size_
 
 /* Asks for a TKL__LOOK at that moment, for one of the waiters of this waiter's channel; the
  * earliest moment counts. The waiter that gets TKL__LOOK calls this for the next one. If it leaves
- * without that call, another waiter gets TKL__LOOK. */
+ * without that call, another waiter gets TKL__LOOK. Does nothing for a waiter that does not listen:
+ * it looks as soon as it listens again. */
 void tkl__look_at(tkl__waiter *waiter, int64_t at);
 /* Moves the next TKL__LOOK of this waiter's channel to `latest`, unless it is between `earliest`
- * and `latest` already. */
+ * and `latest` already. Does nothing for a waiter that does not listen. */
 void tkl__look_between(tkl__waiter *waiter, int64_t earliest, int64_t latest);
 
 /* Routes call this, without a lock, when another node may serve a channel by now. Waiters that

@@ -175,7 +175,7 @@ int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
         rc = give_up_place(&s, rc);
     else if (s.in_line && s.doubted)
         rc = tkl__in_doubt(rc);
-    if (rc == TKL_OK && ear.waiter.hub) /* other waiters of this client look when this lease ends */
+    if (rc == TKL_OK) /* other waiters of this client look when this lease ends */
         tkl__look_at(&ear.waiter, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);
     tkl__wait_end(&wait);
     return rc;
