@@ -52,7 +52,7 @@ for from in "$(date -d '-10 min' +%H:%M)" "10m ago" "yesterday 14:00" "$(date -d
     [ "$(jq 'map(.counts[0]) | add' <<<"$out")" -gt 0 ] || fail "from $from: $out"
 done
 ends 0 tackle counter series hits --every 1m --from "10m ago"
-[[ ${out##*$'\n'} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.000Z\ \ [0-9]+$ ]] || fail "series: $out"
+[[ ${out##*$'\n'} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.000Z\ \ -?[0-9]+$ ]] || fail "series: $out"
 ends 0 tackle counter series hits --every 1m --from "${out%% *}" --json
 ends 0 tackle counter series hits --every 1m --from "@$(($(date +%s) - 600))" --json
 [ "$(jq length <<<"$out")" -le 12 ] || fail "too many: $out"
