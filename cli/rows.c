@@ -11,12 +11,15 @@
 
 #include "out.h"
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, HEAD = 4096 };
 
 /* A file that is being read. */
 typedef struct source {
     cli_rows *rows;
     gzFile file;
+    /* The first bytes, which were read to know the format, until they are read again. */
+    char head[HEAD];
+    size_t head_len;
     /* For a table: the names of its columns, each owned, and the index of the next column. */
     tkl_bytes *names;
     size_t columns, column;
@@ -38,6 +41,16 @@ static void show_progress(source *s)
 {
     cli_progress_update(&s->rows->bar,
                         s->rows->bar.total ? (uint64_t)gzoffset(s->file) : s->rows->row);
+}
+
+/* Reads at most CHUNK bytes; none: the file has ended, or cannot be read. */
+static size_t read_chunk(source *s, char *chunk)
+{
+    size_t len = s->head_len;
+    s->head_len = 0;
+    memcpy(chunk, s->head, len);
+    int read = len ? 0 : gzread(s->file, chunk, CHUNK);
+    return read > 0 ? (size_t)read : len;
 }
 
 /* The byte order mark that some programs put before UTF-8. */
@@ -100,7 +113,7 @@ static bool is_blank(const char *line, size_t len)
 
 /* Lines of any length and any bytes. */
 typedef struct lines {
-    gzFile file;
+    source *source;
     char *data;
     size_t start, end, cap; /* bytes that were read and not returned yet */
     size_t scanned;         /* no line ends before this position */
@@ -130,7 +143,7 @@ static bool make_room(lines *l)
  * out of memory. */
 static bool next_line(lines *l, tkl_bytes *line)
 {
-    int more = 1;
+    size_t more = 1;
     const char *end = NULL;
     while (
         !(l->end > l->scanned && (end = memchr(l->data + l->scanned, '\n', l->end - l->scanned))) &&
@@ -138,8 +151,8 @@ static bool next_line(lines *l, tkl_bytes *line)
         l->scanned = l->end;
         if (!make_room(l))
             return false;
-        more = gzread(l->file, l->data + l->end, CHUNK);
-        l->end += more > 0 ? (size_t)more : 0;
+        more = read_chunk(l->source, l->data + l->end);
+        l->end += more;
     }
     size_t stop_at = end ? (size_t)(end + 1 - l->data) : l->end;
     *line = (tkl_bytes){l->data + l->start, stop_at - l->start};
@@ -150,7 +163,7 @@ static bool next_line(lines *l, tkl_bytes *line)
 static void read_lines(source *s)
 {
     cli_rows *rows = s->rows;
-    lines l = {.file = s->file};
+    lines l = {.source = s};
     tkl_bytes line = {0};
     while (!rows->failed) {
         if (!next_line(&l, &line))
@@ -253,10 +266,10 @@ static void end_table(source *s, struct csv_parser *parser)
 static void parse_chunks(source *s, struct csv_parser *parser)
 {
     char chunk[CHUNK];
-    int len;
+    size_t len;
     s->rows->row = 1;
-    while (!s->rows->failed && (len = gzread(s->file, chunk, sizeof chunk)) > 0) {
-        if (csv_parse(parser, chunk, (size_t)len, on_cell, on_row, s) != (size_t)len)
+    while (!s->rows->failed && (len = read_chunk(s, chunk)) > 0) {
+        if (csv_parse(parser, chunk, len, on_cell, on_row, s) != len)
             stop_rows(s->rows, cli_fail(s->rows->cli, CLI_FAILURE, "%s: %s", s->rows->file,
                                         csv_strerror(csv_error(parser))));
         show_progress(s);
@@ -308,13 +321,21 @@ static uint64_t size_of(const char *path)
     return known ? (uint64_t)about.st_size : 0;
 }
 
-/* The format by the first byte: a line of JSON is an object. NULL: there is none. */
-static const char *format_by_content(gzFile file)
+/* The format by the first line: a line of JSON is an object, and names with a tab between them are
+ * those of a table with tabs. NULL: there is none. */
+static const char *format_by_content(source *s)
 {
-    int first = gzgetc(file);
-    if (first >= 0)
-        gzungetc(first, file);
-    return first < 0 ? NULL : first == '{' ? "jsonl" : "csv";
+    int read = gzread(s->file, s->head, HEAD);
+    if (read <= 0)
+        return NULL;
+    s->head_len = (size_t)read;
+    size_t mark = mark_length((tkl_bytes){s->head, s->head_len});
+    const char *line = s->head + mark;
+    const char *end = memchr(line, '\n', s->head_len - mark);
+    size_t len = end ? (size_t)(end - line) : s->head_len - mark;
+    if (len && line[0] == '{')
+        return "jsonl";
+    return memchr(line, '\t', len) ? "tsv" : "csv";
 }
 
 static void read_source(source *s, const char *format)
@@ -348,10 +369,10 @@ int cli_rows_read(cli_rows *rows, const char *path, const char *format)
                    cli_fail(rows->cli, CLI_FAILURE, "cannot open %s: %s", path, strerror(errno));
     format = format ? format : format_of(path);
     if (!format)
-        format = format_by_content(s.file);
+        format = format_by_content(&s);
     if (format)
         read_source(&s, format);
-    else
+    else if (gzeof(s.file))
         rows->failed = cli_usage(rows->cli, "%s: it is empty", rows->file);
     check_read(&s);
     gzclose(s.file);

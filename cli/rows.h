@@ -28,7 +28,8 @@ typedef struct cli_rows {
 } cli_rows;
 
 /* Reads a file; "-" is standard input. `format`: "jsonl", "csv", "tsv"; NULL: by the name of the
- * file, else by its first byte: "jsonl" if that is '{', or "csv". Returns rows->failed. */
+ * file, else by its first line: "jsonl" if that begins with '{', "tsv" if it has a tab, or "csv".
+ * Returns rows->failed. */
 int cli_rows_read(cli_rows *rows, const char *path, const char *format);
 
 #endif

@@ -163,7 +163,17 @@ is "CSV" "$(tackle search get p c1 c2 --json | jq -c '[.[] | .fields, .text]')" 
     '[{"votes":1.5},"A \"big\"\ntitle\nbody",{},"second"]'
 is "JSON lines by content" "$(printf '{"id":"t2","text":"by content"}\n' | tackle search import p - --json | jq .documents)" 1
 is "a table by content" "$(printf 'id,text\nt3,by content\n' | tackle search import p - --json | jq .documents)" 1
-is "by content" "$(ids p content | tr ' ' '\n' | sort | xargs)" "t2 t3"
+is "tabs by content" "$(printf 'id\ttext\nt4\t"by, content"\n' | tackle search import p - --json | jq .documents)" 1
+is "a mark before JSON" "$(printf '\xef\xbb\xbf{"id":"t5","text":"by content"}\n' | tackle search import p - --json | jq .documents)" 1
+is "by content" "$(ids p content | tr ' ' '\n' | sort | xargs)" "t2 t3 t4 t5"
+tackle search create rows >/dev/null
+{ printf 'id\ttext\n'; seq -f '%05.0f' 1 2000 | sed 's/$/\tmany rows/'; } >"$home/long"
+is "more than what is looked at" "$(tackle search import rows "$home/long" --json | jq -c '[.documents, .bad]')" '[2000,0]'
+is "each whole" "$(tackle search get rows 00001 00300 02000 --json | jq -r '.[].text' | uniq -c | xargs)" "3 many rows"
+ends 64 tackle search import p - </dev/null
+has "$err" "it is empty"
+ends 70 tackle search import p "$home"
+lacks "$err" "it is empty"
 is "a pipe" "$(printf 'id\ttext\nt1\ttabs\n' | tackle search import p - --format tsv --json | jq .documents)" 1
 printf '{"id": "g1", "text": "good"}\n{"text": "no id"}\n{"id": "g2", "votes": "x"}\nnonsense\n[]\n{"id": "g3", "text": []}\n{"id": "g4"}\n' >"$home/bad.jsonl"
 ends 64 tackle search import p "$home/bad.jsonl"
