@@ -377,6 +377,10 @@ static void nothing_says_why(void **state)
         {"mutxe", "", "no document has the word \"mutx\"; the nearest is \"mutex\"", "mutex"},
         {"unlike", "", "no document has the word \"unlik\"", ""},
         {"lock mutex", "", "no document has all that the query asks for", ""},
+        {"lock mutez*", "", "no document has a word that begins with \"mutez\"", ""},
+        {"Don't*", "",
+         "no document has a word that begins with \"don't\"; that word itself is a stop word", ""},
+        {"spin* mutex", "", "no document has all that the query asks for", ""},
         {"the server", "the", "", ""},
     };
     tkl_search *s = open_typed(*state);

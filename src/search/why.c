@@ -112,6 +112,36 @@ static int say_unknown(tkl__search_finding *f, tkl__buf *out, bool *said)
     return rc;
 }
 
+static bool has_words(const tkl__search_plan *plan, tkl_bytes prefix)
+{
+    tkl__buf term;
+    tkl__buf_init(&term);
+    tkl__search_term_word(&term, prefix);
+    const tkl_names *words = term.failed ? NULL : tkl__search_prefix_words(plan, &term);
+    tkl__buf_free(&term);
+    return words && words->count;
+}
+
+/* Says that no document has a word with a prefix that is wanted, like say_unknown(). Of "don't*" it
+ * is good to know that the index never has the word itself. */
+static void say_no_prefix(const tkl__search_finding *f, tkl__buf *out, bool *said)
+{
+    const tkl__search_query *query = &f->plan->query;
+    for (size_t i = 0; i < query->wanted_count && !*said; i++) {
+        const tkl__search_query_item *item = query->wanted[i].items;
+        for (size_t k = 0; query->wanted[i].count == 1 && k < item->count && !*said; k++) {
+            tkl_bytes text = item->terms[k].text;
+            if (!item->terms[k].prefix || has_words(f->plan, text))
+                continue;
+            *said = true;
+            tkl__buf_addf(out, "no document has a word that begins with \"" TKL_FMT "\"",
+                          TKL_ARG(text));
+            if (tkl__text_word_set_has(&f->schema->stop, text))
+                tkl__buf_addz(out, "; that word itself is a stop word");
+        }
+    }
+}
+
 const char *tkl__search_nothing_text(const tkl__search_query *query)
 {
     static const char *const reasons[] = {
@@ -135,6 +165,8 @@ static int say_why(tkl__search_finding *f)
         tkl__buf_addz(&out, tkl__search_nothing_text(query));
     else
         rc = say_unknown(f, &out, &said);
+    if (!query->nothing && !said && rc == TKL_OK)
+        say_no_prefix(f, &out, &said);
     if (!query->nothing && !said)
         tkl__buf_addz(&out, "no document has all that the query asks for");
     if (rc == TKL_OK)
