@@ -595,6 +595,9 @@ static const cli_verb verbs[] = {
         .args = "INDEX",
         .summary = "queries line by line; :help shows more",
         .options = shell_options,
+        .details =
+            "On a terminal the arrow up brings back earlier lines, and Tab completes commands and\n"
+            "fields, where libedit (package libedit2) is installed.",
         .example = PAGES "echo lock | tackle search shell pages --show all",
         .local = "it is a conversation on a terminal",
         .run = cli_search_shell,

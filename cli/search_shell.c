@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Queries line by line: each line is a query, an empty line shows the next page, and a line that
- * begins with a colon changes a setting. Works on a terminal and from a pipe.
+ * begins with a colon changes a setting. Works on a terminal and from a pipe. On a terminal lines
+ * are edited, repeated and completed where there is an editor for that (edit.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "edit.h"
 #include "language.h"
 #include "out.h"
 #include "search.h"
@@ -15,6 +17,9 @@
 typedef struct shell {
     cli_session *cli;
     tkl_search *search;
+    tkl_search_info *info; /* the index as it was at the start */
+    char *prompt;
+    bool edits; /* an editor reads the lines */
     cli_search_request request;
     char *query;  /* the last query; NULL: none yet */
     char *order;  /* memory of request.order */
@@ -97,6 +102,57 @@ static int go_to(shell *s, const char *value)
     return failed ? failed : run_query(s);
 }
 
+/* ---- Completion ---------------------------------------------------------- */
+
+static const char *const commands[] = {":sort ", ":rank ", ":show ", ":facets ",
+                                       ":size ", ":page ", ":help",  ":quit"};
+
+/* Whether the setting of this name is about such fields. */
+static bool takes_field(const char *setting, size_t len, tkl_search_kind kind)
+{
+    static const struct {
+        const char *name;
+        bool numbers, texts;
+    } settings[] = {{":sort", true, true},
+                    {":show", true, true},
+                    {":rank", true, false},
+                    {":facets", false, true}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (strlen(settings[i].name) == len && memcmp(settings[i].name, setting, len) == 0)
+            return kind == TKL_SEARCH_FIELD_TEXT ? settings[i].texts : settings[i].numbers;
+    return false;
+}
+
+/* A field behind the sign of the word, or nothing in its place where it does not fit. */
+static char *guess_field(const tkl_search_field *field, const char *before, const char *word)
+{
+    bool is_query = before[0] != ':';
+    size_t len = strcspn(before, " ");
+    char *text = NULL;
+    int sign = (*word == '-' || *word == '+') ? 1 : 0;
+    if (is_query ? before[0] && before[strlen(before) - 1] == ','
+                 : !takes_field(before, len, field->kind))
+        return strdup("");
+    if (asprintf(&text, "%.*s" TKL_FMT "%s", sign, word, TKL_ARG(field->name),
+                 is_query ? ":" : "") < 0)
+        return NULL;
+    return text;
+}
+
+/* Commands at the beginning of a line; behind a command, and in a query, fields. */
+static char *guess(void *arg, const char *before, const char *word, size_t index)
+{
+    static const char *const shown[] = {"text", "all"};
+    const tkl_search_schema *schema = &((const shell *)arg)->info->schema;
+    if (!*before && *word == ':')
+        return index < sizeof commands / sizeof *commands ? strdup(commands[index]) : NULL;
+    if (index < schema->field_count)
+        return guess_field(&schema->fields[index], before, word);
+    index -= schema->field_count;
+    bool shows = strncmp(before, ":show ", strlen(":show ")) == 0;
+    return shows && index < sizeof shown / sizeof *shown ? strdup(shown[index]) : NULL;
+}
+
 /* ---- Lines --------------------------------------------------------------- */
 
 static int next_page(shell *s)
@@ -143,13 +199,13 @@ static int take_line(shell *s, char *line)
     return line[strspn(line, " \t")] ? new_query(s, line) : next_page(s);
 }
 
-/* The next line without its end, to be freed; NULL: there is none. */
-static char *read_line(const shell *s)
+/* The next line as the terminal or a pipe gives it. */
+static char *read_plain(const shell *s)
 {
     char *line = NULL;
     size_t size = 0;
     if (isatty(STDIN_FILENO)) {
-        fprintf(stderr, "%s> ", s->cli->argv[0]);
+        fputs(s->prompt, stderr);
         fflush(stderr);
     }
     ssize_t len = getline(&line, &size, stdin);
@@ -159,6 +215,15 @@ static char *read_line(const shell *s)
     }
     if (line[len - 1] == '\n')
         line[len - 1] = '\0';
+    return line;
+}
+
+/* The next line without its end, to be freed; NULL: there is none. */
+static char *read_line(const shell *s)
+{
+    char *line = s->edits ? cli_edit_line(s->prompt) : read_plain(s);
+    if (s->edits && line && *line)
+        cli_edit_remember(line);
     return line;
 }
 
@@ -186,11 +251,13 @@ static int read_lines(shell *s)
 /* Before the first query: is there such an index? */
 static int greet(shell *s)
 {
-    tkl_search_info *info = NULL;
-    int failed = cli_end(s->cli, tkl_search_show(s->search, &info));
+    int failed = cli_end(s->cli, tkl_search_show(s->search, &s->info));
+    if (!failed && asprintf(&s->prompt, "%s> ", s->cli->argv[0]) < 0) {
+        s->prompt = NULL;
+        failed = cli_end(s->cli, TKL_ENOMEM);
+    }
     if (!failed && isatty(STDIN_FILENO))
-        fprintf(stderr, "%lld documents; :help\n", (long long)info->documents);
-    tkl_search_info_free(info);
+        fprintf(stderr, "%lld documents; :help\n", (long long)s->info->documents);
     return failed;
 }
 
@@ -202,10 +269,13 @@ int cli_search_shell(cli_session *cli)
         failed = greet(&s);
     if (!failed)
         failed = cli_search_read_request(cli, s.search, &s.request);
+    s.edits = !failed && cli_edit_open(guess, &s);
     if (!failed)
         failed = read_lines(&s);
     cli_search_request_free(&s.request);
+    tkl_search_info_free(s.info);
     tkl_search_close(s.search);
+    free(s.prompt);
     free(s.query);
     free(s.order);
     free(s.facets);

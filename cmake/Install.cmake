@@ -130,7 +130,7 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tackle)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
 # The command has libtackle inside, and loads libtackle-text.so when there is text to fold.
 set(CPACK_DEBIAN_COMMAND_PACKAGE_DEPENDS "libtackle${so_version} (= ${package_version})")
-set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "redis-server | valkey-server")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "redis-server | valkey-server, libedit2")
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command tackle, its manual and completions.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtackle${so_version})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)

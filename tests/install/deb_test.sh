@@ -30,6 +30,8 @@ names=$(for package in "$dir"/packages/*.deb; do dpkg-deb -f "$package" Package;
     fail "the library does not say what it needs"
 [[ $(dpkg-deb -f "$dir"/packages/tackle_*.deb Depends) == *"libtackle0.1 (= "* ]] ||
     fail "the command does not need the library, which has the text"
+[[ $(dpkg-deb -f "$dir"/packages/tackle_*.deb Recommends) == *libedit2* ]] ||
+    fail "the command does not recommend libedit2, which it loads"
 
 libdir=$(dirname "$(find "$dir/root" -name 'libtackle.so.0.1')")
 [ "$("$dir/root/usr/bin/tackle" version)" = "tackle $(cat "$TACKLE_SOURCE/VERSION")" ] ||
