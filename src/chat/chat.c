@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chats: a line of messages (src/post, with the essay on its keys) that many readers pull. The
- * readers are the members; only they may send.
+ * Chats: mailbags (src/post, with the essay on their keys) that many readers pull. The readers are
+ * the members; only they may send.
  *
  * A chat and its members' lists of chats have different names, so that in a cluster they live in
  * different slots, and no script can change both. The chat decides: its readers are its members.

@@ -15,7 +15,7 @@ struct tkl_chat {
     size_t id_len;
 };
 
-/* The line of messages of a chat. Nothing to free on failure. */
+/* The mailbag of a chat. Nothing to free on failure. */
 int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__post *post);
 
 /* Reads the members: names, or names and positions, alternating. Uses a plain command: a script

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mailboxes: a line of messages (src/post, with the essay on its keys) that one reader, its owner,
- * pulls, and to which everybody may send.
+ * Mailboxes: mailbags (src/post, with the essay on their keys) that one reader, their owner, pulls,
+ * and to which everybody may send.
  */
 #include <tackle/mail.h>
 

@@ -16,21 +16,21 @@
 now = clock.ms()
 local reader, is_owner, id = unpack(ARGV)
 
-local line = messages.read()
-local position = readers.position_of(line, reader, is_owner)
-local upto = tonumber(id) or line.last
+local mailbag = messages.read()
+local position = readers.position_of(mailbag, reader, is_owner)
+local upto = tonumber(id) or mailbag.last
 if not position then
-  return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
-elseif upto > line.last then
-  return {TKL_NOTFOUND, line.last}
+  return {mailbag.exists and TKL_NOTOWNER or TKL_NOTFOUND}
+elseif upto > mailbag.last then
+  return {TKL_NOTFOUND, mailbag.last}
 end
-local _, before = readers.unread_behind(line, reader, position)
+local _, before = readers.unread_behind(mailbag, reader, position)
 if upto <= position then
   return {TKL_OK, before, 0}
 end
-position = own.next_other(line, reader, upto + 1) - 1
-local _, after = readers.unread_behind(line, reader, position)
+position = own.next_other(mailbag, reader, upto + 1) - 1
+local _, after = readers.unread_behind(mailbag, reader, position)
 redis.call('ZADD', READERS, position, reader)
 own.forget(reader, position)
-readers.remove_acknowledged(line)
+readers.remove_acknowledged(mailbag)
 return {TKL_OK, after, before - after}

@@ -4,11 +4,11 @@
 local ages = {}
 
 -- The first message that is not too old.
-function ages.first_young(line)
-  if line.max_age == math.huge then
-    return line.first
+function ages.first_young(mailbag)
+  if mailbag.max_age == math.huge then
+    return mailbag.first
   end
-  return messages.first_fitting(line, function(time)
-    return time > now - line.max_age
+  return messages.first_fitting(mailbag, function(time)
+    return time > now - mailbag.max_age
   end)
 end

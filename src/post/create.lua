@@ -51,16 +51,16 @@ redis.call('HSET', STATE, unpack(fields))
 redis.call('ZADD', READERS, unpack(positions))
 redis.call('UNLINK', RECENT)
 own.forget_all()
-local line = messages.read()
+local mailbag = messages.read()
 if #all > 0 then
-  local kept_from = letters.make_room(line, #all, bytes)
+  local kept_from = letters.make_room(mailbag, #all, bytes)
   if not kept_from then
     redis.call('UNLINK', STATE, READERS)
     return TKL_FULL
   end
-  letters.store(line, all, bytes, kept_from)
-  readers.remove_acknowledged(line) -- if there is no other member
+  letters.store(mailbag, all, bytes, kept_from)
+  readers.remove_acknowledged(mailbag) -- if there is no other member
 end
-lifetime.expire(line, '')
+lifetime.expire(mailbag, '')
 redis.pcall('SPUBLISH', STATE, '')
 return TKL_OK

@@ -66,21 +66,21 @@ local function without_own(marks, entries, from)
   return kept_marks, kept
 end
 
-local line = messages.read()
-local position = readers.position_of(line, reader, is_owner)
+local mailbag = messages.read()
+local position = readers.position_of(mailbag, reader, is_owner)
 if not position then
-  return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
+  return {mailbag.exists and TKL_NOTOWNER or TKL_NOTFOUND}
 end
-if is_owner == '1' and line.exists then
+if is_owner == '1' and mailbag.exists then
   redis.call('HSET', STATE, 'seen', now)
 end
-local missed = math.max(ages.first_young(line) - 1 - position, 0)
-local from, unread = readers.unread_behind(line, reader, position)
+local missed = math.max(ages.first_young(mailbag) - 1 - position, 0)
+local from, unread = readers.unread_behind(mailbag, reader, position)
 local marks, entries = {}, {}
 if unread > 0 and max > 0 then
-  local at = 2 * (from - line.first)
+  local at = 2 * (from - mailbag.first)
   marks = redis.call('LRANGE', MARKS, at, at + 2 * max - 1)
   entries = read_entries(from, affordable(marks))
   marks, entries = without_own(marks, entries, from)
 end
-return {TKL_OK, missed, unread, marks, entries, line.last}
+return {TKL_OK, missed, unread, marks, entries, mailbag.last}

@@ -6,14 +6,14 @@
 local history = {}
 
 -- The first message of the history; behind the last one when there is none.
-function history.first(line)
-  if line.history == math.huge and line.history_age == math.huge then
-    return line.last + 1
+function history.first(mailbag)
+  if mailbag.history == math.huge and mailbag.history_age == math.huge then
+    return mailbag.last + 1
   end
-  local first = math.max(line.first, line.last - line.history + 1)
-  if line.history_age < math.huge then
-    first = math.max(first, messages.first_fitting(line, function(time)
-      return time > now - line.history_age
+  local first = math.max(mailbag.first, mailbag.last - mailbag.history + 1)
+  if mailbag.history_age < math.huge then
+    first = math.max(first, messages.first_fitting(mailbag, function(time)
+      return time > now - mailbag.history_age
     end))
   end
   return first
@@ -21,16 +21,16 @@ end
 
 -- Nobody has anything unread: the last message is removed when it is too old for the history, also
 -- if nothing is sent any more.
-function history.expire_all(line)
-  if line.history_age < math.huge then
-    redis.call('PEXPIREAT', MESSAGES, now + line.history_age, 'LT')
-    redis.call('PEXPIREAT', MARKS, now + line.history_age, 'LT')
+function history.expire_all(mailbag)
+  if mailbag.history_age < math.huge then
+    redis.call('PEXPIREAT', MESSAGES, now + mailbag.history_age, 'LT')
+    redis.call('PEXPIREAT', MARKS, now + mailbag.history_age, 'LT')
   end
 end
 
 -- Takes that back: there is something unread again.
-function history.stay(line)
-  if line.history_age < math.huge then
+function history.stay(mailbag)
+  if mailbag.history_age < math.huge then
     redis.call('PERSIST', MESSAGES)
     redis.call('PERSIST', MARKS)
   end

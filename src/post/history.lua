@@ -21,8 +21,9 @@ max, budget = tonumber(max), tonumber(budget)
 
 -- The first of the messages up to `to` that the budget allows, counted from the newest one; at least
 -- that.
-local function first_affordable(line, from, to)
-  local marks = redis.call('LRANGE', MARKS, 2 * (from - line.first), 2 * (to - line.first) + 1)
+local function first_affordable(mailbag, from, to)
+  local marks = redis.call('LRANGE', MARKS, 2 * (from - mailbag.first),
+                           2 * (to - mailbag.first) + 1)
   local newest = #marks / 2
   for i = newest - 1, 1, -1 do
     if marks[2 * newest] - marks[2 * i] >= budget then
@@ -53,19 +54,19 @@ local function read_entries(from, to)
   return entries
 end
 
-local line = messages.read()
-local position = readers.position_of(line, reader, '0')
+local mailbag = messages.read()
+local position = readers.position_of(mailbag, reader, '0')
 if not position then
-  return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
+  return {mailbag.exists and TKL_NOTOWNER or TKL_NOTFOUND}
 end
-local young = ages.first_young(line)
-local _, unread = readers.unread_behind(line, reader, position)
-local to = math.min(line.last, (tonumber(before) or math.huge) - 1)
-local from = math.max(young, readers.first_kept(line), to - max + 1)
+local young = ages.first_young(mailbag)
+local _, unread = readers.unread_behind(mailbag, reader, position)
+local to = math.min(mailbag.last, (tonumber(before) or math.huge) - 1)
+local from = math.max(young, readers.first_kept(mailbag), to - max + 1)
 local marks, entries = {}, {}
 if from <= to then
-  entries = read_entries(first_affordable(line, from, to), to)
-  local at = 2 * (to - #entries + 1 - line.first)
+  entries = read_entries(first_affordable(mailbag, from, to), to)
+  local at = 2 * (to - #entries + 1 - mailbag.first)
   marks = redis.call('LRANGE', MARKS, at, at + 2 * #entries - 1)
 end
-return {TKL_OK, math.max(young - 1 - position, 0), unread, marks, entries, line.last}
+return {TKL_OK, math.max(young - 1 - position, 0), unread, marks, entries, mailbag.last}

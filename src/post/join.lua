@@ -15,8 +15,8 @@
 now = clock.ms()
 local member, listed, most, from = unpack(ARGV)
 
-local line = messages.read()
-if not line.exists then
+local mailbag = messages.read()
+if not mailbag.exists then
   return TKL_NOTFOUND
 elseif redis.call('ZSCORE', READERS, member) then
   return TKL_EXISTS
@@ -25,7 +25,7 @@ elseif redis.call('ZCARD', READERS) >= tonumber(most) then
 elseif joining.is_stale(member, listed) then
   return TKL_CONFLICT
 end
-local position = from == 'start' and ages.first_young(line) - 1 or line.last
+local position = from == 'start' and ages.first_young(mailbag) - 1 or mailbag.last
 redis.call('ZADD', READERS, position, member)
 redis.pcall('SPUBLISH', STATE, '')
 return TKL_OK

@@ -12,8 +12,8 @@
 now = clock.ms()
 local member = ARGV[1]
 
-local line = messages.read()
-if not line.exists then
+local mailbag = messages.read()
+if not mailbag.exists then
   return TKL_NOTFOUND
 elseif redis.call('ZREM', READERS, member) == 0 then
   return TKL_NOTOWNER
@@ -22,8 +22,8 @@ if redis.call('EXISTS', READERS) == 0 then
   redis.call('UNLINK', STATE, MESSAGES, MARKS, READERS, RECENT)
   own.forget_all()
 else
-  own.forget(member, line.last)
-  readers.remove_acknowledged(line)
+  own.forget(member, mailbag.last)
+  readers.remove_acknowledged(mailbag)
 end
 redis.pcall('SPUBLISH', STATE, '') -- the removed member may be waiting
 return TKL_OK

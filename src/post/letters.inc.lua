@@ -27,22 +27,23 @@ function letters.read(words, at, sender)
   return all, bytes
 end
 
--- The first message that a line must not lose: one that is not too old and that a reader has not
+-- The first message that a mailbag must not lose: one that is not too old and that a reader has not
 -- acknowledged.
-function letters.first_needed(line, young)
-  return line.exists and math.max(young, messages.lowest_position() + 1) or young
+function letters.first_needed(mailbag, young)
+  return mailbag.exists and math.max(young, messages.lowest_position() + 1) or young
 end
 
 -- The first message to keep when these are added; nil: there is no room.
-function letters.make_room(line, count, bytes)
-  local young = ages.first_young(line)
-  local least = line.sent + bytes - line.max_bytes
-  local roomy = messages.first_fitting(line, function(_, start)
+function letters.make_room(mailbag, count, bytes)
+  local young = ages.first_young(mailbag)
+  local least = mailbag.sent + bytes - mailbag.max_bytes
+  local roomy = messages.first_fitting(mailbag, function(_, start)
     return start >= least
   end)
-  roomy = math.max(roomy, line.last + count - line.max_messages + 1)
-  if count > line.max_messages or bytes > line.max_bytes or
-     line.drop_oldest == 0 and roomy > young and roomy > letters.first_needed(line, young) then
+  roomy = math.max(roomy, mailbag.last + count - mailbag.max_messages + 1)
+  if count > mailbag.max_messages or bytes > mailbag.max_bytes or
+     mailbag.drop_oldest == 0 and roomy > young and
+     roomy > letters.first_needed(mailbag, young) then
     return nil
   end
   return math.max(roomy, young)
@@ -50,19 +51,19 @@ end
 
 -- Stores the letters behind the last message, and removes the messages before `kept_from`. Returns
 -- the id of the first. `bytes`: of all letters.
-function letters.store(line, all, bytes, kept_from)
-  local marks, first = {}, line.last + 1
+function letters.store(mailbag, all, bytes, kept_from)
+  local marks, first = {}, mailbag.last + 1
   for i, letter in ipairs(all) do
-    redis.call('XADD', MESSAGES, line.last + i, 'sender', letter.sender, 'body', letter.body,
+    redis.call('XADD', MESSAGES, mailbag.last + i, 'sender', letter.sender, 'body', letter.body,
                unpack(letter.headers))
     marks[2 * i - 1] = now
-    marks[2 * i] = line.sent + letter.start
+    marks[2 * i] = mailbag.sent + letter.start
   end
   redis.call('RPUSH', MARKS, unpack(marks))
-  line.last = line.last + #all
-  line.sent = line.sent + bytes
-  messages.remove_before(line, kept_from)
-  redis.call('HSET', STATE, 'last', line.last, 'sent', line.sent)
+  mailbag.last = mailbag.last + #all
+  mailbag.sent = mailbag.sent + bytes
+  messages.remove_before(mailbag, kept_from)
+  redis.call('HSET', STATE, 'last', mailbag.last, 'sent', mailbag.sent)
   return first
 end
 

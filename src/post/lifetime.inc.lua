@@ -8,15 +8,15 @@
 local lifetime = {}
 
 -- Sets when the keys expire. `owner`: of a mailbox; '': a chat.
-function lifetime.expire(line, owner)
-  local longest = math.min(line.max_age, line.ttl)
+function lifetime.expire(mailbag, owner)
+  local longest = math.min(mailbag.max_age, mailbag.ttl)
   if longest < math.huge then
     redis.call('PEXPIREAT', MESSAGES, now + longest)
     redis.call('PEXPIREAT', MARKS, now + longest)
     own.expire(now + longest)
   end
-  if line.ttl < math.huge and owner == '' then
-    redis.call('PEXPIREAT', STATE, now + line.ttl)
-    redis.call('PEXPIREAT', READERS, now + line.ttl)
+  if mailbag.ttl < math.huge and owner == '' then
+    redis.call('PEXPIREAT', STATE, now + mailbag.ttl)
+    redis.call('PEXPIREAT', READERS, now + mailbag.ttl)
   end
 end

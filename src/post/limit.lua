@@ -37,7 +37,7 @@ for _, key in ipairs({STATE, MESSAGES, MARKS, READERS}) do
   redis.call('PERSIST', key)
 end
 own.persist()
-local line = messages.read()
-lifetime.expire(line, owner)
-readers.remove_acknowledged(line)
+local mailbag = messages.read()
+lifetime.expire(mailbag, owner)
+readers.remove_acknowledged(mailbag)
 return TKL_OK

@@ -1,4 +1,4 @@
--- Kept messages. `line` is what messages.read() returns: which of them there are, and the limits.
+-- Kept messages. `mailbag` is what messages.read() returns: which of them there are, and limits.
 -- See the essay of post.c.
 -- include: keys
 -- include: shared/decimal
@@ -34,52 +34,53 @@ end
 
 -- Refuses a mailbox or chat when some of its keys are missing. Messages are removed only when all
 -- readers have acknowledged them, or by their age or time to live.
-function messages.check_parts(line, kept)
-  if (redis.call('EXISTS', READERS) == 1) ~= line.exists then
+function messages.check_parts(mailbag, kept)
+  if (redis.call('EXISTS', READERS) == 1) ~= mailbag.exists then
     messages.damaged()
   end
-  local all_gone = kept == 0 and line.last > 0 and math.min(line.max_age, line.ttl) == math.huge
-  if all_gone and math.max(messages.lowest_position(), line.expired) < line.last then
+  local all_gone = kept == 0 and mailbag.last > 0 and
+                   math.min(mailbag.max_age, mailbag.ttl) == math.huge
+  if all_gone and math.max(messages.lowest_position(), mailbag.expired) < mailbag.last then
     messages.damaged()
   end
 end
 
--- The line, checked: {exists, first, last, sent, max_messages ...}. The messages `first` to `last`
+-- The mailbag, checked: {exists, first, last, sent, max_messages ...}. Messages `first` to `last`
 -- are kept; there are none when first is last + 1.
 function messages.read()
   local values = redis.call('HMGET', STATE, unpack(FIELDS))
-  local line = {exists = values[1] ~= false}
+  local mailbag = {exists = values[1] ~= false}
   for i, field in ipairs(FIELDS) do
     local number = messages.whole(values[i] or DEFAULTS[field], NONE)
-    line[field] = number == NONE and math.huge or number
+    mailbag[field] = number == NONE and math.huge or number
   end
   local kept = redis.call('XLEN', MESSAGES)
-  if line.last == math.huge or line.sent == math.huge or kept > line.last or
+  if mailbag.last == math.huge or mailbag.sent == math.huge or kept > mailbag.last or
      redis.call('LLEN', MARKS) ~= 2 * kept then
     messages.damaged()
   end
-  messages.check_parts(line, kept)
-  line.first = line.last - kept + 1
-  return line
+  messages.check_parts(mailbag, kept)
+  mailbag.first = mailbag.last - kept + 1
+  return mailbag
 end
 
 -- The time of a kept message, and how many bytes were sent before it.
-function messages.mark_of(line, id)
-  local at = 2 * (id - line.first)
+function messages.mark_of(mailbag, id)
+  local at = 2 * (id - mailbag.first)
   local pair = redis.call('LRANGE', MARKS, at, at + 1)
   return messages.whole(pair[1], 0), messages.whole(pair[2], 0)
 end
 
 -- The first kept message for which fits(time, bytes) holds; last + 1 when there is none. Both grow
 -- from message to message, so that a binary search finds it, in 53 steps at most.
-function messages.first_fitting(line, fits)
-  local low, high = line.first, line.last + 1
-  if low < high and fits(messages.mark_of(line, low)) then
+function messages.first_fitting(mailbag, fits)
+  local low, high = mailbag.first, mailbag.last + 1
+  if low < high and fits(messages.mark_of(mailbag, low)) then
     return low -- the usual case
   end
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if fits(messages.mark_of(line, middle)) then
+    if fits(messages.mark_of(mailbag, middle)) then
       high = middle
     else
       low = middle + 1
@@ -89,12 +90,12 @@ function messages.first_fitting(line, fits)
 end
 
 -- Removes the messages before this one.
-function messages.remove_before(line, id)
-  if id > line.last then
+function messages.remove_before(mailbag, id)
+  if id > mailbag.last then
     redis.call('UNLINK', MESSAGES, MARKS)
-  elseif id > line.first then
+  elseif id > mailbag.first then
     redis.call('XTRIM', MESSAGES, 'MINID', id)
-    redis.call('LTRIM', MARKS, 2 * (id - line.first), -1)
+    redis.call('LTRIM', MARKS, 2 * (id - mailbag.first), -1)
   end
-  line.first = math.max(line.first, math.min(id, line.last + 1))
+  mailbag.first = math.max(mailbag.first, math.min(id, mailbag.last + 1))
 end

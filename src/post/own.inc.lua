@@ -22,11 +22,11 @@ end
 
 -- The first message from this id on that is not the member's own; behind the last one when there is
 -- none. A binary search finds it, in 53 steps at most: up to there all are its own.
-function own.next_other(line, member, from)
-  if own.count(member, from, math.min(from, line.last)) == 0 then
+function own.next_other(mailbag, member, from)
+  if own.count(member, from, math.min(from, mailbag.last)) == 0 then
     return from -- the usual case
   end
-  local low, high = from + 1, line.last + 1
+  local low, high = from + 1, mailbag.last + 1
   while low < high do
     local middle = math.floor((low + high) / 2)
     if own.count(member, from, middle) == middle - from + 1 then

@@ -7,9 +7,9 @@
 -- include: messages
 -- include: own
 
-local line = messages.read()
+local mailbag = messages.read()
 local counts = {}
 for i = 1, #ARGV, 2 do
-  counts[#counts + 1] = own.count(ARGV[i], tonumber(ARGV[i + 1]), line.last)
+  counts[#counts + 1] = own.count(ARGV[i], tonumber(ARGV[i + 1]), mailbag.last)
 end
 return counts

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages that readers pull. A mailbox is such a line with one reader, its owner. A chat is a line
- * with many readers, its members; only they may send.
+ * A mailbag has messages that readers pull. A mailbox is a mailbag with one reader, its owner. A
+ * chat is a mailbag with many readers, its members; only they may send.
  *
  * Ids are 1, 2, 3 ... The script that adds messages takes the next ids: scripts run one at a time,
  * so there are no gaps and senders need no lock. A reader's position is the id up to which it has
@@ -14,7 +14,7 @@
  * in between. Nothing has to be stored for that. A chat may keep a history: the last messages, or
  * those of the last days, stay although all have acknowledged them (history.inc.lua).
  *
- * The keys of one line, in one slot (C is "mail" or "chat"):
+ * The keys of one mailbag, in one slot (C is "mail" or "chat"):
  *
  *   ns:C:{name}           state, a hash:
  *                           last          id of the last message
@@ -66,7 +66,7 @@
 #include "core/reply.h"
 #include "post/scripts.h"
 
-/* ---- Lines --------------------------------------------------------------- */
+/* ---- Mailbags ------------------------------------------------------------ */
 
 const tkl_bytes tkl__post_owner = TKL_LIT("owner");
 
@@ -400,7 +400,7 @@ int tkl__post_drop(const tkl__post *post, int64_t deadline)
 
 /* ---- Names --------------------------------------------------------------- */
 
-/* Each line has a state key, which ends with the brace. */
+/* Each mailbag has a state key, which ends with the brace. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names)
 {
     return tkl__instances(client, component, "", "hash", names);

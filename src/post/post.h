@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line of messages that readers pull: the common part of mailboxes and chats. The essay is in
+ * A mailbag has messages that readers pull: the common part of mailboxes and chats. The essay is in
  * post.c.
  */
 #ifndef TKL_POST_POST_H
@@ -13,7 +13,7 @@
 /* Most bytes that a fetch returns; only the last message may exceed it. */
 #define TKL__FETCH_BYTES (1024 * 1024)
 
-/* Index of the readers' key in the keys of a line. */
+/* Index of the readers' key in the keys of a mailbag. */
 #define TKL__POST_READERS 3
 /* The number of keys of a mailbox; a chat has more. */
 #define TKL__MAIL_KEYS 5
@@ -71,7 +71,7 @@ typedef struct tkl__post_view {
 } tkl__post_view;
 int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **reply);
 
-/* The names of all lines of a component. */
+/* The names of all mailbags of a component. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names);
 
 /* Sets the error text for a "no", and passes everything else on. */

@@ -9,13 +9,14 @@ local readers = {}
 
 -- The id up to which a reader has acknowledged; nil when it is not a reader. The owner of a mailbox
 -- is a reader from the beginning.
-function readers.position_of(line, reader, is_owner)
-  local score = redis.call('ZSCORE', READERS, reader) or is_owner == '1' and not line.exists and 0
+function readers.position_of(mailbag, reader, is_owner)
+  local score = redis.call('ZSCORE', READERS, reader) or
+                is_owner == '1' and not mailbag.exists and 0
   if not score then
     return nil
   end
   local position = messages.whole(score, 0)
-  if position > line.last then
+  if position > mailbag.last then
     messages.damaged()
   end
   return position
@@ -23,21 +24,21 @@ end
 
 -- The first message behind a position that is kept for the reader, and how many of those from there
 -- on are not its own.
-function readers.unread_behind(line, reader, position)
-  local from = math.max(position + 1, ages.first_young(line))
-  from = own.next_other(line, reader, from)
-  return from, line.last - from + 1 - own.count(reader, from, line.last)
+function readers.unread_behind(mailbag, reader, position)
+  local from = math.max(position + 1, ages.first_young(mailbag))
+  from = own.next_other(mailbag, reader, from)
+  return from, mailbag.last - from + 1 - own.count(reader, from, mailbag.last)
 end
 
 -- The first message to keep: one that a reader has not acknowledged, or one of the history.
-function readers.first_kept(line)
-  return math.min(messages.lowest_position() + 1, history.first(line))
+function readers.first_kept(mailbag)
+  return math.min(messages.lowest_position() + 1, history.first(mailbag))
 end
 
 -- Removes the messages that every reader has acknowledged and that are not in the history.
-function readers.remove_acknowledged(line)
-  messages.remove_before(line, readers.first_kept(line))
-  if messages.lowest_position() == line.last then
-    history.expire_all(line)
+function readers.remove_acknowledged(mailbag)
+  messages.remove_before(mailbag, readers.first_kept(mailbag))
+  if messages.lowest_position() == mailbag.last then
+    history.expire_all(mailbag)
   end
 end

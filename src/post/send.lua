@@ -48,17 +48,17 @@ local function remember(first)
   end
 end
 
--- What a sender has sent is not unread for it. With nothing unread before, it has acknowledged all.
-local function note_own(line, position, first)
-  own.forget(sender, line.first - 1)
+-- Messages are not unread for their sender. With nothing unread before, it has acknowledged all.
+local function note_own(mailbag, position, first)
+  own.forget(sender, mailbag.first - 1)
   if position == first - 1 then
-    redis.call('ZADD', READERS, line.last, sender)
+    redis.call('ZADD', READERS, mailbag.last, sender)
   else
-    own.add(sender, first, line.last)
+    own.add(sender, first, mailbag.last)
   end
 end
 
-local line = messages.read()
+local mailbag = messages.read()
 if again == '1' then
   local id = earlier_id()
   if id then
@@ -69,29 +69,29 @@ if again == '1' then
 end
 local position
 if owner == '' then
-  position = readers.position_of(line, sender, '0')
+  position = readers.position_of(mailbag, sender, '0')
   if not position then
-    return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
+    return {mailbag.exists and TKL_NOTOWNER or TKL_NOTFOUND}
   end
 end
 local all, bytes = letters.read(ARGV, FIRST_LETTER, sender)
-local kept_from = letters.make_room(line, #all, bytes)
+local kept_from = letters.make_room(mailbag, #all, bytes)
 if not kept_from then
   return {TKL_FULL}
 end
 redis.call('LLEN', RECENT) -- fails before the first write if the key has another type
 
-local first = letters.store(line, all, bytes, kept_from)
-if not line.exists then
+local first = letters.store(mailbag, all, bytes, kept_from)
+if not mailbag.exists then
   redis.call('ZADD', READERS, 0, owner)
 end
 if position then
-  note_own(line, position, first)
+  note_own(mailbag, position, first)
 end
-history.stay(line)
-lifetime.expire(line, owner)
+history.stay(mailbag)
+lifetime.expire(mailbag, owner)
 if position then
-  readers.remove_acknowledged(line)
+  readers.remove_acknowledged(mailbag)
 end
 remember(first)
 letters.publish(all, bytes, first)

@@ -14,19 +14,20 @@
 now = clock.ms()
 local FEW = 100 -- with more, the client reads the readers by a plain command
 
-local line, fields = messages.read(), redis.call('HGETALL', STATE)
+local mailbag, fields = messages.read(), redis.call('HGETALL', STATE)
 if #fields == 0 then
   return {TKL_NOTFOUND}
 end
 local oldest, start = 0, nil
-local first = math.max(ages.first_young(line), readers.first_kept(line))
-if first <= line.last then
-  oldest, start = messages.mark_of(line, first)
+local first = math.max(ages.first_young(mailbag), readers.first_kept(mailbag))
+if first <= mailbag.last then
+  oldest, start = messages.mark_of(mailbag, first)
 end
 local few = redis.call('ZCARD', READERS) <= FEW
 local all = few and redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES') or {}
 local owned = {}
 for i = 1, #all, 2 do
-  owned[#owned + 1] = own.count(all[i], math.max(first, all[i + 1] + 1), line.last)
+  owned[#owned + 1] = own.count(all[i], math.max(first, all[i + 1] + 1), mailbag.last)
 end
-return {TKL_OK, first, line.last, line.sent - (start or line.sent), oldest, fields, all, owned}
+return {TKL_OK, first, mailbag.last, mailbag.sent - (start or mailbag.sent), oldest, fields, all,
+        owned}
