@@ -264,7 +264,7 @@ static int board_list(cli_session *cli)
 
 static const cli_option write_options[] = {
     {"order", CLI_CHOICE, "higher|lower", "which score is better (default higher)"},
-    {"per", CLI_CHOICE, "forever|day|week|month|year", "begins anew so often (default forever)"},
+    {"per", CLI_CHOICE, "forever|day|week|month|year", "starts over so often (default forever)"},
     {"zone", CLI_TEXT, "ZONE", "time zone of seasons (default UTC)"},
     {"keep", CLI_INTEGER, "N", "number of seasons that are kept (default 8)"},
     {0},
@@ -397,7 +397,7 @@ static const cli_verb verbs[] = {
 };
 
 static const cli_step demo[] = {
-    {"A board for this week, which begins anew on Monday in Berlin.",
+    {"A board for this week, which starts over on Monday in Berlin.",
      "tackle board add quiz alice 12 bob 15 carol 12 --per week --zone Europe/Berlin", 0},
     {"Alice had 12 before Carol, so she is ahead.", "tackle board top quiz", 0},
     {"Carol and those around her.", "tackle board add quiz carol 2; tackle board around quiz carol",
