@@ -238,19 +238,20 @@ static void take_messages(tkl_log_tail *tail, int severity, const tkl_reply *ans
     go_ahead(tail, severity, answer, (int64_t)taken, last);
 }
 
-/* Whether a stream is a new one: the tail has seen ids later than the newest in it. */
-static bool begins_anew(tkl_log_tail *tail, const tkl_reply *replies)
+/* Begins again in streams that are new: the tail has seen ids later than the newest in them. Returns
+ * whether there are any. */
+static bool restart_in_new_streams(tkl_log_tail *tail, const tkl_reply *replies)
 {
-    bool anew = false;
+    bool restarted = false;
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
         const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
         if (!answer || !is_before(position_of(tkl_reply_at(answer, NEWEST)), tail->seen[i]))
             continue;
         tail->seen[i] = (position){0};
         tail->numbers[i] = 0;
-        anew = true;
+        restarted = true;
     }
-    return anew;
+    return restarted;
 }
 
 /* Makes entries of the replies of log/after. Takes over the replies. TKL_EMPTY: none. */
@@ -290,7 +291,7 @@ static int look_for_messages(tkl_log_tail *tail, tkl_log_entries **entries)
     if (!tail->placed)
         return begin_tail(tail, entries);
     int rc = ask_after(tail, tail->seen, &replies);
-    if (rc == TKL_OK && begins_anew(tail, replies)) {
+    if (rc == TKL_OK && restart_in_new_streams(tail, replies)) {
         tkl_reply_free(replies);
         replies = NULL;
         rc = ask_after(tail, tail->seen, &replies);

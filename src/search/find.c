@@ -490,7 +490,7 @@ static bool all_done(const tkl__search_finding *f)
 /* ---- The whole ----------------------------------------------------------- */
 
 /* Forgets all replies; keeps what is known about bitmaps that were made. */
-static void begin_anew(tkl__search_finding *f)
+static void start_over(tkl__search_finding *f)
 {
     for (size_t i = 0; i < f->schema->shard_count; i++) {
         tkl__search_progress *p = &f->shards[i];
@@ -551,7 +551,7 @@ static int advance_query(tkl__search_finding *f, tkl__rounds *rounds)
     case TKL__SEARCH_BEGIN:
         if (f->begins++ > 2 * BEGIN_MAX)
             return tkl__fail(TKL_CONFLICT, "the index changes all the time");
-        begin_anew(f);
+        start_over(f);
         *rounds = (tkl__rounds){.idle = 0};
         f->state = by_best(f) && !alone(f) ? TKL__SEARCH_WEIGH : TKL__SEARCH_STEP;
         break;
