@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a server says about itself: the fields of INFO.
+ * The fields of INFO: what a server says about itself.
  */
 #ifndef TKL_CLI_INFO_H
 #define TKL_CLI_INFO_H

@@ -23,7 +23,8 @@ static const char *locale_name(void)
     return "";
 }
 
-/* Whether a name such as "zh_CN.UTF-8", "zh-Hans" or "zh", which ends at a colon, is of the language. */
+/* Whether a name such as "zh_CN.UTF-8", "zh-Hans" or "zh", which ends at a colon, is of the
+ * language. */
 static bool is_language(const char *name, const char *language)
 {
     size_t len = strlen(language);

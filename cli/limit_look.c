@@ -47,7 +47,7 @@ static json_t *known_number(const tkl_limit_usage *usage, int64_t number)
     return usage->rule.count > 0 ? json_integer(number) : json_null();
 }
 
-/* What was taken when; null for algorithms that do not store it. */
+/* The newest checks; null for algorithms that do not store them. */
 static json_t *takes_json(const tkl_limit_usage *u)
 {
     if (u->rule.algorithm != TKL_LIMIT_WINDOW && u->rule.algorithm != TKL_LIMIT_CONCURRENCY)

@@ -269,7 +269,7 @@ static void note_part(part *p, const char *name, int code)
         snprintf(p->text, sizeof p->text, "%s", tkl_errmsg());
 }
 
-/* Whether there is no use in asking for the other parts: each would wait as long. */
+/* Whether the other parts are not worth asking for: each would wait as long. */
 static bool is_away(int code)
 {
     return code == TKL_ENOTSENT || code == TKL_ETIMEOUT || code == TKL_EUNKNOWN;

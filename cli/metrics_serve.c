@@ -221,7 +221,7 @@ static void write_answer(visitor *v)
     }
 }
 
-/* Reads what nobody wants until the visitor leaves: closing a connection with unread bytes could
+/* Reads and drops all bytes until the visitor leaves: closing a connection with unread bytes could
  * destroy the answer on its way. */
 static void see_off(visitor *v)
 {

@@ -23,7 +23,7 @@ static bool read_conditions(const cli_session *cli, tkl_job_filter *filter)
     return cli_queue_filter(cli, cli_text(cli, "text", ""), filter);
 }
 
-/* What is done with dead letters. */
+/* An action on dead letters. */
 typedef struct deed {
     int (*act)(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count);
     tkl_queue *to;    /* for a move */

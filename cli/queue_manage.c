@@ -50,7 +50,7 @@ int cli_queue_for_ids(cli_session *cli, tkl_queue *queue, int first, cli_queue_j
     return failed ? failed : unprinted;
 }
 
-/* What a verb does with a job by its id. */
+/* A verb that changes a job by its id. */
 typedef struct job_verb {
     cli_queue_job_fn *act;
     cli_queue_job_fn *judge; /* for --dry-run: the code that `act` would return */

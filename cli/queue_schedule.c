@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle queue schedule`, `schedules`, `unschedule`, `fire`; pausing and resuming schedules: jobs that are pushed again and again.
+ * `tackle queue schedule`, `schedules`, `unschedule`, `fire`; pausing and resuming schedules: jobs
+ * that are pushed again and again.
  */
 #include <stdio.h>
 #include <stdlib.h>

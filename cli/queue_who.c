@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who works on queues, how long jobs wait and run, and why one does not run: workers, times, why.
+ * The verbs workers, times and why: who works on queues, how long jobs wait and run, and why one
+ * does not run.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the library does with text, from the shell. Asks no server.
+ * `tackle text`: shows what the library does with text. Asks no server.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -297,7 +297,7 @@ static bool press_key(top *t, int key)
 
 /* ---- The loop ------------------------------------------------------------ */
 
-/* Makes the tables anew, and selects the row again that was selected. */
+/* Makes the tables again, and keeps the selected row selected. */
 static void renew_tables(top *t)
 {
     top_view *view = &t->view;

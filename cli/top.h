@@ -151,7 +151,7 @@ void top_screen_leave(void);
 void top_screen_draw(top_view *view, const top_reader *reader, top_table tables[TOP_TABS]);
 /* Rows that fit. */
 size_t top_screen_room(const top_view *view);
-/* What the keys do: lines, ended by NULL. */
+/* Help about the keys: lines, ended by NULL. */
 extern const char *const top_keys[];
 /* The same tables as plain text, one below the other. */
 void top_print_plain(const top_moment *now, top_table tables[TOP_TABS], bool utf8);

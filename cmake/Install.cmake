@@ -171,7 +171,7 @@ file(CHMOD ${PROJECT_BINARY_DIR}/python-scripts/postinst ${PROJECT_BINARY_DIR}/p
   PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 
-# What programs that link with the library depend on.
+# Packages that programs depend on when they link with the library.
 file(WRITE ${PROJECT_BINARY_DIR}/shlibs "\
 libtackle ${so_version} libtackle${so_version} (>= ${PROJECT_VERSION})
 libtackle-text ${PROJECT_VERSION} libtackle${so_version} (= ${package_version})

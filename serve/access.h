@@ -9,11 +9,13 @@
  *     report   another-secret-0123456789         read
  *     admin    the-third-secret-0123456789       write
  *
- * "read" and "write" are for all components, "queue:write" is for one. Who may write may read.
+ * "read" and "write" are for all components, "queue:write" is for one. A caller that may write may
+ * read.
  *
- * Web pages. A browser sends requests of any page to any server that its user can reach. Those of
- * other sites are refused: their Sec-Fetch-Site or Origin header tells them from the dashboard. A
- * page whose own name was made to lead here (DNS rebinding) has a Host that is not ours.
+ * Web pages. A browser sends requests of any page to any server that its user can reach. Requests
+ * of other sites' pages are refused: their Sec-Fetch-Site or Origin header tells them from the
+ * dashboard. A page whose own name was made to lead here (DNS rebinding) has a Host that is not
+ * ours.
  */
 #ifndef TKL_SERVE_ACCESS_H
 #define TKL_SERVE_ACCESS_H

@@ -214,7 +214,7 @@ static void add_limit(serve_answer *answer, const char *result)
     json_decref(object);
 }
 
-/* Makes the body of what was heard. */
+/* Makes the body of the results, or of the failure. */
 static void answer_with(serve_answer *answer, const cli_session *cli, const hearing *h)
 {
     bool array = cli->verb->follows;

@@ -4,7 +4,7 @@
 
 #include "access.h"
 
-/* What a caller may do, for pages that show only that:
+/* The rights of a caller, for pages that show only what it may do:
  *
  *     {"name": "web", "version": "0.9.0", "calls": ["lock/acquire", "lock/list", ...]}
  *

@@ -19,7 +19,7 @@ typedef struct demo_call {
     int times; /* at the start: how often; later: how often, in comparison with the others */
 } demo_call;
 
-/* What is there at the start. */
+/* Calls that fill the server at the start. */
 static const demo_call first_calls[] = {
     {"queue/limit", "{'name': 'webhooks', 'concurrency': 4, 'dead-max': 200}", 1},
     {"queue/limit", "{'name': 'thumbnails', 'rate': '20/s'}", 1},
@@ -114,7 +114,7 @@ static const demo_call first_calls[] = {
     {"session/create", "{'user': 'ann'}", 2},
 };
 
-/* What goes on. */
+/* Calls that are made again and again. */
 static const demo_call living_calls[] = {
     {"queue/push",
      "{'name': 'mails', 'kind': 'order', 'payload': '{\\'to\\': \\'user-###@example."

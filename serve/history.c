@@ -189,8 +189,8 @@ static int64_t unix_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Runs as an operation of the loop. Who has just become leader begins with a reading to compare
- * with; who fails does so, too: what was added is not known then. */
+/* Runs as an operation of the loop. A new leader begins with a reading to compare with. So does a
+ * leader whose reading failed: what was added is not known then. */
 static int record_work(void *arg)
 {
     serve_history *history = arg;
@@ -331,7 +331,7 @@ void serve_history_answer(serve_history *history, const json_t *fields, serve_an
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-/* A server in memory has no URL that leads to it; its socket does. NULL: it cannot be had. */
+/* A server in memory has no URL that leads to it; its socket does. NULL: it is not known. */
 static char *socket_url(tkl_client *client)
 {
     tkl_reply *reply = NULL;

@@ -11,9 +11,9 @@
  * A counter has one precision and as many slices as seven days have; nothing of a queue that does
  * nothing is stored, and the counters expire a week after the last job.
  *
- * Every `interval_ms` one of all servers, the leader "history" of that namespace, reads the totals of
- * all queues in a few round trips, however many there are, and adds what is more than last time.
- * What happens while no server runs is not part of the history.
+ * Every `interval_ms` one of all servers, the leader "history" of that namespace, reads the totals
+ * of all queues in a few round trips, however many there are, and adds what is more than last time.
+ * Work that is done while no server runs is not part of the history.
  */
 #ifndef TKL_SERVE_HISTORY_H
 #define TKL_SERVE_HISTORY_H
@@ -22,7 +22,7 @@
 
 typedef struct serve_history serve_history;
 
-/* What a queue has done in some time. Times are sums in microseconds. */
+/* The work of a queue in some time. Times are sums in microseconds. */
 typedef struct serve_history_work {
     int64_t pushed, done, failed, claimed, wait_us, run_us;
 } serve_history_work;

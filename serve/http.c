@@ -23,7 +23,7 @@
 
 /* ---- Requests ------------------------------------------------------------ */
 
-/* Keeps a part of the body. What is too large is read and forgotten, and refused at its end. */
+/* Keeps a part of the body. A body that is too large is read, forgotten, and refused at its end. */
 static void keep_body(serve_request *r, const char *data, size_t size)
 {
     serve_http *http = r->http;

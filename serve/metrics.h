@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server counts, in the text form that Prometheus reads.
+ * The counts of the server, in the text form that Prometheus reads.
  */
 #ifndef TKL_SERVE_METRICS_H
 #define TKL_SERVE_METRICS_H

@@ -93,7 +93,7 @@ static void add_value(json_t *object, const char *name, bool many, json_t *value
         json_object_set_new(object, name, value);
 }
 
-/* A word of the shell. What an earlier command printed is not known: $token becomes TOKEN, the
+/* A word of the shell. The output of an earlier command is not known: $token becomes TOKEN, the
  * output of a command a number or a day. */
 static json_t *example_value(const char *text)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
-/* What the page may do: load its own files, call this server, and nothing else. No text becomes
- * HTML or a script, wherever it comes from: browsers that know trusted types refuse even to try. */
+/* The page may load its own files and call this server, and do nothing else. No text becomes HTML
+ * or a script, wherever it comes from: browsers that know trusted types refuse even to try. */
 static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; "
                              "img-src 'self'; connect-src 'self'; form-action 'none'; "
                              "base-uri 'none'; frame-ancestors 'none'; "

@@ -2,7 +2,7 @@
  *
  * A request, on its way through the files of the HTTP server:
  *
- *     admit.c   its head: who asks for what, and may he
+ *     admit.c   its head: who asks for what, and whether that is allowed
  *     http.c    connections and bodies; the loop of the thread of HTTP
  *     run.c     its call, as an operation of a tkl_loop; streams
  *     send.c    its answer, and the log

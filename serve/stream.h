@@ -60,8 +60,8 @@ bool serve_stream_has_begun(serve_stream *stream);
 
 /* ---- The operation ------------------------------------------------------- */
 
-/* Adds an event; sleeps while the client is too slow. `event` and
- * `id` may be NULL; lines do not show them. TKL_EINTR: the client is gone. */
+/* Adds an event; sleeps while the client is too slow. `event` and `id` may be NULL; lines do not
+ * show them. TKL_EINTR: the client is gone. */
 int serve_stream_add(serve_stream *stream, const char *event, const char *id, const char *json);
 
 /* ---- The thread of HTTP -------------------------------------------------- */

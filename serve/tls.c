@@ -42,7 +42,7 @@ static int read_key(const cli_session *cli, const char *path, char **text)
     return failed ? failed : read_text(cli, path, file, text);
 }
 
-/* What is wrong with the pair; NULL: nothing. */
+/* Checks the pair. NULL, or what is wrong with it. */
 static const char *find_fault(const serve_tls *tls)
 {
     static char no_password[] = "";

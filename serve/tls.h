@@ -16,8 +16,8 @@ typedef struct serve_tls {
     char *key;
 } serve_tls;
 
-/* Reads the files. A key that others may read is refused, and one that is not that of the
- * certificate. serve_tls_close() frees both, also on failure. */
+/* Reads the files. A key that others may read, or that is not that of the certificate, is refused.
+ * serve_tls_close() frees both, also on failure. */
 int serve_tls_open(const cli_session *cli, serve_tls *tls);
 void serve_tls_close(serve_tls *tls);
 

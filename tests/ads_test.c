@@ -363,7 +363,7 @@ static void an_ad_is_replaced_completely(void **state)
     assert_int_equal(info->counts.clicks, 1);
     assert_int_equal(info->word_count, 2);
     tkl_ads_info_free(info);
-    /* A word that left and came back starts anew. */
+    /* A word that left and came back starts from zero. */
     add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 2, .text = "old"});
     info = info_of(ads, "a");
     assert_int_equal(info->words[0].counts.views, 0);

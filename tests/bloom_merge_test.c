@@ -209,7 +209,7 @@ static void add_until_grown(void *arg, int index)
     tkl_bloom_close(bloom);
 }
 
-/* Whenever the source has grown it is begun anew. */
+/* Whenever the source has grown, the merge starts over. */
 static void growing_filter_of_another_slot_is_merged(void **state)
 {
     (void)state;

@@ -114,8 +114,8 @@ static void ages_with_a_clock_that_goes_forward(void **state)
     scene_end(&s);
 }
 
-/* A chat expires, a fetch takes it off the list, and it is made anew: now, and when the clock is back
- * before all that. */
+/* A chat expires, a fetch takes it off the list, and it is created again: now, and when the clock
+ * is back before all that. */
 static void a_chat_that_expired_can_be_made_anew(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ static int64_t memory_of_crowd(const fixture *f)
     return sum;
 }
 
-/* A member's node in the sorted set is made anew and has a random height: 500 bytes more or less. */
+/* A member's node in the sorted set is made again, at a random height: 500 bytes more or less. */
 static void the_memory_of_a_crowd_is_free_when_all_have_acknowledged(void **state)
 {
     fixture *f = *state;

@@ -859,7 +859,7 @@ static void drop_or_create(void *arg, int index)
     }
 }
 
-/* Another program makes the chat anew while it is dropped: its entries stay. */
+/* Another program creates the chat again while it is dropped: its entries stay. */
 static void dropping_and_creating_at_once(void **state)
 {
     fixture *f = *state;

@@ -242,7 +242,7 @@ static void denials_of_a_wait_do_not_count(void **state)
     tkl_limit_close(limit);
 }
 
-/* Of several limits as one each counts by itself. */
+/* Each of several limits that are checked as one counts by itself. */
 static void denied_bundle_counts_where_the_rule_says_so(void **state)
 {
     fixture *f = *state;
@@ -343,7 +343,7 @@ static void the_newest_of_many_takes_are_told(void **state)
     assert_int_equal(usage->taken, 150);
     assert_int_equal(usage->take_count, 100);
     tkl_limit_usage_free(usage);
-    /* Of the third one not all entries are looked at: it is left out. */
+    /* Not all entries of the third one are looked at: it is left out. */
     for (int i = 0; i < 3; i++)
         assert_ok(limit_take(limit, "large", 900));
     assert_ok(tkl_limit_show(f->client, tkl_str("api"), tkl_str("large"), &usage));

@@ -151,7 +151,7 @@ static void the_end_of_a_lease_is_told_once(void **state)
     tkl_lock *lock = watched(f->client, 100, false, &bell);
     assert_rung_once(&bell);
     assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
-    assert_ok(tkl_lock_acquire(lock, 0)); /* each acquisition anew */
+    assert_ok(tkl_lock_acquire(lock, 0)); /* for each acquisition again */
     eventually(atomic_load(&bell.rung) == 2, LONG_MS);
     tkl_lock_close(lock);
 }

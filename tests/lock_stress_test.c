@@ -6,7 +6,7 @@
  *   - never more hold, by their own belief, than may (all share this machine's monotonic clock);
  *   - fences rise in the order in which they held;
  *   - the register refuses nobody who holds;
- *   - nobody waits for more than about a second while there is something to be had.
+ *   - nobody waits for more than about a second while something is available.
  *
  * Runs for 16 seconds, or as many as $TACKLE_STRESS says.
  *
@@ -212,7 +212,7 @@ typedef struct stress {
     int64_t stopped_until[WORKERS]; /* 0: runs */
     int64_t runs_since[WORKERS];
     int kills, stops;
-    int64_t idle_max; /* the longest that somebody waited for what was to be had */
+    int64_t idle_max; /* the longest that somebody waited for what was available */
     int64_t idle_since;
 } stress;
 
@@ -281,7 +281,7 @@ static bool something_is_to_be_had(stress *s, tkl_lock *lock, tkl_semaphore *sem
     return free;
 }
 
-/* How long has one who runs, and waits, been waiting for what was to be had? */
+/* How long has a thread that runs, and waits, been waiting for what was available? */
 static void check_idleness(stress *s, bool free)
 {
     int64_t now = now_us();

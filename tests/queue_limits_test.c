@@ -417,7 +417,7 @@ static void a_queue_gives_so_many_in_a_time(void **state)
     assert_nothing_ready(consumer);
     limit(&(tkl_queue_limits){.rate = 3, .rate_period_ms = 3600000, .dead_max = 5});
     assert_nothing_ready(consumer);
-    limit(&(tkl_queue_limits){.rate = 4, .rate_period_ms = 3600000}); /* begins anew */
+    limit(&(tkl_queue_limits){.rate = 4, .rate_period_ms = 3600000}); /* starts over */
     assert_int_equal(claim_some(consumer, 10, jobs), 4);
     limit(&(tkl_queue_limits){0});
     assert_int_equal(claim_some(consumer, 10, jobs), 1);

@@ -299,7 +299,7 @@ static void count_error(int code, const char *message, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-/* As after a stop of this program, which had asked in vain before: the hand-over is another
+/* As after a stop of this program, which had asked and got nothing before: the hand-over is another
  * consumer's by the time that it is read. */
 static void a_hand_over_that_came_too_late_is_not_begun(void **state)
 {
@@ -317,7 +317,7 @@ static void a_hand_over_that_came_too_late_is_not_begun(void **state)
         &p.consumer));
     start_waiting(&p, f->server);
     proxy_hold(px, TO_SERVER, true);
-    server_do(f->server, "SPUBLISH " KEY "line %s", "recall other"); /* has it look, in vain */
+    server_do(f->server, "SPUBLISH " KEY "line %s", "recall other"); /* it finds nothing */
     eventually(atomic_load(&errors) > 0, LONG_MS);
     proxy_hold(px, TO_CLIENT, true);
     push_words(queue, "a");

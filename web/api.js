@@ -46,7 +46,7 @@ export function call(name, fields = {}, signal = undefined) {
   return ask('v1/' + name, { method: 'POST', body: JSON.stringify(fields), signal });
 }
 
-// What a queue has done in each half hour of a week, as points for plots; [] when nothing is known.
+// The work of a queue in each half hour of a week, as points for plots; [] when nothing is known.
 export async function weekOf(name, signal) {
   const week = await ask('history', { method: 'POST', body: JSON.stringify({ name }), signal });
   if (week.from === null) return [];

@@ -5,7 +5,7 @@ const MOST = 300;
 const totals = [];
 const queues = new Map(); // name as text -> points
 
-// Of two samples of one moment, as after a pause, the later one counts.
+// When two samples are of one moment, as after a pause, the later one counts.
 function push(points, point) {
   if (points.at(-1)?.time === point.time) points.pop();
   points.push(point);

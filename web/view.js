@@ -66,8 +66,8 @@ export class View {
     for (const hear of this.listeners) hear(fresh);
   }
 
-  // Runs `load` now, every `ms` milliseconds while the page is looked at, and after refresh(). What
-  // fails at first is thrown; later a note says so, until it succeeds again.
+  // Runs `load` now, every `ms` milliseconds while the page is looked at, and after refresh(). A
+  // failure of the first run is thrown; after a later one a note says so, until a run succeeds.
   async every(ms, load) {
     const again = async () => {
       if (this.signal.aborted) return;

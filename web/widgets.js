@@ -160,8 +160,8 @@ export function button(text, verb, onclick, { danger = false } = {}) {
   return h('button', { type: 'button', class: danger ? 'danger' : null, 'data-act': verb + ' ' + text, onclick }, text);
 }
 
-// Asks before something is destroyed, or for a few values. Resolves to the values by their names, {}
-// without fields, null when the user changed his mind.
+// Asks before something is destroyed, or for a few values. Resolves to the values by their names,
+// {} without fields, null when the user cancelled.
 export function question({ title, text = null, fields = [], yes = t('ok'), danger = false }) {
   return new Promise((resolve) => {
     const inputs = fields.map((field) => {

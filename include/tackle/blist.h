@@ -49,9 +49,9 @@ TKL_API int tkl_blist_open(tkl_client *client, tkl_bytes name, const tkl_blist_o
 /* Frees the handle, not the list. NULL is fine. */
 TKL_API void tkl_blist_close(tkl_blist *list);
 
-/* Appends the items (with `push_first` puts them before all others), all or none, in one trip; *length (may be NULL) is the new length of the list,
- * before waiters take items. TKL_ETIMEOUT, TKL_EUNKNOWN: they may be in the list, and a second push
- * may add them twice. */
+/* Appends the items (with `push_first` puts them before all others), all or none, in one trip;
+ * *length (may be NULL) is the new length of the list, before waiters take items. TKL_ETIMEOUT,
+ * TKL_EUNKNOWN: they may be in the list, and a second push may add them twice. */
 TKL_API int tkl_blist_push(tkl_blist *list, const tkl_bytes *items, size_t count, int64_t *length)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -59,9 +59,9 @@ TKL_API int tkl_blist_push(tkl_blist *list, const tkl_bytes *items, size_t count
 #define TKL_BLIST_POP_MAX 100000
 
 /* Takes up to `max` of the first items (with `pop_last` of the last) from the first list that has
- * any; all lists are of one client and have the same `pop_last`. Waits up to `wait_ms` for an item (0: does not wait, negative: for ever); the server
- * serves the waiter that has waited longest. TKL_EMPTY: no item in time. TKL_EINTR: tkl_interrupt()
- * ended the wait, and nothing was taken.
+ * any; all lists are of one client and have the same `pop_last`. Waits up to `wait_ms` for an item
+ * (0: does not wait, negative: for ever); the server serves the waiter that has waited longest.
+ * TKL_EMPTY: no item in time. TKL_EINTR: tkl_interrupt() ended the wait, and nothing was taken.
  *
  * When the server goes down meanwhile, the call waits for it until the time is up. It replaces a
  * lost connection, and then waits at the end of the line. Items that the server sent into a broken

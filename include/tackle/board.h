@@ -11,11 +11,11 @@
  *     tkl_board_entries_free(around);
  *     tkl_board_close(board);
  *
- * Of members with the same score the one that reached it first is ahead, by the server's clock in
- * microseconds. Ranks are from 1 and no two members share one. Every call is one round trip; the
+ * Among members with the same score, the one that reached it first is ahead, by the server's clock
+ * in microseconds. Ranks are from 1 and no two members share one. Every call is one round trip; the
  * first one of a handle may need another, to learn the settings and the time of the server.
  *
- * A board with seasons begins anew at midnight in its zone, by the server's clock. The seasons
+ * A board with seasons starts over at midnight in its zone, by the server's clock. The seasons
  * before are kept and can be read.
  *
  * Threads: a handle may be used by several threads. fork(): a child may go on using it. Callbacks:
@@ -145,8 +145,7 @@ TKL_API int tkl_board_count(tkl_board *board, int64_t *count) TKL_NONNULL(1, 2) 
 /* The seasons that are kept, by the day on which they begin ("2026-11-16"), in order; none for a
  * board without seasons. Free with tkl_names_free(). */
 TKL_API int tkl_board_seasons(tkl_board *board, tkl_names **seasons) TKL_NONNULL(1, 2) TKL_CHECK;
-/* The names of all boards. See tkl_options.no_register. Free with
- * tkl_names_free(). */
+/* The names of all boards. See tkl_options.no_register. Free with tkl_names_free(). */
 TKL_API int tkl_board_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -20,8 +20,8 @@
  *         tkl_inbox_chats_free(fetched);
  *     }
  *
- * Delivery is at least once: a member fetches the same messages again until it acknowledges them.
- * What a member sends is not unread for itself, and is not fetched by it.
+ * Delivery is at least once: a member fetches the same messages again until it acknowledges them. A
+ * member's own messages are not unread for it, and it does not fetch them.
  *
  * Threads: handles may be used by several threads. Fork: a child may use them. There are no
  * callbacks. Keys: see docs/chat.md; a chat is removed when its last member leaves.
@@ -112,8 +112,8 @@ TKL_API int tkl_chat_history(tkl_chat *chat, tkl_bytes member, int64_t before_id
                              tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
 
 /* The member acknowledges all messages up to `id`. *unread (may be NULL) is how many of others are
- * left for the member. An `id` lower than before changes nothing. TKL_NOTFOUND: there is no such chat, or no
- * message has this id yet; nothing is acknowledged. TKL_NOTOWNER: not a member. */
+ * left for the member. An `id` lower than before changes nothing. TKL_NOTFOUND: there is no such
+ * chat, or no message has this id yet; nothing is acknowledged. TKL_NOTOWNER: not a member. */
 TKL_API int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
     TKL_NONNULL(1) TKL_CHECK;
 

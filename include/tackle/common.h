@@ -111,10 +111,10 @@ TKL_API const char *tkl_strerror(int code);
 /* The name of a code, "TKL_BUSY"; never NULL. */
 TKL_API const char *tkl_codename(int code);
 
-/* The reason why the calling thread's last call, on any client, did not return TKL_OK. Of a batch
- * it is the first failure, whose code was returned: the first error, or else the first "no". Never
- * NULL, never about an earlier call, never with a password in it. Valid until the thread's next
- * call. Works for a failed tkl_open() too. */
+/* The reason why the calling thread's last call, on any client, did not return TKL_OK. After a
+ * batch it is the first failure, whose code was returned: the first error, or else the first "no".
+ * Never NULL, never about an earlier call, never with a password in it. Valid until the thread's
+ * next call. Works for a failed tkl_open() too. */
 TKL_API const char *tkl_errmsg(void);
 
 /* A token proves that its owner holds or has something: 32 hex digits, 128 random bits, and a NUL. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is held by a lease, and who holds it: the types that locks,
- * semaphores, redlocks and leaders share.
+ * Leases and their holders: the types that locks, semaphores, redlocks and leaders share.
  */
 #ifndef TACKLE_HOLD_H
 #define TACKLE_HOLD_H

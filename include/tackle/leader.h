@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leader election by name: of the programs on many machines that stand for a name, one leads.
+ * Leader election by name: one of the programs that stand for a name leads, on however many
+ * machines they run.
  *
  *     tkl_leader *leader;
  *     TKL_TRY(tkl_leader_open(client, tkl_str("scheduler"), NULL, &leader));
@@ -110,8 +111,8 @@ TKL_API int tkl_leader_watch(tkl_leader *leader, uint64_t term, int64_t wait_ms,
  * of it at once if it can be reached. TKL_NOTFOUND: nobody led. */
 TKL_API int tkl_leader_break(tkl_leader *leader) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names in the client's namespace that have a leader now. See
- * tkl_options.no_register. Free with tkl_names_free(). */
+/* The names in the client's namespace that have a leader now. See tkl_options.no_register. Free
+ * with tkl_names_free(). */
 TKL_API int tkl_leader_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* All that are held or waited for, with who holds them, in a few round trips however many there

@@ -94,13 +94,13 @@ TKL_API void tkl_limit_close(tkl_limit *limit);
  * With `count_denied` a denied quantity counts as if it had been taken, but a key never owes more
  * than one that is used up: a caller that then stays away for the time of the answer is allowed. A
  * quantity above the limit never fits and is not counted, nor are denials of tkl_limit_wait(),
- * which comes back when it is told to. What was taken and pushed out by denied entries of an exact
- * window cannot be given back.
+ * which comes back when it is told to. A quantity that denied entries of an exact window have
+ * pushed out cannot be given back.
  *
- * A quantity of 0 takes nothing and
- * answers as a check of 1 would: TKL_OK when one would fit, TKL_LIMITED when not. Exact windows and
- * concurrency allow at most 1000 in one call. `answer` may be NULL. TKL_ETYPE: another algorithm
- * uses the key. After TKL_ETIMEOUT and TKL_EUNKNOWN the quantity may have been taken. */
+ * A quantity of 0 takes nothing and answers as a check of 1 would: TKL_OK when one would fit,
+ * TKL_LIMITED when not. Exact windows and concurrency allow at most 1000 in one call. `answer` may
+ * be NULL. TKL_ETYPE: another algorithm uses the key. After TKL_ETIMEOUT and TKL_EUNKNOWN the
+ * quantity may have been taken. */
 TKL_API int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity,
                             tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
 /* The same in a pipeline, see tkl_result. `answer` is filled in by the run. */
@@ -160,7 +160,7 @@ TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 
 /* ---- For operators ------------------------------------------------------- */
 
-/* What one check has taken. */
+/* A check that took something, or was denied and counts. */
 typedef struct tkl_limit_take {
     int64_t at_ms;    /* Unix time of the server's clock, by the rule of the usage; a slot of
                          TKL_LIMIT_CONCURRENCY: taken or last renewed; later than now: its turn */
@@ -181,7 +181,7 @@ typedef struct tkl_limit_usage {
     int64_t reset_after_ms; /* when the key is as if it had never been used */
     int64_t last_ms;        /* Unix time at which something was last counted, or given back; 0: not
                                known (approximate windows) */
-    /* What was taken when, the newest first: exact windows and concurrency only, at most 100. */
+    /* The newest checks first, at most 100; only of exact windows and concurrency. */
     const tkl_limit_take *takes;
     size_t take_count;
     TKL_RESERVED(4);

@@ -35,7 +35,7 @@
  *
  * A submitted function must not block in other ways, such as in sleep() or a slow computation: all
  * operations of its thread would stand still; tkl_loop_sleep() is for that. It has a small stack
- * (stack_bytes). Of this header it may call submit, cancel, sleep, wake and stats only.
+ * (stack_bytes). From this header it may call submit, cancel, sleep, wake and stats only.
  *
  * Threads: any thread may submit and cancel. One thread at a time may dispatch. Handles that
  * operations use must stay open until their callbacks. Fork: a child must not use its parent's loop
@@ -107,11 +107,11 @@ TKL_API int tkl_loop_submit(tkl_loop *loop, tkl_loop_run *run, tkl_loop_done *do
  * TKL_NOTFOUND: it has ended; its callback has run, or will in the next dispatch. */
 TKL_API int tkl_loop_cancel(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
 
-/* For other languages: the function of the library with this name, as one to submit. Its `arg` is an
- * array of pointers to the arguments of the function, in their order; arrays, objects and outputs are
- * arguments of pointer type, as in C. The array and the arguments must stay until `done`. There is
- * one for each public function that returns int or nothing (TKL_OK then), but those of this header
- * and those with "...". NULL: there is none.
+/* For other languages: the function of the library with this name, as one to submit. Its `arg` is
+ * an array of pointers to the arguments of the function, in their order; arrays, objects and
+ * outputs are arguments of pointer type, as in C. The array and the arguments must stay until
+ * `done`. Every public function that returns int or nothing (TKL_OK then) has one, except those of
+ * this header and those with "...". NULL: there is none.
  *
  *     int64_t wait_ms = 5000;
  *     void *arguments[] = {&lock, &wait_ms};        // tkl_lock_acquire(lock, wait_ms)
@@ -120,8 +120,8 @@ TKL_API int tkl_loop_cancel(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
 TKL_API tkl_loop_run *tkl_loop_operation(const char *name) TKL_NONNULL(1) TKL_CHECK;
 
 /* Inside an operation: sleeps for up to `ms`, while its thread goes on with others. May return
- * before, and does after tkl_loop_wake(): look again at what you wait for. TKL_EINTR: the operation is
- * cancelled. TKL_EINVAL: no operation calls. */
+ * before, and does after tkl_loop_wake(): look again at what you wait for. TKL_EINTR: the operation
+ * is cancelled. TKL_EINVAL: no operation calls. */
 TKL_API int tkl_loop_sleep(int64_t ms) TKL_CHECK;
 
 /* Ends the sleep of an operation that has begun, or else its next one. Any thread may call this.

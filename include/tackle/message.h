@@ -65,7 +65,8 @@ typedef enum tkl_when_full {
 
 TKL_API const char *tkl_when_full_name(tkl_when_full when_full); /* "default" */
 
-/* How much is kept, and in chats for how long after all have read it. The limits are stored with the mailbox or chat and hold for all senders. */
+/* How much is kept, and in chats for how long after all have read it. The limits are stored with
+ * the mailbox or chat and hold for all senders. */
 typedef struct tkl_message_limits {
     int64_t max_messages; /* 0: 10,000; TKL_NONE: no limit */
     int64_t max_bytes;    /* senders, bodies and headers; 0: 100 MB; TKL_NONE: no limit */

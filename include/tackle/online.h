@@ -161,10 +161,11 @@ typedef struct tkl_online_cohort {
     TKL_RESERVED(4);
 } tkl_online_cohort;
 
-/* Counts, for each later day, the users of the day `first` ("2026-11-16" or "yesterday", in the zone
- * of the name) who came back. TKL_ONLINE_HLL gives estimates, which are poor when few came back: the error is 1
- * to 2 % of all users of the two days. One round trip for each 30 days. TKL_EINVAL: `first` is not
- * a day, is in the future, or is not kept any more. A day without marks: TKL_OK and no users. */
+/* Counts, for each later day, the users of the day `first` ("2026-11-16" or "yesterday", in the
+ * zone of the name) who came back. TKL_ONLINE_HLL gives estimates, which are poor when few came
+ * back: the error is 1 to 2 % of all users of the two days. One round trip for each 30 days.
+ * TKL_EINVAL: `first` is not a day, is in the future, or is not kept any more. A day without marks:
+ * TKL_OK and no users. */
 TKL_API int tkl_online_cohort_get(tkl_online *online, const char *first, tkl_online_cohort **cohort)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 TKL_API void tkl_online_cohort_free(tkl_online_cohort *cohort); /* NULL is fine */

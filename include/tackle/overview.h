@@ -15,8 +15,8 @@
  * The names are those of the register (docs/operators.md), whether they have data or not. Numbers
  * are read for the names that the last overview has; a new name has them in the next one.
  *
- * Threads: any thread may read; an overview does not change. fork(): nothing to mind. Callbacks:
- * none. Keys: none of its own.
+ * Threads: any thread may read; an overview does not change. fork(): a child may go on using it.
+ * Callbacks: none. Keys: none of its own.
  */
 #ifndef TACKLE_OVERVIEW_H
 #define TACKLE_OVERVIEW_H
@@ -33,7 +33,7 @@ extern "C" {
 
 typedef struct tkl_overview_options {
     int64_t timeout_ms; /* time-out of one call; 0: the client's */
-    int64_t max;        /* most names of each kind, about; those used last; at most
+    int64_t max;        /* about how many names of each kind, those used last; at most
                            TKL_OVERVIEW_MAX; 0: 200 */
     TKL_RESERVED(8);
 } tkl_overview_options;
@@ -50,7 +50,7 @@ typedef struct tkl_counter_summary {
 /* A part whose result is not TKL_OK is NULL, and its count 0. */
 typedef struct tkl_overview {
     const tkl_queue_overview *queues; /* code TKL_ENOTSENT: its numbers were not read yet */
-    const tkl_hold_overview *locks;   /* ditto; also names that nobody holds */
+    const tkl_hold_overview *locks;   /* likewise; also names that nobody holds */
     const tkl_hold_overview *semaphores;
     const tkl_hold_overview *leaders;
     const tkl_counter_summary *counters; /* by name */

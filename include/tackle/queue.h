@@ -384,8 +384,8 @@ typedef struct tkl_queue_worker_list {
     int64_t now_ms; /* Unix time of the server's clock, for ages */
 } tkl_queue_worker_list;
 
-/* Who works on these queues, all of one client, in one round trip. A worker that ended or was killed
- * is gone when its lease is over. At most 2000 workers and 1000 claimed jobs of each
+/* Lists who works on these queues, all of one client, in one round trip. A worker that ended or was
+ * killed is gone when its lease is over. At most 2000 workers and 1000 claimed jobs of each
  * partition are looked at. */
 TKL_API int tkl_queue_workers(tkl_queue *const *queues, size_t count,
                               tkl_queue_worker_list **workers) TKL_NONNULL(3) TKL_CHECK;
@@ -567,7 +567,7 @@ TKL_API int tkl_queue_requeue(tkl_queue *queue, const char *id, bool force)
 TKL_API int tkl_queue_count_dead(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
     TKL_NONNULL(1, 3) TKL_CHECK;
 /* Puts dead letters back into the queue. Their retries start over. A job gets its unique key back
- * unless another job has it now. Those that die again meanwhile stay dead. */
+ * unless another job has it now. Jobs that die again meanwhile stay dead. */
 TKL_API int tkl_queue_retry(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
     TKL_NONNULL(1) TKL_CHECK;
 /* Deletes dead letters. Without a filter, no dead letters at all is TKL_OK. */
@@ -603,7 +603,7 @@ TKL_API int tkl_queue_partitions(tkl_client *client, tkl_bytes name, int *partit
 
 /* ---- Watching ------------------------------------------------------------ */
 
-/* What happened to a job, or to the queue. */
+/* An event in the life of a job, or of the queue. */
 typedef enum tkl_job_event {
     TKL_JOB_EVENT_UNKNOWN = 0, /* an event of a newer version */
     TKL_JOB_EVENT_PUSHED = 1,

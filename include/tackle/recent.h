@@ -9,9 +9,9 @@
  *     TKL_TRY(tkl_recent_complete(recent, tkl_str("jü"), 10, &found)); // Jürgen
  *     tkl_names_free(found);
  *
- * Each call is one round trip; adding takes one for each thousand contacts. A handle may be used by several threads and survives fork(). There are no
- * callbacks. The key of a list, ns:recent:{name}, is removed with its last contact, by drop, or
- * after ttl_ms.
+ * Each call is one round trip; adding takes one for each thousand contacts. A handle may be used by
+ * several threads and survives fork(). There are no callbacks. The key of a list, ns:recent:{name},
+ * is removed with its last contact, by drop, or after ttl_ms.
  */
 #ifndef TACKLE_RECENT_H
 #define TACKLE_RECENT_H

@@ -120,7 +120,7 @@ TKL_API void tkl_search_info_free(tkl_search_info *info); /* NULL is fine */
  * TKL_NOTFOUND: no such index. After an interruption, drop it again. */
 TKL_API int tkl_search_drop(tkl_search *search) TKL_NONNULL(1) TKL_CHECK;
 
-/* What a check has looked at and mended. */
+/* Counts of what a check has looked at and mended. */
 typedef struct tkl_search_checked {
     int64_t documents; /* that the check has seen */
     int64_t terms;     /* words, bigrams, values, lengths */

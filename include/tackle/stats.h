@@ -62,9 +62,9 @@ typedef struct tkl_stats_value {
 /* Records values, in one round trip. Up to 1000 values of one context and hour are one step: all or
  * none. A value with `at_ms` counts in the hour of that time, which must be this hour or the last:
  * TKL_EINVAL for older times and for the future (more than a minute ahead); values of other
- * contexts and hours may then be recorded. The library does not repeat it when the reply is lost: if tkl_is_unknown() is true, the values
- * may have been recorded or not. TKL_EINVAL: a value is not a number, infinite or too large;
- * nothing is recorded then. */
+ * contexts and hours may then be recorded. The library does not repeat it when the reply is lost:
+ * if tkl_is_unknown() is true, the values may have been recorded or not. TKL_EINVAL: a value is not
+ * a number, infinite or too large; nothing is recorded then. */
 TKL_API int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 /* Records one value in a pipeline, see tkl_result. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text in every language: folding, words, pinyin, and scores for sorted sets. What components do
- * with text, for programs that want to do the same; docs/text.md explains it.
+ * Text in every language: folding, words, pinyin, and scores for sorted sets. Components treat text
+ * this way, and programs can do the same; docs/text.md explains it.
  *
  *     tkl_text_words *words;
  *     tkl_text_rules rules = {.accents = true, .stem = "en", .usual_stop_words = true};

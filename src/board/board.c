@@ -22,7 +22,7 @@
  * Which season it is, the server's clock decides, and a script can use only keys that it was given.
  * So the client keeps an idea of the server's clock and says from when till when the season lasts;
  * when it is another one by now, the script does nothing and answers the time, and the client asks
- * again. So it is with the settings: a script that finds others answers them.
+ * again. The same holds for the settings: a script that finds others answers them.
  */
 #include "board/board.h"
 
@@ -758,7 +758,7 @@ int tkl_board_drop(tkl_board *b)
     return rc != TKL_OK || was_there ? rc : tkl__no(TKL_NOTFOUND);
 }
 
-/* Keeps those that have a name, and that the batch has found. */
+/* Keeps the boards that have a name, and that the batch has found. */
 typedef struct existing {
     const tkl__names *names;
     const tkl__batch *batch;

@@ -15,10 +15,10 @@
  * stays fresh is the time to live of the key without `stale_ms`: the server's clock decides, and a
  * hit costs a GET and a PTTL in one write, without a script.
  *
- * Computing (fetch.c). Who finds no value takes the lease, in one script that looks at the value
- * again. The lease is short and renewed by the keeper, so a caller that dies is replaced soon. Only
- * the holder of the lease can store; setting or dropping a value by hand removes the lease, so what
- * was computed from older data is not stored.
+ * Computing (fetch.c). A caller that finds no value takes the lease, in one script that looks at
+ * the value again. The lease is short and renewed by the keeper, so a caller that dies is replaced
+ * soon. Only the holder of the lease can store; setting or dropping a value by hand removes the
+ * lease, so what was computed from older data is not stored.
  *
  * Tags (tag.c). A tag is in another slot than its values, so both cannot change in one step.
  * Storing notes the key under its tags first, stores then, and at the end compares the generations

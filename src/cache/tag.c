@@ -80,8 +80,8 @@ static int begin_generation(const tkl_cache *cache, const tkl__keys *tag)
     return rc;
 }
 
-/* Drops the values of these keys, then removes the keys from the tag: whoever is interrupted in
- * between does it again. */
+/* Drops the values of these keys, then removes the keys from the tag: a caller that is interrupted
+ * in between does it again. */
 static int drop_some(const tkl_cache *cache, const tkl__keys *tag, const tkl_reply *names,
                      int64_t *dropped)
 {
@@ -100,7 +100,7 @@ static int drop_some(const tkl_cache *cache, const tkl__keys *tag, const tkl_rep
         tkl_bytes name = tkl_reply_bytes(tkl_reply_at(names, i));
         tkl__args_bytes(&words, name);
         if (name.len == 0 || name.len > TKL_NAME_MAX)
-            continue; /* nobody of us has put it there */
+            continue; /* tackle has not put it there */
         rc = tkl__cache_keys(cache, name, &keys);
         if (rc != TKL_OK)
             break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this component share.
+ * Declarations that the files of this component share.
  */
 #ifndef TKL_CHANNEL_CHANNEL_H
 #define TKL_CHANNEL_CHANNEL_H

@@ -206,7 +206,7 @@ static int find_place(tkl_channel_follower *f, int64_t deadline)
 /* ---- Reading ------------------------------------------------------------- */
 
 /* Gives the messages to the caller, with what was lost before them. TKL_EMPTY: there is nothing to
- * tell. */
+ * report. */
 static int hand_out(tkl_channel_follower *f, messages *m, size_t count, int64_t lost,
                     tkl_channel_messages **out)
 {

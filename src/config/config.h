@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this component share.
+ * Declarations that the files of this component share.
  */
 #ifndef TKL_CONFIG_CONFIG_H
 #define TKL_CONFIG_CONFIG_H
@@ -34,8 +34,9 @@ bool tkl__config_same(const tkl_config_value *a, const tkl_config_value *b);
 
 /* ---- server.c ---- */
 
-/* Makes a URL of the description of a server; the caller frees it with
- * tkl_config_url_free(). What a URL cannot say is returned beside it. `with_files`: with the name of the password file. */
+/* Makes a URL of the description of a server; the caller frees it with tkl_config_url_free().
+ * Settings that a URL cannot express are returned beside it. `with_files`: with the name of the
+ * password file. */
 int tkl__config_server_read(tkl_bytes json, bool with_files, char **url, int *pool_size);
 /* TKL_EINVAL: it does not describe a server. No I/O. */
 int tkl__config_server_check(tkl_bytes json);

@@ -15,8 +15,8 @@
  * With a URL of the caller or of the environment no file is read: its password and its user are for
  * its own server.
  *
- * Whoever can write the file chooses the server that gets the user's password and data. So a file is
- * refused if somebody else than the user or root may write or replace it.
+ * A user who can write the file chooses the server that gets the password and the data. So a file
+ * is refused if anybody but the user or root may write or replace it.
  */
 #include "core/default.h"
 

@@ -14,8 +14,8 @@
  * On a plain thread these do what their names say.
  *
  * A fiber stays with the carrier that began it. It must not park while it holds a mutex, which
- * another fiber of the same carrier may want: see tkl__fiber_stay(). What is held across calls is a
- * tkl__turn.
+ * another fiber of the same carrier may want: see tkl__fiber_stay(). A lock that is held across
+ * calls is a tkl__turn.
  *
  * Resting fibers. A fiber that waits for news, not for a reply, says so (tkl__rest_begin). Each
  * carrier begins new fibers only while few of its fibers do not rest, so that a flood of

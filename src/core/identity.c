@@ -12,7 +12,7 @@ static void make_printable(char *text)
             *c = '_';
 }
 
-/* Asks anew each time: a forked child has another pid, and a host may be renamed. */
+/* Asks again each time: a forked child has another pid, and a host may be renamed. */
 tkl__identity tkl__identity_get(void)
 {
     tkl__identity me = {.pid = (long)getpid()};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who this process is, for operators: its program, its host and its pid.
+ * The identity of this process, for operators: its program, its host and its pid.
  */
 #ifndef TKL_CORE_IDENTITY_H
 #define TKL_CORE_IDENTITY_H

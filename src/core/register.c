@@ -7,8 +7,8 @@
  * Writing. A client announces a name when it first changes something of it, and again after a
  * minute of use. ZADD goes in front of the request on the same connection, and nobody waits for its
  * answer: there is no further round trip. A refusal (no permission, a full server, a read-only one)
- * keeps the client silent for a minute and has no other consequence. What the client has announced
- * is kept as marks in a small table: a hash of the key and the minute. A name whose mark was
+ * keeps the client silent for a minute and has no other consequence. The client keeps what it has
+ * announced as marks in a small table: a hash of the key and the minute. A name whose mark was
  * overwritten is announced again; a bucket bounds how often, for programs with a name for each of
  * their users.
  *

@@ -11,8 +11,9 @@
  *     int rc = tkl__wait_until(&wait, look, arg);
  *     tkl__wait_end(&wait);
  *
- * Lost connections. What is published while nobody listens is lost. So when a connection breaks, or
- * another node serves the channel by now, the wait listens again and then looks at the whole state.
+ * Lost connections. Messages that are published while nobody listens are lost. So when a connection
+ * breaks, or another node serves the channel by now, the wait listens again and then looks at the
+ * whole state.
  *
  * Silent servers. Failures that may pass (tkl__may_pass) do not end a wait: it leaves the server
  * alone for a moment (the ear "rests"), listens again and looks again. In a cluster the ears of one

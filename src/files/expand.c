@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call sends: its sources, and the members of those that are directories. A directory comes
- * behind its members, so its receiver can set its time when nothing more will change in it.
+ * The files that a call sends: its sources, and the members of those that are directories. A
+ * directory comes behind its members, so its receiver can set its time when nothing more will
+ * change in it.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -141,8 +141,8 @@ static void leave_place(const tkl__files_incoming *in, const place *p)
     errno = saved;
 }
 
-/* The error for a file that cannot be put in place. What is wrong below a received directory
- * concerns this file only. */
+/* The error for a file that cannot be put in place. An error below a received directory concerns
+ * this file only. */
 static int place_error(tkl__files_incoming *in, const place *p)
 {
     in->blocked = is_about_name(errno) || (in->type != 0 && errno == EACCES);

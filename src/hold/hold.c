@@ -75,9 +75,8 @@
  * A slot that moves. While a cluster moves a slot, it refuses a call that names several keys unless
  * all of them exist, on one node. Often some do not: a lock without waiters has no line, and one
  * without readers no sharers. So a refused call is repeated with STATE in the place of some keys
- * (script.h: "sparing"), and the scripts tell by STATE whether they can do without them. What they
- * cannot is to add a key: a waiter that finds no line gets no place, and asks again every 100 ms at
- * most.
+ * (script.h: "sparing"), and the scripts tell by STATE whether they can do without them. They
+ * cannot add a key: a waiter that finds no line gets no place, and asks again every 100 ms at most.
  *
  * Time. Only the server's clock decides when a lease ends. The holder goes by its own monotonic
  * clock (which goes on while the machine sleeps), and counts from before the request was sent: so

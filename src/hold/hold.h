@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holding a name for a lease: what locks, semaphores and leaders have in common. One tkl__hold is one owner.
+ * Holding a name for a lease: the common part of locks, semaphores and leaders. One tkl__hold is
+ * one owner.
  */
 #ifndef TKL_HOLD_HOLD_H
 #define TKL_HOLD_HOLD_H

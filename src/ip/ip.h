@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this component share.
+ * Declarations that the files of this component share.
  */
 #ifndef TKL_IP_IP_H
 #define TKL_IP_IP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators see: the limits in use, their keys, and what a key has used. The rule comes from
- * the stored state, so a caller need not know it.
+ * Limits for operators: those in use, their keys, and what a key has used. The rule comes from the
+ * stored state, so a caller need not know it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
 
 /* The numbers in a reply of limit/show, behind the kind. */
 enum { COUNT = 1, PERIOD, CAPACITY, TAKEN, ROOM, NEXT, UNUSED, LAST, NUMBERS, TAKES = NUMBERS };
-/* Of a take: when, how many, whether it was denied. */
+/* The parts of a take: when, how many, whether it was denied. */
 enum { TAKE_PARTS = 3 };
 
 /* The usage and its takes are one block. */

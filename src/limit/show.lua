@@ -56,8 +56,9 @@ local function make_rule(kind, text)
   return rule
 end
 
--- What was taken when, by the entries of a window: {when, how many, 1 if it was denied, ...}. The
--- entries of a ticket stand side by side; the last ones may be the rest of a ticket, and do not count.
+-- The newest checks, by the entries of a window: {when, how many, 1 if it was denied, ...}. The
+-- entries of a ticket stand side by side; the last ones may be the rest of a ticket, and do not
+-- count.
 local function newest_takes(rule)
   local takes, before = {}, nil
   local entries = redis.call('ZRANGE', rule.key, 0, ENTRIES - 1, 'REV', 'WITHSCORES')

@@ -2,10 +2,11 @@
  *
  * The writer that collects messages.
  *
- * Messages wait in a line. One thread at a time sends from its head, at most `batch` in one script:
+ * Messages wait in a list. One thread at a time sends from its head, at most `batch` in one script:
  * the caller whose message makes a batch full, the keeper when the interval is over, or flush and
- * close. So the order is kept. What is being sent stays in the line until its result is known:
- * what the server did not get is sent again, what may have arrived is taken out as unsure.
+ * close. So the order is kept. Messages that are being sent stay in the list until their result is
+ * known: those that the server did not get are sent again, those that may have arrived are removed
+ * as unsure.
  */
 #include <stdlib.h>
 #include <string.h>

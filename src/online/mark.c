@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: marking, and taking marks back. The script gets the start and the end of today, and is run again when the
- * server says that today is another day.
+ * Online users: marking, and taking marks back. The script gets the start and the end of today, and
+ * is run again when the server says that today is another day.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -207,8 +207,9 @@ static int prepare_marks(marking *m, const tkl_bytes *users, size_t count)
     return rc;
 }
 
-/* Marks some users, again until the server agrees which day it is. What is wrong may be right for
- * the server: the name may have another kind by now, and its clock may show another day. */
+/* Marks some users, again until the server agrees which day it is. An argument that looks wrong may
+ * be right for the server: the name may have another kind by now, and its clock may show another
+ * day. */
 static int mark_some(marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;

@@ -25,7 +25,7 @@
 #include "queue/record.h"
 #include "queue/scripts.h"
 
-/* What is done with dead letters, in the words of dead.lua. */
+/* An action on dead letters, in the words of dead.lua. */
 typedef struct task {
     const char *action;
     const char *event; /* for watchers; "": the action has none, or its own */

@@ -27,9 +27,9 @@ static int ask_due(const tkl__queue_partition *partition, const tkl_bytes *ids, 
     return tkl__run(partition->queue->client, &call, deadline, reply);
 }
 
-/* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it, or it is paused. An error: this
- * consumer cannot fire it, so it stays due; another one may know its time zone. Repeating is safe:
- * the second time the schedule has changed. */
+/* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it, or it is paused.
+ * An error: this consumer cannot fire it, so it stays due; another one may know its time zone.
+ * Repeating is safe: the second time the schedule has changed. */
 static int add_shot(tkl__batch *shots, const tkl__queue_partition *partition, tkl_bytes id,
                     tkl_bytes value, int64_t now_ms)
 {

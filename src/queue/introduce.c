@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a consumer says to a partition for operators, along with a claim or renewal. Who it is
- * (workers.inc.lua keeps it):
+ * The report of a consumer to a partition, for operators, along with a claim or renewal. It says
+ * who the consumer is (workers.inc.lua keeps it):
  *
  *     ID THREADS DONE FAILED PID HOST PROGRAM LABEL
  *
- * The label comes last and may have any bytes; no other word has a space. And how long jobs waited
- * and ran since it last said so (tally.c). It says both with every renewal, and with a claim at most
- * so often that the server does not notice. A consumer that begins to wait with something unsaid
- * asks once more a second later.
+ * The label comes last and may have any bytes; no other word has a space. The report also says how
+ * long jobs waited and ran since the last one (tally.c). It goes with every renewal, and with so
+ * few claims that the server does not notice. A consumer that begins to wait with something
+ * unreported asks once more a second later.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,9 @@
  *
  *     "next last missed every cron-length zone-length\n" cron zone record
  *
- * next, last: times; next is 0 while it is paused, last before the first. missed: 0, or 1 to skip. every: 0 with a cron
- * expression. Everything before the record is the beginning: the next time depends on it alone.
+ * next, last: times; next is 0 while it is paused, last before the first. missed: 0, or 1 to skip.
+ * every: 0 with a cron expression. Everything before the record is the beginning: the next time
+ * depends on it alone.
  */
 #ifndef TKL_QUEUE_SCHEDULE_H
 #define TKL_QUEUE_SCHEDULE_H

@@ -107,7 +107,7 @@ local function add_group(job)
   end
 end
 
--- Names some of the jobs that a job waits for. Those of its own push have ids shortly before it.
+-- Names some of the jobs that a job waits for. Jobs of its own push have ids shortly before it.
 local function add_flow(left)
   local number, named = tonumber(id, 16), 0
   for first = 1, BEFORE, STEP do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker says of itself, as operators read it; introduce.c writes it.
+ * The description that a worker gives of itself, as operators read it; introduce.c writes it.
  */
 #ifndef TKL_QUEUE_WORKERS_H
 #define TKL_QUEUE_WORKERS_H

@@ -72,8 +72,8 @@ function workers.claimed_at(claim, lease_end, noted, lease)
   return lease and math.ceil(lease_end) - lease
 end
 
--- Who has a claim, for reports about jobs: since when, 0 when that is not known, and "worker text".
--- Without a claim both are empty.
+-- The worker that has a claim, for reports about jobs: since when, 0 when that is not known, and
+-- "worker text". Without a claim both are empty.
 function workers.claimant(claim, lease_end)
   if not claim then
     return 0, ''

@@ -1,10 +1,10 @@
 -- The best documents of a result by relevance, without a look at all of them.
 --
--- What a word adds to the relevance of a document depends on how often the document has the word
--- and on its length. Writers post each document under its band of lengths, and under each word that
--- it has at least 2, 4 or 8 times. A cell is a band together with one of these classes for each
--- word. It bounds the relevance of its documents from both sides. The cells are visited from the
--- highest bound down, until enough documents are certain to be better than all that is left.
+-- The relevance that a word adds to a document depends on how often the document has the word and
+-- on its length. Writers post each document under its band of lengths, and under each word that it
+-- has at least 2, 4 or 8 times. A cell is a band together with one of these classes for each word.
+-- It bounds the relevance of its documents from both sides. The cells are visited from the highest
+-- bound down, until enough documents are certain to be better than all that is left.
 -- include: keys
 -- include: banding
 -- include: sets
@@ -23,7 +23,7 @@ local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitm
 local LENGTH_BYTES = 256 * 1024 -- of records that are read for the lengths in them
 local LENGTHS_AT_ONCE = 32
 
--- What one word adds for each unit of its weight.
+-- The relevance that one word adds for each unit of its weight.
 function bests.impact(times, length, average)
   return times * (K1 + 1) / (times + K1 * (1 - B + B * length / average))
 end
@@ -143,7 +143,8 @@ function bests.cells_of(words, bands, average)
 end
 
 -- The cells in buckets, those with the highest bounds first; the highest bound; and the number of
--- buckets. Of the cells of a band that have a document, the one with its own classes comes first.
+-- buckets. Among the cells of a band that have a document, the one with its own classes comes
+-- first.
 function bests.buckets_of(cells)
   local highest, buckets, last = 0, {}, 0
   for _, cell in ipairs(cells) do

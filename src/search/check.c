@@ -5,8 +5,8 @@
  * A shard is checked in five parts, each in steps of some milliseconds:
  *
  *   census    looks at all numbers. A number that has a record and terms is a document: it has an
- *             id and can be found, or it is an old version that someone forgot. What has only a part
- *             of these is lost, and removed. The documents come to the client, which asks for
+ *             id and can be found, or it is an old version that someone forgot. A number with only a
+ *             part of these is lost, and removed. The documents come to the client, which asks for
  *             each of their terms and values to be there (search/mend), and their words are counted.
  *   survey    looks at all terms: a number in a term that the document has not is mended, too.
  *   strays    looks at ids, and at members of fields, which may belong to nothing.

@@ -56,8 +56,8 @@ function documents.length_of(record)
   return length
 end
 
--- Adds to the number of words of all documents. A check counts them anew: `counted_words` has those
--- of the documents whose numbers are below `counted`.
+-- Adds to the number of words of all documents. A check counts them again: `counted_words` has
+-- those of the documents whose numbers are below `counted`.
 function documents.add_words(number, words)
   redis.call('HINCRBY', META, 'words', words)
   local counted = redis.call('HGET', META, 'counted')

@@ -19,7 +19,7 @@
 
 /* ---- The document -------------------------------------------------------- */
 
-/* What is known of the index and of the document. */
+/* Facts about the index and the document. */
 typedef struct explainer {
     tkl__search_finding *f;
     int64_t docs, words;         /* totals of the index */

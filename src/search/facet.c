@@ -4,9 +4,9 @@
  * result. A document has at most one value of a field: the documents that the counts do not cover
  * have no value.
  *
- * Of a field with many values the most frequent ones are counted first. A value cannot be in more
- * documents of the result than in documents of the index: so counting ends when enough values have
- * been found that are more frequent than all others can be.
+ * The most frequent values of a field are counted first. A value cannot be in more documents of the
+ * result than in documents of the index: so counting ends when enough values have been found that
+ * are more frequent than all others can be.
  *
  * For a query with phrases the server only knows candidates. Then this file counts the values of
  * the documents that the server returned.

@@ -27,7 +27,7 @@ typedef struct tkl__search_progress {
     bool made_before; /* the index may have changed since bitmaps were made */
 } tkl__search_progress;
 
-/* What a query does next. */
+/* The next step of a query. */
 typedef enum tkl__search_state {
     TKL__SEARCH_BEGIN = 0, /* it forgets all replies, and starts or starts over */
     TKL__SEARCH_WEIGH = 1, /* it asks several shards for the sizes of the terms */

@@ -40,7 +40,7 @@ int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *
                             const int64_t *sizes, int64_t docs, int64_t words);
 void tkl__search_rarity_free(tkl__search_rarity *rarity); /* all zero is fine */
 
-/* What a term adds to the relevance of a document: BM25, with k1 = 1.2 and b = 0.75. */
+/* The relevance that a term adds to a document: BM25, with k1 = 1.2 and b = 0.75. */
 double tkl__search_impact(const tkl__search_rarity *rarity, const tkl__search_record *record,
                           const tkl__search_entry *entry);
 /* The sum for all terms of the document. */

@@ -6,7 +6,7 @@
 -- ARGV[4] cursor  of ZSCAN
 -- flags: allow-oom
 -- returns 'stale', or {cursor, members that were removed, {field, side, step} of each step that has
---   to be made anew}: the steps at the end
+-- to be made again}: the steps at the end
 -- include: truth
 -- include: climbing
 

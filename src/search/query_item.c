@@ -58,7 +58,7 @@ static int make_terms(maker *m, tkl_bytes text)
     return rc;
 }
 
-/* Appends the stop words of a text. Those inside of a Chinese text are not dropped: its pairs of
+/* Appends the stop words of a text. Stop words inside a Chinese text are not dropped: its pairs of
  * characters are looked for. */
 static int note_stop_words(maker *m, tkl_bytes text)
 {

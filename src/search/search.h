@@ -91,7 +91,7 @@ void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *sch
 /* The index of a field with this name; -1: no such field. */
 int tkl__search_field_of(const tkl__search_schema *schema, tkl_bytes name);
 
-/* What came of one attempt at a call. */
+/* The outcome of one attempt at a call. */
 typedef enum tkl__search_outcome {
     TKL__SEARCH_DONE = 0,
     TKL__SEARCH_STALE = 1,   /* the index is a different one by now: its schema is read again */

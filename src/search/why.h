@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a result says about its query in words for people.
+ * Remarks of a result about its query, in words for people.
  */
 #ifndef TKL_SEARCH_WHY_H
 #define TKL_SEARCH_WHY_H

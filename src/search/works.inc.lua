@@ -1,4 +1,4 @@
--- What commands cost, in microseconds. Work is estimated before it is done.
+-- The costs of commands, in microseconds. Work is estimated before it is done.
 -- include: bitmaps
 
 local works = {}

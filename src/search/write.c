@@ -329,8 +329,8 @@ static int send_posts(tkl__search_writer *w, large *doc)
 }
 
 /* Adds a large document. The first run has no terms. The next ones write the pieces of the text and
- * of the terms, and post the terms. When all other runs have succeeded, the last run adds the last terms
- * and makes the document visible. */
+ * of the terms, and post the terms. When all other runs have succeeded, the last run adds the last
+ * terms and makes the document visible. */
 static int add_large(tkl__search_writer *w, slice *s, size_t index)
 {
     tkl__search_ready *ready = &s->ready[index];

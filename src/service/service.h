@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this component share.
+ * Declarations that the files of this component share.
  */
 #ifndef TKL_SERVICE_SERVICE_H
 #define TKL_SERVICE_SERVICE_H

@@ -1,4 +1,4 @@
--- session/of_user: the sessions of a user. Those that have ended are forgotten.
+-- session/of_user: the sessions of a user. Sessions that have ended are forgotten.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] user
 -- ARGV[2] skip

@@ -20,8 +20,8 @@
  * have ended are forgotten by later uses of the store: two by each use, ten by each new session.
  *
  * A script can only use keys that it was given, and the script that ends sessions of others early
- * was not given the keys of their items and data. So it returns their ids, and the client removes these keys
- * with its next command. If the client dies in between, they expire by themselves.
+ * was not given the keys of their items and data. So it returns their ids, and the client removes
+ * these keys with its next command. If the client dies in between, they expire by themselves.
  *
  * A clock that is set back does not change the order: an item viewed then is noted right behind the
  * latest one, and a session whose last use is in the future counts as the one with the oldest use.

@@ -66,8 +66,8 @@ int tkl__session_run_on(tkl_session *s, const tkl__script *script, const char *i
 int tkl__session_ask(tkl_session *s, int argc, const char **words, const size_t *lens,
                      int64_t *answer);
 
-/* Removes the items and the data of forgotten sessions: those with the ids in the reply from `first` on. A
- * failure is ignored, because their keys expire anyway. */
+/* Removes the items and the data of forgotten sessions: those with the ids in the reply from
+ * `first` on. A failure is ignored, because their keys expire anyway. */
 void tkl__session_unlink(tkl_session *s, const tkl_reply *ids, size_t first);
 
 /* Makes a session for the caller from {user, created, last use, end, {field, value, ...}}. It takes

@@ -14,10 +14,10 @@
  *   ns:stats:{type}:rank_last       the same of the hour before
  *
  * The first value of an hour makes this hour's key last hour's, by RENAME, in the script that
- * records it; reading judges the keys by the clock and changes nothing. It is done for each
- * context by itself, and for total and ranking together. What a clock that is set back does is
- * told in shared/hours.inc.lua: nothing is lost or counted twice. All keys expire at the end of the
- * hour in which they could last be asked for.
+ * records it; reading judges the keys by the clock and changes nothing. It is done for each context
+ * by itself, and for total and ranking together. When a clock is set back, nothing is lost or
+ * counted twice: see shared/hours.inc.lua. All keys expire at the end of the hour in which they
+ * could last be asked for.
  *
  * The caller sums up its values before it sends them: count, mean, m2, least, largest, sums and
  * buckets. The script puts two such sums together. So a thousand values cost little more than
@@ -189,7 +189,8 @@ static void add_buckets(sending *s, const tkl__stats_sketch *sketch)
     }
 }
 
-/* For values of the context and hour of `like`. After success the caller frees it. The arguments may still lack memory: s->args.failed. */
+/* For values of the context and hour of `like`. After success the caller frees it. The arguments
+ * may still lack memory: s->args.failed. */
 static int sending_make(const tkl_stats *stats, const tkl_stats_value *like,
                         const tkl__stats_sketch *sketch, sending *s)
 {

@@ -1,6 +1,5 @@
--- The best texts of crowded prefixes.
--- A prefix with more than CROWD starts keeps its BEST_MAX heaviest texts in BEST. Of other prefixes
--- TEXTS has all in one short range.
+-- The best texts of crowded prefixes. A prefix with more than CROWD starts keeps its BEST_MAX
+-- heaviest texts in BEST. TEXTS has all starts of another prefix in one short range.
 -- include: keys
 -- include: entries
 -- include: prefixes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What libtackle-text.so offers to libtackle: one table of functions. The two are always of the
- * same version; the table says of which, so that a stray older file is noticed.
+ * The interface of libtackle-text.so for libtackle: one table of functions. Both always have the
+ * same version; the table says which, so that a stray older file is noticed.
  */
 #ifndef TKL_TEXT_LIBRARY_H
 #define TKL_TEXT_LIBRARY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stop words: so common that they tell nothing about a text. Those of English include the list of
+ * Stop words: so common that they tell nothing about a text. The English ones include the list of
  * "Redis in Action", which people know from its inverted index.
  */
 #include <string.h>

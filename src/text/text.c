@@ -10,7 +10,7 @@
  * installed to. It is never unloaded.
  *
  * There is no lock: dlopen() may be called by several threads at once and gives them all the same
- * library. What failed is tried again by the next call.
+ * library. After a failure the next call tries again.
  */
 #include "text/text.h"
 

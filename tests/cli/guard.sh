@@ -74,7 +74,7 @@ for kind in "lock run long" "sem run long --limit 1" "redlock run long2"; do
     is "$kind: the next is" "$out" alone
 done
 
-# Whoever ends at SIGTERM needs no grace time, and all that the command has started ends with it.
+# A command that ends at SIGTERM needs no grace time, and all that it has started ends with it.
 family='sleep 600 & echo $! >"$0"; wait'
 for kind in "lock run family" "sem run family --limit 1"; do
     file=$home/${kind%% *}.family

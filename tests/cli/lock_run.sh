@@ -112,7 +112,7 @@ ended $runner 130
 is "waiters" "$(tackle lock show door --json | jq .waiters)" 0
 [ ! -e "$home/ran" ] || fail "ran without the lock"
 
-# One who is told not to be interrupted is not.
+# A command that is not to be interrupted is not.
 nohup tackle lock run door -- touch "$home/ran" >/dev/null 2>&1 &
 runner=$!
 eventually "it waits" waiting door 1

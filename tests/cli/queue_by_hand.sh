@@ -40,7 +40,7 @@ tackle queue push bytes 'human readable' >/dev/null
 ends 0 tackle queue claim bytes
 has "$out" $'\npayload   human readable'
 
-# Of several the first is served first.
+# The first of several is served first.
 tackle queue push low l1 >/dev/null
 tackle queue push high h1 h2 >/dev/null
 for expected in h1 h2 l1; do

@@ -51,7 +51,7 @@ has "$err" "mails is paused, with 1 ready"
 tackle queue resume mails >/dev/null
 ends 0 tackle queue work mails --drain -- true
 
-# Of a traceback the table shows the line that says what went wrong; JSON has all of it.
+# The table shows the line of a traceback that says what went wrong; JSON has all of it.
 tackle queue push traces x --retries 0 >/dev/null
 ends 1 tackle queue work traces --drain -- sh -c 'printf "Traceback:\n  File x\nValueError: bad\n" >&2; exit 1'
 ends 0 tackle queue dead traces

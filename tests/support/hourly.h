@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What begins anew each hour, by a clock that the test sets: logs and statistics keep the same
- * rules, and are tried in the same way.
+ * Things that start over each hour, by a clock that the test sets: logs and statistics keep the
+ * same rules, and are tried in the same way.
  */
 #ifndef TACKLE_TESTS_HOURLY_H
 #define TACKLE_TESTS_HOURLY_H

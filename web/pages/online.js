@@ -1,4 +1,4 @@
-// Who was online: users by day, and how many came back.
+// Users who were online by day, and how many came back.
 import { h, put } from '../dom.js';
 import { language, t } from '../words.js';
 import { call, callOrNull } from '../api.js';

@@ -10,7 +10,7 @@ const OLD_MS = 60000, LONG_MS = 3600000, FULL = 0.9;
 
 const list = (part) => (Array.isArray(part) ? part : []);
 
-// What an operator should look at, worst first: {level, text, name, href}.
+// Things that an operator should look at, worst first: {level, text, name, href}.
 function troubles(sample) {
   const found = [];
   const add = (level, text, name = null, href = null) => found.push({ level, text, name, href });

@@ -79,7 +79,7 @@ async function showIndex(view, index) {
       if (turn === asked && error.name !== 'AbortError') put(found, empty(error.message));
     }
   };
-  // What the last word may become: a query for all that begins like it.
+  // Shows what the last word may become: a query for all that begins like it.
   const suggest = async (query, turn) => {
     if (!/[\p{L}\p{N}]$/u.test(query)) return;
     const answer = await call('search/query', { index, query: query + '*', size: SIZE, show: 'all', marks: BEFORE + ',' + AFTER }, view.signal).catch(() => ({}));

@@ -22,7 +22,7 @@ from .errors import Error, error, last_text
 OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR = (
     int(CODES[name][0]) for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
                                 "TKL_EINTR"))
-# What a call says that would wait, if it may not.
+# The answers of a call that would have to wait, and may not.
 NOT_YET = (BUSY, EMPTY, LIMITED)
 
 # Outputs that are arrays with an element for each item of the array before.

@@ -9,13 +9,13 @@ from .errors import error
 
 
 class Stream(Component):
-    """A handle that gives what happens, in order, each once. What a call got in the moment in which
-    an exception ended it, Ctrl-C or a cancelled task, comes with the next call."""
+    """A handle that gives events or messages in order, each once. When an exception, Ctrl-C or a
+    cancelled task ends a call that has just got some, they come with the next call."""
 
     _kept: Any = None
 
     def _next(self, name: str, *given: Any, wait: Any) -> Any:
-        """What comes next. Empty: nothing in time."""
+        """The next events or messages. Empty: none in time."""
         kept, self._kept = self._kept, None
         if kept is not None:
             return kept

@@ -35,7 +35,7 @@ class Error(Exception):
     code: int = 0
     name: str = ""
 
-    # What else some calls know.
+    # Further facts that some calls report.
     pushed: Any     # Queue.push_all(): the outcome of each job
     totals: Any     # Files.send(), receive(): what was done until then
     version: Any    # Config.set(): the current one

@@ -23,7 +23,7 @@ class Overviews:
     >>> [(queue.name, queue.stats.ready) for queue in overviews.read().queues]
     [('mails', 1)]
 
-    `max`: most names of each kind, about; those used last.
+    `max`: about how many names of each kind are read, those used last.
     """
 
     def __init__(self, client: "Client", *, max: Optional[int] = None,

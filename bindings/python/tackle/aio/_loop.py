@@ -117,7 +117,7 @@ class NativeLoop:
 
 class Loop:
     """The operations of one client. They belong to the asyncio loop that runs at the first of them;
-    when that loop is closed, to the next one. A forked child begins anew."""
+    when that loop is closed, to the next one. A forked child starts over."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
