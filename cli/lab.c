@@ -54,16 +54,24 @@ static int run_line(cli_session *cli, const char *line, char text[OUTPUT_MAX], i
     return failed;
 }
 
+/* Prints the output line by line: as one text, a terminal would show its line breaks escaped. */
+static void show_output(const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        printf("         ");
+        cli_print_bytes((tkl_bytes){text, len});
+        putchar('\n');
+        text += len + (text[len] == '\n');
+    }
+}
+
 static void show_step(const cli_step *step, int64_t at_ms, const char *text)
 {
     printf("%s%5.2f s  %s%s\n         %s$ %s%s\n", cli_color(stdout, CLI_DIM), (double)at_ms / 1000,
            cli_translated(step->text), cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN),
            step->command, cli_color(stdout, CLI_PLAIN));
-    if (*text != '\0') {
-        printf("         ");
-        cli_print_indented(tkl_str(text), 9);
-        putchar('\n');
-    }
+    show_output(text);
     fflush(stdout);
 }
 

@@ -135,8 +135,8 @@ const cli_experiment cli_lab_counting[] = {
         .ours_count = BYTES_OF("*online:{players}:bitmap*"),
         .less = true,
         .learn =
-            "A set costs some 40 bytes for each user and day, a bitmap an eighth of a byte for\n"
-            "each possible number, a HyperLogLog 12 KB. What you want to ask decides.",
+            "A set costs 40 to 60 bytes for each user and day, a bitmap an eighth of a byte for\n"
+            "each possible number, a HyperLogLog 12 to 14 KB. What you want to ask decides.",
         .page = "online.md",
     },
     {

@@ -5,7 +5,8 @@
 # ctest: cost 60
 . "$(dirname "$0")/lib.bash"
 
-stages() { ls -d /tmp/tackle-lab.* 2>/dev/null | wc -l; }
+# Directories of experiments, ours and those of others on this machine.
+stages() { ls -d /tmp/tackle-lab.* 2>/dev/null | sort; }
 before=$(stages)
 
 ends 0 tackle lab
@@ -30,6 +31,11 @@ for part in "The naive way" "With tackle" "What was seen" "What to learn" \
     has "$out" "$part"
 done
 
+# A terminal shows the same lines, one below the other.
+shown=$(script -qec "tackle lab lock-race" /dev/null </dev/null | tr -d '\r')
+grep -qE '^ {9}name +door$' <<<"$shown" || fail "the lines of a step on a terminal: $shown"
+grep -qE '^ {9}fence +[0-9]+$' <<<"$shown" || fail "the lines of a step on a terminal: $shown"
+
 # It uses no server of the user.
 ends 0 env TACKLE_URL=redis://127.0.0.1:1 TACKLE_PASSWORD=wrong tackle lab mailbox
 [ ! -e "$XDG_DATA_HOME" ] || fail "the laboratory has touched the user's own server"
@@ -37,4 +43,11 @@ ends 0 env TACKLE_URL=redis://127.0.0.1:1 TACKLE_PASSWORD=wrong tackle lab mailb
 ends 64 tackle lab nonsense
 has "$err" "there is no experiment 'nonsense'"
 ends 64 tackle lab mailbox publish
-is "nothing is left" "$(stages)" "$before"
+# Those of others go when they end.
+for left in $(comm -13 <(echo "$before") <(stages)); do
+    for ((i = 0; i < 600; i++)); do
+        [ -e "$left" ] || break
+        sleep 0.1
+    done
+    [ ! -e "$left" ] || fail "this is left: $left"
+done
