@@ -201,7 +201,7 @@ int tkl__config_server_check(tkl_bytes json)
 {
     tkl__target target;
     char *url;
-    int pool_size;
+    int pool_size = 0;
     int rc = tkl__config_server_read(json, false, &url, &pool_size);
     if (rc == TKL_OK)
         rc = tkl__target_parse(url, &(tkl_options){.pool_size = pool_size}, &target);

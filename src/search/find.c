@@ -27,7 +27,7 @@
 /* How many times a query starts because the index keeps changing. */
 #define BEGIN_MAX 3
 
-/* The elements of a reply of search/find. */
+/* The elements of a reply of search/query. */
 enum {
     VERSION,
     DOCS,
