@@ -314,15 +314,16 @@ static void replaced_documents_are_found_all_the_time(void **state)
 
 enum { REPLACED = 2500, AT_ONCE = 50 };
 
-/* Replaces the documents [first, first + AT_ONCE). */
-static void replace_some(tkl_search *s, int first)
+/* Replaces the documents [first, first + AT_ONCE), with other votes in each round. */
+static void replace_some(tkl_search *s, int first, int round)
 {
     tkl_search_doc docs[AT_ONCE];
     tkl_search_value values[AT_ONCE];
     char ids[AT_ONCE][16];
     for (int i = 0; i < AT_ONCE; i++) {
         sprintf(ids[i], "%d", first + i);
-        values[i] = (tkl_search_value){.field = tkl_str("votes"), .number = first + i};
+        values[i] = (tkl_search_value){.field = tkl_str("votes"),
+                                       .number = (first + i + 997 * round) % REPLACED};
         docs[i] = (tkl_search_doc){.id = tkl_str(ids[i]),
                                    .text = tkl_str("common words"),
                                    .values = &values[i],
@@ -343,30 +344,34 @@ static void check_once_each(const tkl_search_result *r)
     }
 }
 
-/* A query by weights takes several steps. A document that is replaced between two of them may come
- * with both of its versions. */
+/* A query by weights takes several steps, and so does one with a range. A document that is replaced
+ * between two of them may come with both of its versions, and move others to other ranks. */
 static void no_document_is_twice_in_a_result(void **state)
 {
     fixture *f = *state;
     skip_under_sanitizers();
     tkl_search *s = pages_open(f, NULL);
     for (int i = 0; i < REPLACED; i += AT_ONCE)
-        replace_some(s, i);
+        replace_some(s, i, 0);
     pid_t child = fork();
     if (child == 0) {
         tkl_client *client;
         tkl_search *own;
         assert_ok(tkl_open(f->server->url, NULL, &client));
         assert_ok(tkl_search_open(client, tkl_str("pages"), NULL, &own));
-        for (int i = 0;; i = (i + 17 * AT_ONCE) % REPLACED) /* far away from the one before */
-            replace_some(own, i);
+        for (int i = 0, n = 1;; i = (i + 17 * AT_ONCE) % REPLACED) /* far from the one before */
+            replace_some(own, i, n++);
     }
     /* Until the writer has overtaken some queries; it may be slow. */
     for (int i = 0, overtaken = 0; i < 500 && overtaken < 10; i++) {
-        tkl_search_query_options options = {.order = tkl_str("votes=1"), .count = 1000};
+        tkl_search_query_options options = {.order = tkl_str(i % 3 ? "votes=1" : "-votes"),
+                                            .count = 1000};
         tkl_search_result *r;
-        assert_ok(tkl_search_query(s, tkl_str("common"), &options, &r));
+        const char *query = i % 2 ? "common votes:>=0" : "common";
+        assert_ok(tkl_search_query(s, tkl_str(query), &options, &r));
         check_once_each(r);
+        if (r->exact)
+            assert_int_equal(r->total, REPLACED);
         overtaken += !r->exact;
         tkl_search_result_free(r);
     }

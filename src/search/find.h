@@ -10,7 +10,7 @@
 
 /* The progress of a query at one shard. */
 typedef struct tkl__search_progress {
-    char version[24]; /* version of the shard in its first reply; "" before that */
+    char version[48]; /* version of the shard in its first reply; "" before that */
     int64_t total;
     int64_t docs, words;  /* totals of the shard */
     int64_t cursor;       /* scan: the next byte to read */
@@ -23,7 +23,7 @@ typedef struct tkl__search_progress {
                          relevance, or they are too much for one reply */
     bool walked;      /* the shard replied in the order of the field, from the offset on if there is
                          only one shard */
-    char made[40];    /* version for which bitmaps were made; "": none */
+    char made[48];    /* version for which bitmaps were made; "": none */
     bool made_before; /* the index may have changed since bitmaps were made */
 } tkl__search_progress;
 

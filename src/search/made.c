@@ -29,7 +29,7 @@ typedef struct making {
     const tkl__search_union *of;
     tkl_bytes bits, made; /* keys: while it is made, and when it is complete */
     int64_t from;         /* where the next step continues; -1: complete */
-    char version[24];     /* version of the shard in the last step */
+    char version[48];     /* version of the shard in the last step */
     char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1]; /* bounds; the call points to them
                                                                    */
 } making;
