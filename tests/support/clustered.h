@@ -12,7 +12,7 @@
 #include "support/cluster.h"
 #include "support/test.h"
 
-#define PATIENCE_MS 30000 /* for calls that must outlast a failover on a slow machine */
+#define PATIENCE_MS 60000 /* for calls that must outlast a failover on a slow machine */
 
 typedef struct clustered {
     cluster *cluster;
