@@ -4,6 +4,7 @@
  *
  * ctest: label threads
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,37 @@ static void a_worker_is_seen_with_its_jobs(void **state)
     tkl_queue_worker_list_free(list);
     tkl_jobs_free(jobs);
     tkl_consumer_close(other);
+    desk_close(&d);
+}
+
+/* All may see the id of a worker. Whoever knows it, and earlier tokens, cannot guess another: each of
+ * the other characters is one of 64. With hex digits no place would have more than 16 of them. */
+static void a_token_has_128_bits_besides_its_worker(void **state)
+{
+    enum { CLAIMS = 200, PLACES = TKL_TOKEN_SIZE - TKL_WORKER_ID_SIZE };
+    desk d = desk_open(state);
+    bool seen[PLACES][UCHAR_MAX + 1] = {{false}};
+    char worker[TKL_WORKER_ID_SIZE] = "";
+    for (int i = 0; i < CLAIMS; i++) {
+        push_words(d.queue, "a");
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+        const char *token = jobs->items[0].token, *rest = token + TKL_WORKER_ID_SIZE - 1;
+        if (i == 0)
+            memcpy(worker, token, TKL_WORKER_ID_SIZE - 1);
+        assert_memory_equal(token, worker, TKL_WORKER_ID_SIZE - 1);
+        assert_int_equal(strlen(rest), PLACES);
+        for (size_t k = 0; k < PLACES; k++)
+            seen[k][(unsigned char)rest[k]] = true;
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DONE, NULL, 0));
+        tkl_jobs_free(jobs);
+    }
+    for (size_t k = 0; k < PLACES; k++) {
+        int letters = 0;
+        for (int c = 0; c <= UCHAR_MAX; c++)
+            letters += seen[k][c];
+        assert_in_range(letters, 32, 64);
+    }
+    assert_true(PLACES * 6 >= 128);
     desk_close(&d);
 }
 
@@ -254,7 +286,7 @@ static void workers_that_are_gone_are_forgotten(void **state)
     tkl_consumer *alive[50];
     for (int i = 0; i < 100; i++) {
         char id[TKL_WORKER_ID_SIZE];
-        snprintf(id, sizeof id, "%012x", (unsigned)i);
+        snprintf(id, sizeof id, "%010x", (unsigned)i);
         assert_int_equal(
             server_ask_int(d.f->server, "HSET " KEY "workers %s %s", id, "1000 1000 2000 x"), 1);
     }
@@ -521,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_worker_is_seen_with_its_jobs),
+        TEST(a_token_has_128_bits_besides_its_worker),
         TEST(an_idle_worker_has_said_what_it_did),
         TEST(a_renewed_claim_keeps_its_beginning),
         TEST(a_killed_worker_is_gone_when_its_lease_ends),

@@ -117,7 +117,7 @@ TKL_API const char *tkl_codename(int code);
  * next call. Works for a failed tkl_open() too. */
 TKL_API const char *tkl_errmsg(void);
 
-/* A token proves that its owner holds or has something: 32 hex digits, 128 random bits, and a NUL. */
+/* A token proves that its owner holds or has something: 32 hex digits (but see tkl_job), 128 bits. */
 #define TKL_TOKEN_SIZE 33
 
 /* By the server's clock, from one full hour (UTC) to the next. */

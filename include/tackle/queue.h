@@ -169,7 +169,7 @@ typedef struct tkl_consumer_options {
 /* A claimed job. Its bytes are valid until tkl_jobs_free(). */
 typedef struct tkl_job {
     char id[TKL_JOB_ID_SIZE];
-    char token[TKL_TOKEN_SIZE]; /* token of this claim */
+    char token[TKL_TOKEN_SIZE]; /* of this claim: id of its worker, 132 random bits (A-Za-z0-9-_) */
     tkl_queue *queue;
     tkl_bytes payload;
     tkl_bytes meta;
@@ -360,7 +360,7 @@ typedef struct tkl_queue_run {
     TKL_RESERVED(2);
 } tkl_queue_run;
 
-#define TKL_WORKER_ID_SIZE 13 /* 12 hex digits and NUL */
+#define TKL_WORKER_ID_SIZE 11 /* 10 hex digits and NUL */
 
 /* A consumer or worker, as it describes itself. Views into the list. */
 typedef struct tkl_queue_worker {

@@ -26,8 +26,9 @@
 
 void tkl__queue_source_begin(tkl__queue_source *source)
 {
-    tkl__token_new(source->token);
     memcpy(source->token, source->consumer->id, TKL__QUEUE_WORKER_LEN);
+    tkl__token_letters(source->token + TKL__QUEUE_WORKER_LEN,
+                       TKL_TOKEN_SIZE - 1 - TKL__QUEUE_WORKER_LEN);
 }
 
 /* ---- finish.lua ---------------------------------------------------------- */

@@ -92,7 +92,7 @@ int64_t tkl__queue_id_time(const char *digits);
 tkl__queue_partition *tkl__queue_partition_of(const tkl_queue *queue, tkl_bytes key);
 
 /* The first digits of a token name the worker that claims with it. */
-#define TKL__QUEUE_WORKER_LEN 12
+#define TKL__QUEUE_WORKER_LEN 10
 
 /* Bounds of the buckets in which times are counted: 1 ms, 3 ms, 10 ms, 30 ms, ... */
 #define TKL__QUEUE_BOUNDS 14

@@ -608,7 +608,7 @@ yields '.[0] | keys' \
 yields '.[0] | [.program, .label, .threads, .waiting, .done, .lease_ms]' '["tackle",null,1,false,0,60000]'
 yields '.[0].host | length > 0' true
 is "its job" "$(jq -c '.[0].jobs | map([.queue, .id, .kind])' <<<"$out")" "[[\"who\",$(jq .id <<<"$claim"),\"resize\"]]"
-is "the worker is in the token" "$(jq -r '.[0].id' <<<"$out")" "$(jq -r '.token[:12]' <<<"$claim")"
+is "the worker is in the token" "$(jq -r '.[0].id' <<<"$out")" "$(jq -r '.token[:10]' <<<"$claim")"
 json peek who --state active
 yields '.[0].worker | [.pid > 0, .label]' '[true,null]'
 yields '.[0] | .since < .until' true

@@ -22,7 +22,7 @@ yields 'keys_unsorted' \
 yields '[.queue, .payload, .priority, .attempt, .retries, .time_limit_ms, .lease_ms, .meta, .group]' \
     '["mails","alice",5,1,4,3000,3600000,"note","g"]'
 is "its id" "$id" "$pushed"
-[[ $token =~ ^[0-9a-f]{32}$ ]] || fail "token: $token"
+[[ $token =~ ^[0-9a-f]{10}[A-Za-z0-9_-]{22}$ ]] || fail "token: $token"
 is "active" "$(stat_of mails '[.ready, .active]')" "[0,1]"
 ends 0 tackle queue peek mails --state active --json
 yields '.[0] | [.id, .state, .attempt, .until > "2026"]' "[\"$id\",\"active\",0,true]"

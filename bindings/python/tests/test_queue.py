@@ -241,7 +241,7 @@ def test_workers_and_times(client):
         worker, = queue.workers(other)
         assert (worker.label, worker.threads, worker.lease.total_seconds()) == ("blue", 4, 10)
         assert {run.id for run in worker.runs} == {first.id, second.id} and worker.runs[0].kind == "send"
-        assert worker.id == first.token[:12] == queue.show(first.id).worker
+        assert worker.id == first.token[:10] == queue.show(first.id).worker
         assert worker.seen <= queue.workers().now
         first.ack()
         second.fail("no disk", delay=60)
