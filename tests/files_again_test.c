@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/process.h"
+#include "support/transfer.h"
 
 #define KB    1024
 #define FILES 40 /* every eighth is large */
@@ -21,17 +21,17 @@ typedef struct shipment {
     tkl_files_options options;
     int64_t wait_ms;
     int resumed;
-    parcels p;
+    transfer p;
 } shipment;
 
 static void pack(shipment *s, fixture *f)
 {
     *s = (shipment){.url = f->server->url, .options = {.max_bytes = 512 * KB}};
-    parcels_make(&s->p);
+    transfer_make(&s->p);
     for (int i = 0; i < FILES; i++) {
         char *name = test_format("src/%02d", i);
-        s->paths[i] =
-            parcels_file(&s->p, name, i % 8 == 7 ? 300 * KB : 10 + 50 * (size_t)i, (unsigned)i + 1);
+        s->paths[i] = transfer_file(&s->p, name, i % 8 == 7 ? 300 * KB : 10 + 50 * (size_t)i,
+                                    (unsigned)i + 1);
         free(name);
     }
 }
@@ -77,7 +77,7 @@ static void receive(fixture *f, const shipment *s, const char *as, int64_t *tota
     tkl_files *files;
     tkl_files_totals totals;
     assert_ok(tkl_files_open(f->client, tkl_str("logs"), NULL, &files));
-    int rc = parcels_receive(files, &s->p, as, &totals);
+    int rc = transfer_receive(files, &s->p, as, &totals);
     assert_true(rc == TKL_OK || rc == TKL_EMPTY);
     *total += totals.files;
     tkl_files_close(files);
@@ -99,8 +99,8 @@ static void kill_sender(fixture *f, shipment *s, int64_t files)
 static void expect_all(const shipment *s, const char *as)
 {
     for (int i = 0; i < FILES; i++) {
-        char *name = test_format("%s/%02d", as, i), *path = parcels_path(&s->p, name);
-        if (!parcels_same(path, s->paths[i]))
+        char *name = test_format("%s/%02d", as, i), *path = transfer_path(&s->p, name);
+        if (!transfer_same(path, s->paths[i]))
             fail_msg("%s differs", path);
         free(name);
         free(path);

@@ -7,9 +7,9 @@
 #include <tackle/files.h>
 
 #include "support/call.h"
-#include "support/parcels.h"
 #include "support/test.h"
 #include "support/timed.h"
+#include "support/transfer.h"
 
 #define KB        1024
 #define MB        (1024 * 1024)
@@ -20,7 +20,7 @@ typedef struct scene {
     timed_server *timed;
     tkl_client *client;
     tkl_files *files;
-    parcels p;
+    transfer p;
     tkl_files_send_options send;
     int received;
 } scene;
@@ -32,7 +32,7 @@ static void scene_start(scene *s, int64_t shift_ms)
     timed_shift(s->timed, shift_ms);
     s->client = test_open(s->timed->server->url, NULL);
     assert_ok(tkl_files_open(s->client, tkl_str("logs"), &options, &s->files));
-    parcels_make(&s->p);
+    transfer_make(&s->p);
 }
 
 static void scene_end(scene *s)
@@ -44,8 +44,8 @@ static void scene_end(scene *s)
 
 static void expect_received(scene *s, const char *as, const char *source)
 {
-    char *name = test_format("%s%s", as, strrchr(source, '/')), *path = parcels_path(&s->p, name);
-    if (!parcels_same(path, source))
+    char *name = test_format("%s%s", as, strrchr(source, '/')), *path = transfer_path(&s->p, name);
+    if (!transfer_same(path, source))
         fail_msg("%s differs from %s", path, source);
     assert_int_equal(remove(path), 0);
     free(name);
@@ -60,14 +60,14 @@ static void a_clock_before_2001_does(void **state)
     scene s;
     tkl_files_info *info;
     scene_start(&s, -30 * YEAR_MS);
-    char *small = parcels_file(&s.p, "src/small", 9, 1),
-         *big = parcels_file(&s.p, "src/big", MB / 2, 2);
-    assert_ok(parcels_send(s.files, "a,b", small, NULL));
-    assert_ok(parcels_send(s.files, "a,b", big, NULL));
+    char *small = transfer_file(&s.p, "src/small", 9, 1),
+         *big = transfer_file(&s.p, "src/big", MB / 2, 2);
+    assert_ok(transfer_send(s.files, "a,b", small, NULL));
+    assert_ok(transfer_send(s.files, "a,b", big, NULL));
     assert_ok(tkl_files_status(s.files, &info));
     assert_int_equal(info->receivers[0].files, 2);
     tkl_files_info_free(info);
-    assert_ok(parcels_receive(s.files, &s.p, "a", NULL));
+    assert_ok(transfer_receive(s.files, &s.p, "a", NULL));
     expect_received(&s, "a", small);
     expect_received(&s, "a", big);
     assert_ok(tkl_files_drop_receiver(s.files, tkl_str("b"), NULL));
@@ -82,7 +82,7 @@ static void receive(void *arg, int index)
 {
     scene *s = arg;
     (void)index;
-    char *dir = parcels_path(&s->p, "a/");
+    char *dir = transfer_path(&s->p, "a/");
     tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
     s->received = tkl_files_receive(s->files, tkl_str("a"), &options, 20000, NULL);
     free(dir);
@@ -118,12 +118,12 @@ static void a_jump_does_not_end_a_file_under_way(void **state)
     (void)state;
     scene s;
     scene_start(&s, 0);
-    char *path = parcels_file(&s.p, "src/f", 4 * MB, 3);
+    char *path = transfer_file(&s.p, "src/f", 4 * MB, 3);
     for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
         jump j = {&s, jumps[i], false};
         tkl_files_send_options options = {.wait_ms = 20000, .on_progress = jump_once, .arg = &j};
         crew *threads = crew_start(1, receive, &s);
-        assert_ok(parcels_send(s.files, "a", path, &options));
+        assert_ok(transfer_send(s.files, "a", path, &options));
         crew_join(threads);
         assert_ok(s.received);
         assert_true(j.done);
@@ -159,8 +159,8 @@ static void a_jump_does_not_end_a_stream_under_way(void **state)
         assert_ok(tkl_files_send(s.files, to, 1, &source, 1, &options, NULL));
         crew_join(threads);
         assert_ok(s.received);
-        char *path = parcels_path(&s.p, "a/stream");
-        free(parcels_read(path, &size));
+        char *path = transfer_path(&s.p, "a/stream");
+        free(transfer_read(path, &size));
         assert_int_equal(size, 3 * MB);
         assert_int_equal(remove(path), 0);
         free(path);
@@ -172,7 +172,7 @@ static void stay(void *arg, int index)
 {
     scene *s = arg;
     (void)index;
-    char *dir = parcels_path(&s->p, "b/");
+    char *dir = transfer_path(&s->p, "b/");
     tkl_files_receive_options options = {.dir = dir};
     s->received = tkl_files_receive(s->files, tkl_str("b"), &options, 4000, NULL);
     free(dir);
@@ -186,13 +186,14 @@ static void a_jump_does_not_drop_a_receiver_that_is_there(void **state)
     scene s;
     tkl_files_info *info;
     scene_start(&s, 0);
-    char *one = parcels_file(&s.p, "src/one", 100, 3), *two = parcels_file(&s.p, "src/two", 100, 4);
+    char *one = transfer_file(&s.p, "src/one", 100, 3),
+         *two = transfer_file(&s.p, "src/two", 100, 4);
     tkl_files_send_options options = {.wait_ms = 10000, .drop_after_ms = 5 * MINUTE_MS};
     crew *threads = crew_start(1, stay, &s);
     eventually(server_ask_int(s.timed->server, "EXISTS tackle:files:{logs}:holders") == 1, 10000);
-    assert_ok(parcels_send(s.files, "ghost", one, NULL));
+    assert_ok(transfer_send(s.files, "ghost", one, NULL));
     timed_shift(s.timed, 20 * MINUTE_MS);
-    assert_code(parcels_send(s.files, "b,ghost", two, &options), TKL_DEAD);
+    assert_code(transfer_send(s.files, "b,ghost", two, &options), TKL_DEAD);
     assert_contains(tkl_errmsg(), "ghost");
     crew_join(threads);
     assert_ok(s.received);

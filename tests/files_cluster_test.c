@@ -8,11 +8,11 @@
 #include <limits.h>
 
 #include "support/clustered.h"
-#include "support/parcels.h"
+#include "support/transfer.h"
 
 typedef struct receiver {
     tkl_files *files;
-    const parcels *p;
+    const transfer *p;
     int code;
 } receiver;
 
@@ -20,7 +20,7 @@ static void receive(void *arg, int index)
 {
     receiver *r = arg;
     (void)index;
-    char *dir = parcels_path(r->p, "a/");
+    char *dir = transfer_path(r->p, "a/");
     tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
     r->code = tkl_files_receive(r->files, tkl_str("a"), &options, 30000, NULL);
     free(dir);
@@ -66,18 +66,18 @@ static void pass_while(clustered *f, void (*happen)(cluster *servers, int slot))
     tkl_files *files;
     tkl_files_options options = {.max_bytes = 1024 * 1024};
     upset u = {.happen = happen, .servers = f->cluster};
-    parcels p;
-    parcels_make(&p);
+    transfer p;
+    transfer_make(&p);
     assert_ok(tkl_files_open(f->client, tkl_str("logs"), &options, &files));
-    char *path = parcels_file(&p, "src/f", 8 * 1024 * 1024, 5), *got = parcels_path(&p, "a/f");
+    char *path = transfer_file(&p, "src/f", 8 * 1024 * 1024, 5), *got = transfer_path(&p, "a/f");
     receiver r = {.files = files, .p = &p};
     crew *threads = crew_start(1, receive, &r);
     tkl_files_send_options send = {.wait_ms = 30000, .on_progress = upset_once, .arg = &u};
-    assert_ok(parcels_send(files, "a", path, &send));
+    assert_ok(transfer_send(files, "a", path, &send));
     crew_join(threads);
     assert_ok(r.code);
     assert_true(u.done);
-    assert_true(parcels_same(path, got));
+    assert_true(transfer_same(path, got));
     free(path);
     free(got);
     tkl_files_close(files);

@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/process.h"
+#include "support/transfer.h"
 
 #define KB 1024
 
 typedef struct shipment {
     const char *url;
-    parcels p;
+    transfer p;
     char *paths[4]; /* the last one travels in chunks */
     int64_t wait_ms;
 } shipment;
@@ -23,10 +23,10 @@ typedef struct shipment {
 static void pack(shipment *s, fixture *f)
 {
     *s = (shipment){.url = f->server->url};
-    parcels_make(&s->p);
+    transfer_make(&s->p);
     for (int i = 0; i < 4; i++) {
         char *name = test_format("src/%d", i);
-        s->paths[i] = parcels_file(&s->p, name, i < 3 ? 100 : 600 * KB, (unsigned)i + 1);
+        s->paths[i] = transfer_file(&s->p, name, i < 3 ? 100 : 600 * KB, (unsigned)i + 1);
         free(name);
     }
 }
@@ -75,7 +75,7 @@ static char *second(fixture *f)
 static int receive(fixture *f, const shipment *s, const char *as, tkl_files_totals *totals)
 {
     tkl_files *files = open_channel(f->client);
-    int rc = parcels_receive(files, &s->p, as, totals);
+    int rc = transfer_receive(files, &s->p, as, totals);
     tkl_files_close(files);
     return rc;
 }
@@ -149,20 +149,20 @@ static void a_long_list_is_made_again(void **state)
 {
     enum { FILES = 700 };
     fixture *f = *state;
-    parcels p;
+    transfer p;
     tkl_files_totals totals;
     const tkl_bytes to[] = {TKL_LIT("a")};
     static tkl_files_source sources[FILES];
-    parcels_make(&p);
+    transfer_make(&p);
     for (int i = 0; i < FILES; i++) {
         char *name = test_format("src/%d", i);
-        sources[i] = (tkl_files_source){.path = parcels_file(&p, name, 20, (unsigned)i)};
+        sources[i] = (tkl_files_source){.path = transfer_file(&p, name, 20, (unsigned)i)};
         free(name);
     }
     tkl_files *files = open_channel(f->client);
     assert_ok(tkl_files_send(files, to, 1, sources, FILES, NULL, NULL));
     server_do(f->server, "DEL tackle:files:{logs}:files");
-    assert_ok(parcels_receive(files, &p, "a", &totals));
+    assert_ok(transfer_receive(files, &p, "a", &totals));
     assert_int_equal(totals.files, FILES);
     for (int i = 0; i < FILES; i++)
         free((char *)(uintptr_t)sources[i].path);

@@ -11,8 +11,8 @@
 
 #include "support/corrupt.h"
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/process.h"
+#include "support/transfer.h"
 
 #define KB 1024
 #define MB (1024 * 1024)
@@ -24,10 +24,11 @@ static tkl_files *open_on(tkl_client *client, tkl_files_options options)
     return files;
 }
 
-static void expect_at(const parcels *p, const char *receiver, const char *source)
+static void expect_at(const transfer *p, const char *receiver, const char *source)
 {
-    char *name = test_format("%s%s", receiver, strrchr(source, '/')), *path = parcels_path(p, name);
-    if (!parcels_same(path, source))
+    char *name = test_format("%s%s", receiver, strrchr(source, '/')),
+         *path = transfer_path(p, name);
+    if (!transfer_same(path, source))
         fail_msg("%s differs from %s", path, source);
     free(name);
     free(path);
@@ -74,11 +75,11 @@ static void what_is_in_the_way_of_a_partial_file_is_named(void **state)
 {
     static void (*const put[])(const char *path) = {put_link, put_directory, put_fifo};
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 8 * MB, 3), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 8 * MB, 3), *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
-    assert_ok(parcels_send(files, "a,b", path, NULL));
+    assert_ok(transfer_send(files, "a,b", path, NULL));
     tkl_files_receive_options options = {.dir = dir, .on_progress = interrupt, .arg = f->client};
     assert_code(tkl_files_receive(files, tkl_str("a"), &options, 0, NULL), TKL_EINTR);
     tkl_resume(f->client);
@@ -86,11 +87,11 @@ static void what_is_in_the_way_of_a_partial_file_is_named(void **state)
     for (size_t i = 0; i < sizeof put / sizeof *put; i++) {
         assert_int_equal(remove(way), 0);
         put[i](way);
-        assert_code(parcels_receive(files, &p, "a", NULL), TKL_EIO);
+        assert_code(transfer_receive(files, &p, "a", NULL), TKL_EIO);
         assert_contains(tkl_errmsg(), name);
     }
     assert_int_equal(remove(way), 0);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     free(name);
     free(way);
@@ -104,22 +105,22 @@ static void what_is_in_the_way_of_a_partial_file_is_named(void **state)
 static void names_hold_any_bytes(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *small = parcels_file(&p, "src/s", 10, 1), *big = parcels_file(&p, "src/b", 100 * KB, 2);
+    transfer p;
+    transfer_make(&p);
+    char *small = transfer_file(&p, "src/s", 10, 1), *big = transfer_file(&p, "src/b", 100 * KB, 2);
     const tkl_bytes channel = TKL_LIT("ch\0an\nnel"), to[] = {TKL_LIT("a\0b"), TKL_LIT("a")};
     const tkl_files_source sources[] = {{.path = small, .name = TKL_LIT("s\0x")},
                                         {.path = big, .name = TKL_LIT("\0")}};
-    char *dir = parcels_path(&p, "r/"), *one = parcels_path(&p, "r/s%00x"),
-         *two = parcels_path(&p, "r/%00");
+    char *dir = transfer_path(&p, "r/"), *one = transfer_path(&p, "r/s%00x"),
+         *two = transfer_path(&p, "r/%00");
     tkl_files *files;
     tkl_files_info *info;
     assert_ok(tkl_files_open(f->client, channel, NULL, &files));
     assert_ok(tkl_files_send(files, to, 2, sources, 2, NULL, NULL));
     tkl_files_receive_options options = {.dir = dir};
     assert_ok(tkl_files_receive(files, to[0], &options, 0, NULL));
-    assert_true(parcels_same(one, small));
-    assert_true(parcels_same(two, big));
+    assert_true(transfer_same(one, small));
+    assert_true(transfer_same(two, big));
     assert_ok(tkl_files_status(files, &info));
     assert_int_equal(info->receiver_count, 2);
     assert_int_equal(info->receivers[1].name.len, 3);
@@ -145,9 +146,9 @@ static void a_thousand_receivers_are_served_in_short_scripts(void **state)
     static tkl_bytes to[TKL_FILES_RECEIVERS_MAX];
     tkl_files_info *info;
     tkl_files_totals totals;
-    parcels p;
-    parcels_make(&p);
-    char *small = parcels_file(&p, "src/s", 10, 1), *big = parcels_file(&p, "src/b", MB, 2);
+    transfer p;
+    transfer_make(&p);
+    char *small = transfer_file(&p, "src/s", 10, 1), *big = transfer_file(&p, "src/b", MB, 2);
     const tkl_files_source sources[] = {{.path = small},
                                         {.path = small, .name = TKL_LIT("t")},
                                         {.path = small, .name = TKL_LIT("u")},
@@ -165,7 +166,7 @@ static void a_thousand_receivers_are_served_in_short_scripts(void **state)
     for (size_t i = 0; i < info->receiver_count; i++)
         assert_int_equal(info->receivers[i].files, 4);
     tkl_files_info_free(info);
-    assert_ok(parcels_receive(files, &p, "r7", &totals));
+    assert_ok(transfer_receive(files, &p, "r7", &totals));
     assert_int_equal(totals.files, 4);
     free(small);
     free(big);
@@ -177,15 +178,15 @@ static void a_thousand_receivers_are_served_in_short_scripts(void **state)
 typedef struct inherited {
     tkl_files *files;
     tkl_client *client;
-    const parcels *p;
+    const transfer *p;
     const char *path;
 } inherited;
 
 static int use_in_child(void *arg)
 {
     inherited *in = arg;
-    if (parcels_send(in->files, "b", in->path, NULL) != TKL_OK ||
-        parcels_receive(in->files, in->p, "b", NULL) != TKL_OK)
+    if (transfer_send(in->files, "b", in->path, NULL) != TKL_OK ||
+        transfer_receive(in->files, in->p, "b", NULL) != TKL_OK)
         return 1;
     tkl_files_close(in->files);
     tkl_close(in->client);
@@ -195,15 +196,15 @@ static int use_in_child(void *arg)
 static void a_child_may_use_and_close_what_it_inherited(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3), *dir = parcels_path(&p, "b/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3), *dir = transfer_path(&p, "b/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
-    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
     inherited in = {files, f->client, &p, path};
     for (int i = 0; i < 3; i++)
         assert_int_equal(process_wait(process_fork(use_in_child, &in)), 0);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     expect_at(&p, "b", path);
     free(path);
@@ -226,7 +227,7 @@ static int send_in_child(void *arg)
     if (tkl_open(j->url, NULL, &client) != TKL_OK ||
         tkl_files_open(client, tkl_str("logs"), &j->options, &files) != TKL_OK)
         return 99;
-    return parcels_send(files, "a", j->path, NULL) == TKL_OK ? 0 : 1;
+    return transfer_send(files, "a", j->path, NULL) == TKL_OK ? 0 : 1;
 }
 
 static int64_t bytes_there(server *s)
@@ -236,33 +237,33 @@ static int64_t bytes_there(server *s)
 }
 
 /* Sends a part of a file, which its receiver takes. */
-static void leave_interrupted(fixture *f, tkl_files *files, const parcels *p, const char *name)
+static void leave_interrupted(fixture *f, tkl_files *files, const transfer *p, const char *name)
 {
-    char *path = parcels_file(p, name, 100 * KB, 1);
+    char *path = transfer_file(p, name, 100 * KB, 1);
     job j = {f->server->url, path, {.max_bytes = 4 * KB, .lease_ms = 100}};
     pid_t child = process_fork(send_in_child, &j);
     eventually(bytes_there(f->server) > 0, 10000);
     kill(child, SIGKILL);
     process_wait(child);
-    eventually(parcels_receive(files, p, "a", NULL) >= 0 && bytes_there(f->server) == 0, 10000);
+    eventually(transfer_receive(files, p, "a", NULL) >= 0 && bytes_there(f->server) == 0, 10000);
     free(path);
 }
 
 static void interrupted_files_keep_nobody_waiting(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
+    transfer p;
+    transfer_make(&p);
     tkl_files *files = open_on(f->client, (tkl_files_options){.max_bytes = 4 * KB});
     static const char *const names[] = {"src/x", "src/y", "src/z"};
     for (int i = 0; i < 3; i++)
         leave_interrupted(f, files, &p, names[i]);
-    char *empty = parcels_file(&p, "src/empty", 0, 0);
-    assert_ok(parcels_send(files, "a", empty, NULL));
-    (void)!parcels_receive(files, &p, "a", NULL);
+    char *empty = transfer_file(&p, "src/empty", 0, 0);
+    assert_ok(transfer_send(files, "a", empty, NULL));
+    (void)!transfer_receive(files, &p, "a", NULL);
     expect_at(&p, "a", empty);
     free(empty);
-    char *path = parcels_file(&p, "src/f", 20 * KB, 9);
+    char *path = transfer_file(&p, "src/f", 20 * KB, 9);
     job j = {f->server->url, path, {.max_bytes = 4 * KB}};
     pid_t child = process_fork(send_in_child, &j);
     eventually(bytes_there(f->server) > 0, 5000);
@@ -280,19 +281,19 @@ static void damaged_keys_end_in_errors_and_not_in_crashes(void **state)
     tkl_options quick = {.timeout_ms = 2000};
     tkl_client *client;
     assert_ok(tkl_open(f->server->url, &quick, &client));
-    parcels p;
-    parcels_make(&p);
-    char *big = parcels_file(&p, "src/big", MB, 1), *small = parcels_file(&p, "src/small", 9, 1);
+    transfer p;
+    transfer_make(&p);
+    char *big = transfer_file(&p, "src/big", MB, 1), *small = transfer_file(&p, "src/small", 9, 1);
     for (uint64_t seed = 1; seed <= 25; seed++) {
         tkl_files *files = open_on(client, (tkl_files_options){0});
         tkl_files_info *info;
         server_do(f->server, "FLUSHALL");
-        assert_ok(parcels_send(files, "a", big, NULL));
-        assert_ok(parcels_send(files, "a,b", small, NULL));
+        assert_ok(transfer_send(files, "a", big, NULL));
+        assert_ok(transfer_send(files, "a,b", small, NULL));
         corrupt_keys(f->server, seed);
         (void)!tkl_files_status(files, &info);
         tkl_files_info_free(info);
-        (void)!parcels_receive(files, &p, "a", NULL);
+        (void)!transfer_receive(files, &p, "a", NULL);
         (void)!tkl_files_add_receiver(files, tkl_str("c"), NULL);
         (void)!tkl_files_drop_receiver(files, tkl_str("b"), NULL);
         tkl_files_close(files);
@@ -303,17 +304,17 @@ static void damaged_keys_end_in_errors_and_not_in_crashes(void **state)
 }
 
 /* Every key of a channel with a large file, a small one, and one whose sender was interrupted. */
-static void fill(fixture *f, tkl_files *files, const parcels *p, char *const paths[3])
+static void fill(fixture *f, tkl_files *files, const transfer *p, char *const paths[3])
 {
     server_do(f->server, "FLUSHALL");
     tkl_files_send_options options = {.on_progress = interrupt, .arg = f->client, .wait_ms = 1};
-    assert_ok(parcels_receive(files, p, "a", NULL) == TKL_EMPTY ? TKL_OK : TKL_EBUG);
-    assert_code(parcels_send(files, "a,b", paths[0], &options), TKL_EINTR);
+    assert_ok(transfer_receive(files, p, "a", NULL) == TKL_EMPTY ? TKL_OK : TKL_EBUG);
+    assert_code(transfer_send(files, "a,b", paths[0], &options), TKL_EINTR);
     tkl_resume(f->client);
-    assert_ok(parcels_send(files, "a,b", paths[1], NULL));
+    assert_ok(transfer_send(files, "a,b", paths[1], NULL));
     options.on_progress = NULL;
-    assert_code(parcels_send(files, "a,b", paths[2], &options), TKL_BUSY);
-    assert_ok(parcels_send(files, "dropped", paths[2], NULL));
+    assert_code(transfer_send(files, "a,b", paths[2], &options), TKL_BUSY);
+    assert_ok(transfer_send(files, "dropped", paths[2], NULL));
     assert_ok(tkl_files_drop_receiver(files, tkl_str("dropped"), NULL));
 }
 
@@ -324,7 +325,7 @@ static void expect_told(int rc, const char *key, const char *type, const char *w
         fail_msg("%s as %s: %s ends with %s (%s)", key, type, what, tkl_codename(rc), tkl_errmsg());
 }
 
-static void use_damaged(tkl_files *files, const parcels *p, char *const paths[3], const char *key,
+static void use_damaged(tkl_files *files, const transfer *p, char *const paths[3], const char *key,
                         const char *type)
 {
     tkl_files_info *info;
@@ -333,8 +334,8 @@ static void use_damaged(tkl_files *files, const parcels *p, char *const paths[3]
     tkl_files_info_free(info);
     expect_told(tkl_files_add_receiver(files, tkl_str("c"), NULL), key, type, "add");
     for (int i = 0; i < 3; i++)
-        expect_told(parcels_send(files, "a,b", paths[i], NULL), key, type, "send");
-    expect_told(parcels_receive(files, p, "a", NULL), key, type, "receive");
+        expect_told(transfer_send(files, "a,b", paths[i], NULL), key, type, "send");
+    expect_told(transfer_receive(files, p, "a", NULL), key, type, "receive");
     expect_told(tkl_files_drop_receiver(files, tkl_str("b"), NULL), key, type, "drop");
     if (test_now_ms() - began > 5000)
         fail_msg("%s as %s keeps us for %d ms", key, type, (int)(test_now_ms() - began));
@@ -371,10 +372,10 @@ static void every_key_of_every_other_type_is_reported(void **state)
                                          "HSET %s f 1", "ZADD %s 1 junk", "XADD %s * f junk"};
     enum { MAKERS = sizeof makers / sizeof *makers };
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *paths[] = {parcels_file(&p, "src/open", 3 * MB, 1), parcels_file(&p, "src/big", MB, 2),
-                     parcels_file(&p, "src/small", 9, 3)};
+    transfer p;
+    transfer_make(&p);
+    char *paths[] = {transfer_file(&p, "src/open", 3 * MB, 1), transfer_file(&p, "src/big", MB, 2),
+                     transfer_file(&p, "src/small", 9, 3)};
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     int tried = 0;
     for (int i = 0; i < KEYS * FILES * MAKERS; i++) {

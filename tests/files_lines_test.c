@@ -12,8 +12,8 @@
 
 #include "files/files.h"
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/process.h"
+#include "support/transfer.h"
 
 #define KB 1024
 #define MB (1024 * 1024)
@@ -177,19 +177,19 @@ static void a_gzip_file_arrives_unpacked(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     for (int i = 0; i < 2; i++) {
-        parcels p;
+        transfer p;
         size_t len;
-        parcels_make(&p);
-        char *text = numbers(counts[i], &len), *dir = parcels_path(&p, "a/");
+        transfer_make(&p);
+        char *text = numbers(counts[i], &len), *dir = transfer_path(&p, "a/");
         tkl_bytes packed = pack(text, len);
-        char *path = parcels_text(&p, "src/n.txt.gz", packed);
-        char *plain = parcels_text(&p, "src/n.txt", (tkl_bytes){text, len});
+        char *path = transfer_text(&p, "src/n.txt.gz", packed);
+        char *plain = transfer_text(&p, "src/n.txt", (tkl_bytes){text, len});
         tkl_files_receive_options options = {.dir = dir, .unpack = true};
-        assert_ok(parcels_send(files, "a", path, NULL));
+        assert_ok(transfer_send(files, "a", path, NULL));
         assert_ok(tkl_files_receive(files, tkl_str("a"), &options, 0, NULL));
-        char *got = parcels_path(&p, "a/n.txt");
-        assert_true(parcels_same(got, plain));
-        assert_int_equal(parcels_count(dir), 1);
+        char *got = transfer_path(&p, "a/n.txt");
+        assert_true(transfer_same(got, plain));
+        assert_int_equal(transfer_count(dir), 1);
         free(got);
         free(path);
         free(plain);
@@ -240,29 +240,29 @@ static void corrupt_gzip_loses_nothing(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     for (int i = 0; i < 6; i++) {
-        parcels p;
+        transfer p;
         size_t len;
         int c = i / 2;
         bool lines = i % 2;
-        parcels_make(&p);
-        char *text = numbers(cases[c].count, &len), *dir = parcels_path(&p, "a/");
+        transfer_make(&p);
+        char *text = numbers(cases[c].count, &len), *dir = transfer_path(&p, "a/");
         tkl_bytes packed = pack(text, len);
         if (cases[c].spoiled)
             memset((char *)(uintptr_t)packed.data + packed.len / 2, 0xff, 100);
         char *path =
-            parcels_text(&p, "src/n.gz", (tkl_bytes){packed.data, packed.len - cases[c].cut});
+            transfer_text(&p, "src/n.gz", (tkl_bytes){packed.data, packed.len - cases[c].cut});
         series s = {.stop = -1};
         tkl_files_totals totals;
         tkl_files_receive_options options = {
             .dir = dir, .unpack = true, .on_line = lines ? count_line : NULL, .arg = &s};
-        assert_ok(parcels_send(files, "a", path, NULL));
+        assert_ok(transfer_send(files, "a", path, NULL));
         assert_code(tkl_files_receive(files, tkl_str("a"), &options, 0, &totals), TKL_EDAMAGED);
         assert_contains(tkl_errmsg(), "gzip data");
         assert_int_equal(totals.failed, 1);
         assert_true(!lines || s.next > cases[c].count / 4);
-        char *kept = parcels_path(&p, "a/n.gz");
-        assert_true(parcels_same(kept, path));
-        assert_int_equal(parcels_count(dir), 1);
+        char *kept = transfer_path(&p, "a/n.gz");
+        assert_true(transfer_same(kept, path));
+        assert_int_equal(transfer_count(dir), 1);
         free(kept);
         free(path);
         free(text);
@@ -281,17 +281,17 @@ static void a_callback_that_stops_gets_that_line_next_time(void **state)
     for (int i = 0; i < 4; i++) {
         int count = counts[i / 2];
         bool packs = i % 2;
-        parcels p;
+        transfer p;
         size_t len;
         tkl_files_totals totals;
-        parcels_make(&p);
-        char *text = numbers(count, &len), *dir = parcels_path(&p, "a/");
+        transfer_make(&p);
+        char *text = numbers(count, &len), *dir = transfer_path(&p, "a/");
         tkl_bytes content = packs ? pack(text, len) : (tkl_bytes){text, len};
-        char *path = parcels_text(&p, "src/n", content);
+        char *path = transfer_text(&p, "src/n", content);
         series s = {.stop = count / 3};
         tkl_files_receive_options options = {
             .dir = dir, .unpack = packs, .on_line = check_number, .arg = &s};
-        assert_ok(parcels_send(files, "a", path, NULL));
+        assert_ok(transfer_send(files, "a", path, NULL));
         assert_code(tkl_files_receive(files, tkl_str("a"), &options, 0, &totals), TKL_EINTR);
         assert_int_equal(s.next, count / 3);
         s.stop = count / 2;
@@ -301,7 +301,7 @@ static void a_callback_that_stops_gets_that_line_next_time(void **state)
         assert_int_equal(s.next, count);
         assert_int_equal(s.repeated, 0);
         assert_int_equal(totals.lines, count - count / 2);
-        assert_int_equal(parcels_count(dir), 0);
+        assert_int_equal(transfer_count(dir), 0);
         free(path);
         free(text);
         free(dir);
@@ -324,19 +324,19 @@ static void a_callback_that_stops_keeps_its_place_among_small_files(void **state
 {
     enum { FILES = 20, LINES = 5 };
     fixture *f = *state;
-    parcels p;
+    transfer p;
     const tkl_bytes to[] = {TKL_LIT("a")};
     tkl_files_source sources[FILES] = {{0}};
-    parcels_make(&p);
+    transfer_make(&p);
     for (int i = 0; i < FILES; i++) {
         char text[LINES * 8] = "", *name = test_format("src/%02d", i);
         for (int line = 0; line < LINES; line++)
             sprintf(text + strlen(text), "%d\n", i * LINES + line);
-        sources[i].path = parcels_text(&p, name, tkl_str(text));
+        sources[i].path = transfer_text(&p, name, tkl_str(text));
         free(name);
     }
     tkl_files *files = open_channel(f);
-    char *dir = parcels_path(&p, "a/");
+    char *dir = transfer_path(&p, "a/");
     series s = {0};
     tkl_files_receive_options options = {.dir = dir, .on_line = check_number, .arg = &s};
     assert_ok(tkl_files_send(files, to, 1, sources, FILES, NULL, NULL));
@@ -348,7 +348,7 @@ static void a_callback_that_stops_keeps_its_place_among_small_files(void **state
     assert_ok(rc);
     assert_int_equal(s.next, FILES * LINES);
     assert_int_equal(s.repeated, 0);
-    assert_int_equal(parcels_count(dir), 0);
+    assert_int_equal(transfer_count(dir), 0);
     for (int i = 0; i < FILES; i++)
         free((char *)(uintptr_t)sources[i].path);
     free(dir);
@@ -360,17 +360,17 @@ static void a_line_may_be_longer_than_everything(void **state)
     fixture *f = *state;
     tkl_files *files;
     tkl_files_options small = {.max_bytes = 64 * KB};
-    parcels p;
-    parcels_make(&p);
-    char *text = malloc(3 * MB + 2), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *text = malloc(3 * MB + 2), *dir = transfer_path(&p, "a/");
     memset(text, 'x', 3 * MB + 2);
     text[3 * MB] = '\n';
-    char *path = parcels_text(&p, "src/long", (tkl_bytes){text, 3 * MB + 2});
+    char *path = transfer_text(&p, "src/long", (tkl_bytes){text, 3 * MB + 2});
     size_t lens[8] = {0};
     assert_ok(tkl_files_open(f->client, tkl_str("logs"), &small, &files));
     pid_t child = fork();
     if (child == 0)
-        _exit(parcels_send(files, "a", path, NULL) == TKL_OK ? 0 : 1);
+        _exit(transfer_send(files, "a", path, NULL) == TKL_OK ? 0 : 1);
     tkl_files_receive_options options = {
         .dir = dir, .on_line = measure_line, .arg = lens, .exit_when_done = true};
     assert_ok(tkl_files_receive(files, tkl_str("a"), &options, 20000, NULL));
@@ -396,15 +396,15 @@ static void each_line_says_which_file_it_is_from(void **state)
 {
     fixture *f = *state;
     tkl_files *files;
-    parcels p;
+    transfer p;
     char got[256] = "";
-    parcels_make(&p);
-    char *dir = parcels_path(&p, "a/");
-    char *first = parcels_text(&p, "src/first", tkl_str("one\ntwo")),
-         *second = parcels_text(&p, "src/second", tkl_str("\nthree\n"));
+    transfer_make(&p);
+    char *dir = transfer_path(&p, "a/");
+    char *first = transfer_text(&p, "src/first", tkl_str("one\ntwo")),
+         *second = transfer_text(&p, "src/second", tkl_str("\nthree\n"));
     assert_ok(tkl_files_open(f->client, tkl_str("logs"), NULL, &files));
-    assert_ok(parcels_send(files, "a", first, NULL));
-    assert_ok(parcels_send(files, "a", second, NULL));
+    assert_ok(transfer_send(files, "a", first, NULL));
+    assert_ok(transfer_send(files, "a", second, NULL));
     tkl_files_receive_options options = {
         .dir = dir, .on_line = note_source, .arg = got, .exit_when_done = true};
     assert_ok(tkl_files_receive(files, tkl_str("a"), &options, 20000, NULL));
@@ -452,15 +452,15 @@ static void no_line_is_lost_when_the_reader_is_killed(void **state)
     enum { COUNT = 200000 };
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     size_t len;
-    parcels_make(&p);
-    char *text = numbers(COUNT, &len), *dir = parcels_path(&p, "a/");
+    transfer_make(&p);
+    char *text = numbers(COUNT, &len), *dir = transfer_path(&p, "a/");
     tkl_bytes packed = pack(text, len);
-    char *path = parcels_text(&p, "src/n.gz", packed), *out = parcels_path(&p, "out/lines");
+    char *path = transfer_text(&p, "src/n.gz", packed), *out = transfer_path(&p, "out/lines");
     FILE *written = fopen(out, "w+");
     reader r = {.url = f->server->url, .dir = dir, .out = fileno(written)};
-    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
     for (int i = 0, code = -1; code != 0; i++) {
         pid_t child = process_fork(read_lines, &r);
         if (i < 4) {
@@ -478,7 +478,7 @@ static void no_line_is_lost_when_the_reader_is_killed(void **state)
         next = number == next ? next + 1 : next;
     }
     assert_int_equal(next, COUNT);
-    assert_int_equal(parcels_count(dir), 0);
+    assert_int_equal(transfer_count(dir), 0);
     fclose(written);
     free(path);
     free(out);

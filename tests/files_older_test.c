@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/process.h"
+#include "support/transfer.h"
 
 #define KB 1024
 #define MB (1024 * 1024)
 
 typedef struct job {
     server *server;
-    parcels p;
+    transfer p;
     const char *as;
     const char *paths[8]; /* to be sent; NULL: a stream */
     size_t count;
@@ -34,7 +34,7 @@ typedef struct job {
 static void start(job *j)
 {
     *j = (job){.server = server_start(NULL), .as = "a", .wait_ms = 60000};
-    parcels_make(&j->p);
+    transfer_make(&j->p);
 }
 
 static void end(job *j)
@@ -150,7 +150,7 @@ static int send_in_child(void *arg)
 /* A file of this size, sent alone; at the end it is there. */
 static void send_one(job *j, const char *name, size_t size)
 {
-    char *path = parcels_file(&j->p, name, size, (unsigned)size);
+    char *path = transfer_file(&j->p, name, size, (unsigned)size);
     j->paths[0] = path;
     j->count = 1;
     if (send_all(j, NULL) != TKL_OK)
@@ -160,8 +160,8 @@ static void send_one(job *j, const char *name, size_t size)
 
 static bool is_at(const job *j, const char *path)
 {
-    char *name = test_format("%s%s", j->as, strrchr(path, '/')), *at = parcels_path(&j->p, name);
-    bool same = access(at, F_OK) == 0 && parcels_same(at, path);
+    char *name = test_format("%s%s", j->as, strrchr(path, '/')), *at = transfer_path(&j->p, name);
+    bool same = access(at, F_OK) == 0 && transfer_same(at, path);
     free(name);
     free(at);
     return same;
@@ -171,7 +171,7 @@ static bool is_at(const job *j, const char *path)
 static bool is_same_text(const char *path, const char *other)
 {
     size_t len, other_len;
-    char *a = parcels_read(path, &len), *b = parcels_read(other, &other_len);
+    char *a = transfer_read(path, &len), *b = transfer_read(other, &other_len);
     bool same = a && b && len >= other_len && len <= other_len + 1 && memcmp(a, b, other_len) == 0;
     free(a);
     free(b);
@@ -195,7 +195,7 @@ static int listeners(const job *j)
 
 static pid_t receive_on(job *j)
 {
-    char *dir = parcels_path(&j->p, "a/x");
+    char *dir = transfer_path(&j->p, "a/x");
     free(dir);
     return process_fork(receive_in_child, j);
 }
@@ -232,7 +232,7 @@ static void a_receiver_is_done_again_with_files_that_are_back(void **state)
     (void)state;
     job j;
     start(&j);
-    char *small = parcels_file(&j.p, "src/s", 100, 1), *big = parcels_file(&j.p, "src/b", MB, 2);
+    char *small = transfer_file(&j.p, "src/s", 100, 1), *big = transfer_file(&j.p, "src/b", MB, 2);
     j.paths[0] = small, j.paths[1] = big, j.count = 2, j.wait_ms = 0;
     assert_ok(send_all(&j, NULL));
     server_do(j.server, "SAVE");
@@ -287,7 +287,7 @@ static void a_receiver_that_is_ahead_says_so_again(void **state)
     job j;
     start(&j);
     j.options.max_bytes = 256 * KB;
-    char *path = parcels_file(&j.p, "src/f", 3 * MB, 1);
+    char *path = transfer_file(&j.p, "src/f", 3 * MB, 1);
     j.paths[0] = path, j.count = 1;
     j.stops[0] = 500 * KB, j.stops[1] = 2 * MB;
     pid_t receiver = receive_on(&j), sender = process_fork(send_in_child, &j);
@@ -315,7 +315,7 @@ static void a_receiver_that_was_done_says_so_again(void **state)
         job j;
         start(&j);
         j.options.max_bytes = 256 * KB;
-        char *path = parcels_file(&j.p, "src/f", 2 * MB, 1), *got = parcels_path(&j.p, "got");
+        char *path = transfer_file(&j.p, "src/f", 2 * MB, 1), *got = transfer_path(&j.p, "got");
         j.paths[0] = path, j.count = 1, j.lines = lines;
         j.stops[0] = 500 * KB, j.stops[1] = 2 * MB;
         pid_t receiver = receive_on(&j), sender = process_fork(send_in_child, &j);
@@ -348,7 +348,7 @@ static void a_receiver_finds_what_is_in_place(void **state)
     job j;
     start(&j);
     j.options.max_bytes = 256 * KB;
-    char *path = parcels_file(&j.p, "src/f", 2 * MB, 1);
+    char *path = transfer_file(&j.p, "src/f", 2 * MB, 1);
     j.paths[0] = path, j.count = 1;
     j.stops[0] = 500 * KB, j.stops[1] = 2 * MB;
     pid_t receiver = receive_on(&j), sender = process_fork(send_in_child, &j);
@@ -382,7 +382,7 @@ static void a_sender_that_took_over_goes_on(void **state)
     job j;
     start(&j);
     j.options.max_bytes = 256 * KB;
-    char *path = parcels_file(&j.p, "src/f", 2 * MB, 1);
+    char *path = transfer_file(&j.p, "src/f", 2 * MB, 1);
     j.paths[0] = path, j.count = 1;
     pid_t sender = process_fork(send_in_child, &j);
     eventually(server_ask_int(j.server, "HGET tackle:files:{logs} held") > 128 * KB, 30000);
@@ -419,7 +419,7 @@ static void files_that_were_lost_are_sent_again(void **state)
         char *paths[4];
         for (size_t i = 0; i < 4; i++) {
             char *name = test_format("src/%zu", i);
-            j.paths[i] = paths[i] = parcels_file(&j.p, name, i == 2 ? MB : 10 + i, (unsigned)i);
+            j.paths[i] = paths[i] = transfer_file(&j.p, name, i == 2 ? MB : 10 + i, (unsigned)i);
             free(name);
         }
         j.count = 4;
@@ -445,7 +445,7 @@ static void the_rest_of_a_file_is_sent_again(void **state)
     job j;
     start(&j);
     j.options.max_bytes = 256 * KB;
-    char *path = parcels_file(&j.p, "src/f", 2 * MB, 1);
+    char *path = transfer_file(&j.p, "src/f", 2 * MB, 1);
     j.paths[0] = path, j.count = 1;
     pid_t sender = process_fork(send_in_child, &j);
     eventually(listeners(&j) == 1, 30000);
@@ -469,7 +469,7 @@ static void what_cannot_be_sent_again_is_reported(void **state)
     for (int stream = 0; stream < 2; stream++) {
         job j;
         start(&j);
-        char *path = parcels_file(&j.p, "src/f", 100, 1);
+        char *path = transfer_file(&j.p, "src/f", 100, 1);
         j.options.resume_ms = stream ? 0 : TKL_NONE;
         j.paths[0] = stream ? NULL : path;
         j.count = 1;
@@ -490,7 +490,7 @@ static void the_same_call_of_another_process_is_over_too(void **state)
     (void)state;
     job j;
     start(&j);
-    char *path = parcels_file(&j.p, "src/f", 100, 1);
+    char *path = transfer_file(&j.p, "src/f", 100, 1);
     j.paths[0] = path, j.count = 1;
     pid_t one = process_fork(send_in_child, &j);
     eventually(there(&j) == 1, 30000);

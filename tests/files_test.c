@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/permissions.h"
+#include "support/transfer.h"
 
 #define KB 1024
 #define MB (1024 * 1024)
@@ -43,10 +43,10 @@ static void expect_clean(fixture *f)
     assert_int_equal(server_ask_int(f->server, "HGET tackle:files:{logs} held"), 0);
 }
 
-static void expect_at(const parcels *p, const char *receiver, const char *name, const char *source)
+static void expect_at(const transfer *p, const char *receiver, const char *name, const char *source)
 {
-    char *file = test_format("%s/%s", receiver, name), *path = parcels_path(p, file);
-    if (!parcels_same(path, source))
+    char *file = test_format("%s/%s", receiver, name), *path = transfer_path(p, file);
+    if (!transfer_same(path, source))
         fail_msg("%s differs from %s", path, source);
     free(file);
     free(path);
@@ -61,15 +61,15 @@ static void every_size_arrives_at_every_receiver(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     tkl_files_totals totals;
-    parcels p;
-    parcels_make(&p);
+    transfer p;
+    transfer_make(&p);
     enum { COUNT = sizeof sizes / sizeof *sizes };
     char *paths[COUNT];
     tkl_files_source sources[COUNT] = {0};
     int64_t bytes = 0;
     for (int i = 0; i < COUNT; i++) {
         char *name = test_format("src/file%d", i);
-        paths[i] = parcels_file(&p, name, sizes[i], (unsigned)i);
+        paths[i] = transfer_file(&p, name, sizes[i], (unsigned)i);
         sources[i].path = paths[i];
         bytes += (int64_t)sizes[i];
         free(name);
@@ -80,7 +80,7 @@ static void every_size_arrives_at_every_receiver(void **state)
     assert_int_equal(totals.bytes, bytes);
     for (int r = 0; r < 2; r++) {
         const char *as = to[r].data;
-        assert_ok(parcels_receive(files, &p, as, &totals));
+        assert_ok(transfer_receive(files, &p, as, &totals));
         assert_int_equal(totals.files, COUNT);
         assert_int_equal(totals.bytes, bytes);
         for (int i = 0; i < COUNT; i++) {
@@ -88,10 +88,10 @@ static void every_size_arrives_at_every_receiver(void **state)
             expect_at(&p, as, name, paths[i]);
             free(name);
         }
-        char *dir = parcels_path(&p, r ? "b/" : "a/");
-        assert_int_equal(parcels_count(dir), COUNT);
+        char *dir = transfer_path(&p, r ? "b/" : "a/");
+        assert_int_equal(transfer_count(dir), COUNT);
         free(dir);
-        assert_code(parcels_receive(files, &p, as, NULL), TKL_EMPTY);
+        assert_code(transfer_receive(files, &p, as, NULL), TKL_EMPTY);
     }
     expect_clean(f);
     for (int i = 0; i < COUNT; i++)
@@ -103,25 +103,25 @@ static void permissions_and_time_are_those_of_the_source(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     struct stat small, large;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/small", 10, 1), *big = parcels_file(&p, "src/big", MB, 1);
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/small", 10, 1), *big = transfer_file(&p, "src/big", MB, 1);
     const struct timespec time = {.tv_sec = 1000000000, .tv_nsec = 12345000};
     const struct timespec times[] = {time, time};
     assert_int_equal(chmod(path, 0700), 0);
     assert_int_equal(chmod(big, 04640), 0);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     assert_int_equal(utimensat(AT_FDCWD, big, times, 0), 0);
-    assert_ok(parcels_send(files, "a", path, NULL));
-    assert_ok(parcels_send(files, "a", big, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", big, NULL));
     mode_t before = umask(027);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     umask(before);
     free(path);
     free(big);
-    path = parcels_path(&p, "a/small");
-    big = parcels_path(&p, "a/big");
+    path = transfer_path(&p, "a/small");
+    big = transfer_path(&p, "a/big");
     assert_int_equal(stat(path, &small), 0);
     assert_int_equal(stat(big, &large), 0);
     assert_int_equal(small.st_mode & 07777, 0700);
@@ -139,13 +139,13 @@ static void a_file_replaces_what_had_its_name(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
-    parcels_make(&p);
-    char *old = parcels_text(&p, "a/f", (tkl_bytes)TKL_LIT("before"));
-    char *path = parcels_text(&p, "src/f", (tkl_bytes)TKL_LIT("after"));
-    assert_ok(parcels_send(files, "a", path, NULL));
-    assert_ok(parcels_receive(files, &p, "a", NULL));
-    assert_true(parcels_same(old, path));
+    transfer p;
+    transfer_make(&p);
+    char *old = transfer_text(&p, "a/f", (tkl_bytes)TKL_LIT("before"));
+    char *path = transfer_text(&p, "src/f", (tkl_bytes)TKL_LIT("after"));
+    assert_ok(transfer_send(files, "a", path, NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
+    assert_true(transfer_same(old, path));
     free(old);
     free(path);
     tkl_files_close(files);
@@ -197,21 +197,21 @@ static void files_with_bad_names_arrive_under_safe_ones(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     const tkl_bytes to[] = {TKL_LIT("a")};
-    parcels p;
-    parcels_make(&p);
+    transfer p;
+    transfer_make(&p);
     for (int i = 0; i < 3; i++) {
         for (int big = 0; big < 2; big++) {
-            char *path = parcels_file(&p, "src/f", big ? 100 * KB : 10, (unsigned)i);
+            char *path = transfer_file(&p, "src/f", big ? 100 * KB : 10, (unsigned)i);
             tkl_files_source source = {.path = path, .name = names[i]};
             assert_ok(tkl_files_send(files, to, 1, &source, 1, NULL, NULL));
-            assert_ok(parcels_receive(files, &p, "a", NULL));
+            assert_ok(transfer_receive(files, &p, "a", NULL));
             expect_at(&p, "a", safe[i], path);
             free(path);
         }
     }
-    char *dir = parcels_path(&p, "a/");
-    assert_int_equal(parcels_count(dir), 3);
-    assert_int_equal(parcels_count(p.dir), 2);
+    char *dir = transfer_path(&p, "a/");
+    assert_int_equal(transfer_count(dir), 3);
+    assert_int_equal(transfer_count(p.dir), 2);
     free(dir);
     tkl_files_close(files);
 }
@@ -220,7 +220,7 @@ static void files_with_bad_names_arrive_under_safe_ones(void **state)
 
 typedef struct receiver {
     fixture *f;
-    const parcels *p;
+    const transfer *p;
     const char *as;
     int code;
     tkl_files_totals totals;
@@ -230,7 +230,7 @@ static void receive_until_done(void *arg, int index)
 {
     receiver *r = (receiver *)arg + index;
     tkl_files *files = open_channel(r->f);
-    char *name = test_format("%s/", r->as), *dir = parcels_path(r->p, name);
+    char *name = test_format("%s/", r->as), *dir = transfer_path(r->p, name);
     tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
     r->code = tkl_files_receive(files, tkl_str(r->as), &options, 20000, &r->totals);
     free(name);
@@ -244,14 +244,14 @@ static void a_file_larger_than_the_limit_passes(void **state)
     fixture *f = *state;
     for (int i = 0; i < 3; i++) {
         tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = limits[i]});
-        parcels p;
-        parcels_make(&p);
+        transfer p;
+        transfer_make(&p);
         receiver receivers[] = {{.f = f, .p = &p, .as = "a"}, {.f = f, .p = &p, .as = "b"}};
-        char *path = parcels_file(&p, "src/f", i == 2 ? 300 * KB : 5 * MB, 7);
+        char *path = transfer_file(&p, "src/f", i == 2 ? 300 * KB : 5 * MB, 7);
         server_do(f->server, "CONFIG RESETSTAT");
         crew *threads = crew_start(2, receive_until_done, receivers);
         tkl_files_send_options options = {.wait_ms = 20000};
-        assert_ok(parcels_send(files, "a,b", path, &options));
+        assert_ok(transfer_send(files, "a,b", path, &options));
         crew_join(threads);
         assert_ok(receivers[0].code);
         assert_ok(receivers[1].code);
@@ -283,10 +283,10 @@ static void two_senders_share_one_limit(void **state)
     skip_under_sanitizers();
     fixture *f = *state;
     tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = MB});
-    parcels p;
-    parcels_make(&p);
-    char *one = parcels_file(&p, "src/one", 3 * MB, 1),
-         *two = parcels_file(&p, "src/two", 4 * MB, 2);
+    transfer p;
+    transfer_make(&p);
+    char *one = transfer_file(&p, "src/one", 3 * MB, 1),
+         *two = transfer_file(&p, "src/two", 4 * MB, 2);
     receiver receivers[] = {{.f = f, .p = &p, .as = "a"}, {.f = f, .p = &p, .as = "b"}};
     receiver watcher = {.f = f};
     crew *watching = crew_start(1, watch_limit, &watcher);
@@ -294,17 +294,17 @@ static void two_senders_share_one_limit(void **state)
     pid_t child = fork();
     if (child == 0) {
         tkl_files_send_options options = {.wait_ms = 20000};
-        _exit(parcels_send(files, "a,b", two, &options) == TKL_OK ? 0 : 1);
+        _exit(transfer_send(files, "a,b", two, &options) == TKL_OK ? 0 : 1);
     }
     tkl_files_send_options options = {.wait_ms = 20000};
-    assert_ok(parcels_send(files, "a,b", one, &options));
+    assert_ok(transfer_send(files, "a,b", one, &options));
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     crew_join(threads);
     for (int i = 0; i < 2; i++)
         while (receivers[i].code == TKL_OK &&
-               parcels_receive(files, &p, i ? "b" : "a", NULL) == TKL_OK)
+               transfer_receive(files, &p, i ? "b" : "a", NULL) == TKL_OK)
             ;
     watcher.totals.files = 1;
     crew_join(watching);
@@ -337,15 +337,15 @@ static void a_stream_of_unknown_length_arrives(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     const tkl_bytes to[] = {TKL_LIT("a")};
-    parcels p;
-    parcels_make(&p);
+    transfer p;
+    transfer_make(&p);
     for (int i = 0; i < 4; i++) {
         int left = sizes[i];
         size_t size;
         tkl_files_source source = {.name = TKL_LIT("stream"), .read = read_numbers, .arg = &left};
         assert_ok(tkl_files_send(files, to, 1, &source, 1, NULL, NULL));
-        assert_ok(parcels_receive(files, &p, "a", NULL));
-        char *path = parcels_path(&p, "a/stream"), *got = parcels_read(path, &size);
+        assert_ok(transfer_receive(files, &p, "a", NULL));
+        char *path = transfer_path(&p, "a/stream"), *got = transfer_read(path, &size);
         assert_int_equal(size, sizes[i]);
         assert_int_equal(strspn(got, "n"), sizes[i]);
         free(path);
@@ -362,17 +362,18 @@ static void a_receiver_can_be_added_while_files_are_whole(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     int64_t count;
-    parcels p;
-    parcels_make(&p);
-    char *small = parcels_file(&p, "src/small", 100, 1), *big = parcels_file(&p, "src/big", MB, 2);
-    assert_ok(parcels_send(files, "a", small, NULL));
-    assert_ok(parcels_send(files, "a", big, NULL));
+    transfer p;
+    transfer_make(&p);
+    char *small = transfer_file(&p, "src/small", 100, 1),
+         *big = transfer_file(&p, "src/big", MB, 2);
+    assert_ok(transfer_send(files, "a", small, NULL));
+    assert_ok(transfer_send(files, "a", big, NULL));
     assert_ok(tkl_files_add_receiver(files, tkl_str("late"), &count));
     assert_int_equal(count, 2);
     assert_ok(tkl_files_add_receiver(files, tkl_str("late"), &count));
     assert_int_equal(count, 0);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
-    assert_ok(parcels_receive(files, &p, "late", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "late", NULL));
     expect_at(&p, "late", "small", small);
     expect_at(&p, "late", "big", big);
     expect_clean(f);
@@ -406,12 +407,12 @@ static void a_sender_says_for_whom_it_waits_and_goes_on_when_they_are_dropped(vo
 {
     fixture *f = *state;
     tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB});
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3);
     told t = {.drops = files};
     tkl_files_send_options options = {.on_waiting = note_wait, .arg = &t};
-    assert_code(parcels_send(files, "ghost", path, &options), TKL_NOTFOUND);
+    assert_code(transfer_send(files, "ghost", path, &options), TKL_NOTFOUND);
     assert_contains(tkl_errmsg(), "no receiver");
     assert_string_equal(t.text, "ghost,");
     assert_true(t.gone);
@@ -425,15 +426,15 @@ static void receivers_that_are_gone_too_long_are_dropped(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB, .lease_ms = 400});
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3);
     receiver there = {.f = f, .p = &p, .as = "a"};
     crew *threads = crew_start(1, receive_until_done, &there);
     eventually(server_ask_int(f->server, "EXISTS tackle:files:{logs}:holders") == 1, 10000);
     tkl_files_send_options options = {.drop_after_ms = 100, .wait_ms = 20000};
-    assert_ok(parcels_send(files, "a", path, &options));
-    assert_code(parcels_send(files, "ghost", path, &options), TKL_NOTFOUND);
+    assert_ok(transfer_send(files, "a", path, &options));
+    assert_code(transfer_send(files, "ghost", path, &options), TKL_NOTFOUND);
     crew_join(threads);
     assert_ok(there.code);
     expect_at(&p, "a", "f", path);
@@ -447,12 +448,12 @@ static void a_receiver_that_never_came_is_dropped_at_the_first_look(void **state
 {
     fixture *f = *state;
     tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB});
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3);
     told t = {0};
     tkl_files_send_options options = {.on_waiting = note_wait, .drop_after_ms = 500, .arg = &t};
-    assert_code(parcels_send(files, "ghost", path, &options), TKL_NOTFOUND);
+    assert_code(transfer_send(files, "ghost", path, &options), TKL_NOTFOUND);
     assert_int_equal(t.waits, 1);
     free(path);
     tkl_files_close(files);
@@ -460,7 +461,7 @@ static void a_receiver_that_never_came_is_dropped_at_the_first_look(void **state
 
 typedef struct takers {
     fixture *f;
-    const parcels *p;
+    const transfer *p;
     int waits;
     char text[64]; /* for whom the sender waits in the end */
 } takers;
@@ -478,7 +479,7 @@ static void let_one_take_all(const tkl_files_waiting *waiting, void *arg)
         return;
     }
     tkl_files *files = open_channel(t->f);
-    assert_code(parcels_receive(files, t->p, "a", NULL), TKL_EMPTY);
+    assert_code(transfer_receive(files, t->p, "a", NULL), TKL_EMPTY);
     tkl_files_close(files);
 }
 
@@ -486,12 +487,12 @@ static void a_receiver_that_has_all_that_is_there_is_not_waited_for(void **state
 {
     fixture *f = *state;
     tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB});
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3);
     takers t = {.f = f, .p = &p};
     tkl_files_send_options options = {.on_waiting = let_one_take_all, .arg = &t};
-    assert_code(parcels_send(files, "a,b", path, &options), TKL_EINTR);
+    assert_code(transfer_send(files, "a,b", path, &options), TKL_EINTR);
     tkl_resume(f->client);
     assert_string_equal(t.text, "b,");
     free(path);
@@ -504,12 +505,12 @@ static void status_tells_who_is_gone_and_what_each_lacks(void **state)
     tkl_files *files = open_channel(f);
     tkl_files_info *info;
     int64_t count;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3);
     assert_code(tkl_files_status(files, &info), TKL_NOTFOUND);
-    assert_ok(parcels_send(files, "a,b", path, NULL));
-    assert_ok(parcels_receive(files, &p, "b", NULL));
+    assert_ok(transfer_send(files, "a,b", path, NULL));
+    assert_ok(transfer_receive(files, &p, "b", NULL));
     assert_ok(tkl_files_status(files, &info));
     assert_int_equal(info->count, 1);
     assert_int_equal(info->file_count, 1);
@@ -544,11 +545,11 @@ static void dropping_is_one_trouble_however_many_files_were_lacking(void **state
     tkl_files *files = open_channel(f);
     tkl_files_info *info;
     int64_t count;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 100, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 100, 3);
     for (int i = 0; i < 70; i++)
-        assert_ok(parcels_send(files, "a,ghost", path, NULL));
+        assert_ok(transfer_send(files, "a,ghost", path, NULL));
     assert_ok(tkl_files_drop_receiver(files, tkl_str("ghost"), &count));
     assert_int_equal(count, 70);
     assert_ok(tkl_files_status(files, &info));
@@ -587,10 +588,10 @@ static void a_sender_that_waits_hears_of_dropped_receivers(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
-    parcels_make(&p);
-    char *one = parcels_file(&p, "src/one", 100, 1), *two = parcels_file(&p, "src/two", MB, 2),
-         *three = parcels_file(&p, "src/three", 0, 3);
+    transfer p;
+    transfer_make(&p);
+    char *one = transfer_file(&p, "src/one", 100, 1), *two = transfer_file(&p, "src/two", MB, 2),
+         *three = transfer_file(&p, "src/three", 0, 3);
     const tkl_files_source sources[] = {{.path = one}, {.path = two}, {.path = three}};
     const tkl_bytes to[] = {TKL_LIT("ghost")};
     tkl_files_send_options options = {.wait_ms = 20000};
@@ -609,18 +610,18 @@ static void a_sender_that_waits_hears_of_dropped_receivers(void **state)
 static void the_last_process_of_a_name_receives(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
+    transfer p;
+    transfer_make(&p);
     tkl_files *files = open_with(f, (tkl_files_options){.lease_ms = 300});
     receiver first = {.f = f, .p = &p, .as = "a"};
     crew *threads = crew_start(1, receive_until_done, &first);
     eventually(server_ask_int(f->server, "EXISTS tackle:files:{logs}:holders") == 1, 10000);
-    char *path = parcels_file(&p, "src/f", MB, 3);
-    assert_code(parcels_receive(files, &p, "a", NULL), TKL_EMPTY);
-    assert_ok(parcels_send(files, "a", path, NULL));
+    char *path = transfer_file(&p, "src/f", MB, 3);
+    assert_code(transfer_receive(files, &p, "a", NULL), TKL_EMPTY);
+    assert_ok(transfer_send(files, "a", path, NULL));
     crew_join(threads);
     assert_code(first.code, TKL_ELOST);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", "f", path);
     free(path);
     tkl_files_close(files);
@@ -633,22 +634,22 @@ static void two_sources_of_one_name_are_refused(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     tkl_files_totals totals;
     const tkl_bytes to[] = {TKL_LIT("a")};
-    parcels_make(&p);
-    char *one = parcels_file(&p, "x1/conf", 10, 1), *other = parcels_file(&p, "x2/conf", 10, 2);
+    transfer_make(&p);
+    char *one = transfer_file(&p, "x1/conf", 10, 1), *other = transfer_file(&p, "x2/conf", 10, 2);
     tkl_files_source sources[] = {{.path = one}, {.path = other}};
     assert_code(tkl_files_send(files, to, 1, sources, 2, NULL, &totals), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "conf");
     assert_contains(tkl_errmsg(), "x1");
     sources[1].name = tkl_str("other");
     assert_ok(tkl_files_send(files, to, 1, sources, 2, NULL, &totals));
-    assert_ok(parcels_receive(files, &p, "a", &totals));
+    assert_ok(transfer_receive(files, &p, "a", &totals));
     assert_int_equal(totals.files, 2);
     sources[1] = sources[0]; /* one file, named twice */
     assert_ok(tkl_files_send(files, to, 1, sources, 2, NULL, &totals));
-    assert_ok(parcels_receive(files, &p, "a", &totals));
+    assert_ok(transfer_receive(files, &p, "a", &totals));
     assert_int_equal(totals.files, 1);
     free(one);
     free(other);
@@ -693,9 +694,9 @@ static void what_cannot_be_read_does_not_keep_the_others(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     tkl_files_totals totals;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 10, 3), *fifo = parcels_path(&p, "src/fifo");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 10, 3), *fifo = transfer_path(&p, "src/fifo");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     tkl_files_source sources[] = {{.path = "/nonexistent/x"}, {.path = fifo}, {.path = path}};
     const tkl_bytes to[] = {TKL_LIT("a")};
@@ -703,7 +704,7 @@ static void what_cannot_be_read_does_not_keep_the_others(void **state)
     assert_contains(tkl_errmsg(), "/nonexistent/x");
     assert_int_equal(totals.files, 1);
     assert_int_equal(totals.failed, 2);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", "f", path);
     free(path);
     free(fifo);
@@ -720,16 +721,16 @@ static void the_documented_permissions_suffice(void **state)
     tkl_files *files = open_with(&as_user, (tkl_files_options){.max_bytes = 512 * KB});
     tkl_files_info *info;
     tkl_names *names;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 2 * MB, 3), *small = parcels_file(&p, "src/s", 10, 4);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 2 * MB, 3), *small = transfer_file(&p, "src/s", 10, 4);
     receiver there = {.f = &as_user, .p = &p, .as = "a"};
     crew *threads = crew_start(1, receive_until_done, &there);
     tkl_files_send_options options = {.wait_ms = 20000};
-    assert_ok(parcels_send(files, "a", path, &options));
+    assert_ok(transfer_send(files, "a", path, &options));
     crew_join(threads);
     assert_ok(there.code);
-    assert_ok(parcels_send(files, "a", small, NULL));
+    assert_ok(transfer_send(files, "a", small, NULL));
     assert_ok(tkl_files_add_receiver(files, tkl_str("b"), NULL));
     assert_ok(tkl_files_status(files, &info));
     tkl_files_info_free(info);

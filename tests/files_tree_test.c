@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "support/fixture.h"
-#include "support/parcels.h"
+#include "support/transfer.h"
 
 #define KB 1024
 #define MB (1024 * 1024)
@@ -24,45 +24,45 @@ static tkl_files *open_channel(fixture *f)
     return files;
 }
 
-static void make_link(const parcels *p, const char *name, const char *target)
+static void make_link(const transfer *p, const char *name, const char *target)
 {
-    char *path = parcels_path(p, name);
+    char *path = transfer_path(p, name);
     assert_int_equal(symlink(target, path), 0);
     free(path);
 }
 
-static void make_dir(const parcels *p, const char *name, mode_t mode)
+static void make_dir(const transfer *p, const char *name, mode_t mode)
 {
-    char *path = parcels_path(p, name);
+    char *path = transfer_path(p, name);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(chmod(path, mode), 0);
     free(path);
 }
 
-static struct stat stat_of(const parcels *p, const char *name)
+static struct stat stat_of(const transfer *p, const char *name)
 {
     struct stat st;
-    char *path = parcels_path(p, name);
+    char *path = transfer_path(p, name);
     if (lstat(path, &st) != 0)
         fail_msg("%s is missing", path);
     free(path);
     return st;
 }
 
-static bool is_there(const parcels *p, const char *name)
+static bool is_there(const transfer *p, const char *name)
 {
     struct stat st;
-    char *path = parcels_path(p, name);
+    char *path = transfer_path(p, name);
     bool there = lstat(path, &st) == 0;
     free(path);
     return there;
 }
 
-static void expect_same(const parcels *p, const char *name)
+static void expect_same(const transfer *p, const char *name)
 {
     char *sent = test_format("src/%s", name), *got = test_format("a/%s", name);
-    char *source = parcels_path(p, sent), *target = parcels_path(p, got);
-    if (!parcels_same(source, target))
+    char *source = transfer_path(p, sent), *target = transfer_path(p, got);
+    if (!transfer_same(source, target))
         fail_msg("%s differs", target);
     struct stat x = stat_of(p, sent), y = stat_of(p, got);
     assert_int_equal(x.st_mode, y.st_mode);
@@ -94,19 +94,19 @@ static void count_outcome(const tkl_files_outcome *outcome, void *arg)
     o->links += outcome->type == TKL_FILES_TYPE_LINK;
 }
 
-static int send_counted(tkl_files *files, const parcels *p, const char *name, outcomes *o)
+static int send_counted(tkl_files *files, const transfer *p, const char *name, outcomes *o)
 {
     tkl_files_send_options options = {.on_file = count_outcome, .arg = o};
-    char *path = parcels_path(p, name);
+    char *path = transfer_path(p, name);
     *o = (outcomes){0};
-    int rc = parcels_send(files, "a", path, &options);
+    int rc = transfer_send(files, "a", path, &options);
     free(path);
     return rc;
 }
 
-static int receive_counted(tkl_files *files, const parcels *p, outcomes *o)
+static int receive_counted(tkl_files *files, const transfer *p, outcomes *o)
 {
-    char *dir = parcels_path(p, "a/");
+    char *dir = transfer_path(p, "a/");
     tkl_files_receive_options options = {
         .dir = dir, .exit_when_done = true, .on_file = count_outcome, .arg = o};
     *o = (outcomes){0};
@@ -121,14 +121,14 @@ static void a_directory_arrives_as_it_is(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     outcomes sent, got;
-    parcels_make(&p);
-    free(parcels_file(&p, "src/tree/small", 100, 1));
-    free(parcels_file(&p, "src/tree/nothing", 0, 1));
-    free(parcels_file(&p, "src/tree/sub/big", MB, 2));
-    free(parcels_file(&p, "src/tree/sub/with\nnewline and %2F", 5, 3));
-    free(parcels_file(&p, "src/tree/sub/.tackle-not-ours", 5, 3));
+    transfer_make(&p);
+    free(transfer_file(&p, "src/tree/small", 100, 1));
+    free(transfer_file(&p, "src/tree/nothing", 0, 1));
+    free(transfer_file(&p, "src/tree/sub/big", MB, 2));
+    free(transfer_file(&p, "src/tree/sub/with\nnewline and %2F", 5, 3));
+    free(transfer_file(&p, "src/tree/sub/.tackle-not-ours", 5, 3));
     make_dir(&p, "src/tree/empty", 0750);
     make_dir(&p, "src/tree/closed", 0500);
     make_link(&p, "src/tree/sub/link", "../small");
@@ -150,12 +150,12 @@ static void a_directory_arrives_as_it_is(void **state)
     assert_int_equal(stat_of(&p, "a/tree/closed").st_mode & 0777, 0700);
     struct stat x = stat_of(&p, "src/tree/sub"), y = stat_of(&p, "a/tree/sub");
     assert_int_equal(x.st_mtim.tv_nsec, y.st_mtim.tv_nsec);
-    char target[64] = "", *link = parcels_path(&p, "a/tree/sub/link");
+    char target[64] = "", *link = transfer_path(&p, "a/tree/sub/link");
     assert_int_equal(readlink(link, target, sizeof target), 8);
     assert_string_equal(target, "../small");
     free(link);
-    char *dir = parcels_path(&p, "a/");
-    assert_int_equal(parcels_count(dir), 1); /* no partial files are left */
+    char *dir = transfer_path(&p, "a/");
+    assert_int_equal(transfer_count(dir), 1); /* no partial files are left */
     free(dir);
     tkl_files_close(files);
 }
@@ -164,16 +164,16 @@ static void what_may_lead_out_is_refused_and_the_rest_is_sent(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     outcomes sent, got;
-    parcels_make(&p);
-    free(parcels_file(&p, "src/tree/sub/good", 10, 1));
+    transfer_make(&p);
+    free(transfer_file(&p, "src/tree/sub/good", 10, 1));
     make_link(&p, "src/tree/absolute", "/etc/passwd");
     make_link(&p, "src/tree/up", "..");
     make_link(&p, "src/tree/sub/up", "../../x");
     make_link(&p, "src/tree/sub/hidden", "../sub/../good"); /* a part may be a link itself */
     make_link(&p, "src/tree/sub/fine", "../sub/./good");
-    char *fifo = parcels_path(&p, "src/tree/fifo");
+    char *fifo = transfer_path(&p, "src/tree/fifo");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     free(fifo);
     assert_code(send_counted(files, &p, "src/tree", &sent), TKL_EIO);
@@ -192,11 +192,11 @@ static void names_of_directories_are_one_part(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     outcomes got;
-    parcels_make(&p);
-    free(parcels_file(&p, "src/tree/file", 10, 1));
-    char *path = parcels_path(&p, "src/tree"), *dot = test_format("%s/.", path);
+    transfer_make(&p);
+    free(transfer_file(&p, "src/tree/file", 10, 1));
+    char *path = transfer_path(&p, "src/tree"), *dot = test_format("%s/.", path);
     const tkl_bytes to = TKL_LIT("a");
     static const char *const bad[] = {"x/y", "..", ".", "/", ".tackle-x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -208,7 +208,7 @@ static void names_of_directories_are_one_part(void **state)
     assert_ok(receive_counted(files, &p, &got));
     expect_same(&p, "tree/file");
     assert_true(is_there(&p, "a/other/file"));
-    assert_ok(parcels_send(files, "a", dot, NULL)); /* "." has the name of where it leads */
+    assert_ok(transfer_send(files, "a", dot, NULL)); /* "." has the name of where it leads */
     assert_ok(receive_counted(files, &p, &got));
     assert_int_equal(got.files, 1);
     free(path);
@@ -232,12 +232,12 @@ static void a_receiver_trusts_no_path(void **state)
     static const char *const names[] = {"../x", "/tmp/x", "t/../../x", "t//x", "t/.", "t/x/", ".."};
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     outcomes got;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/file", 10, 1), *big = parcels_file(&p, "src/big", MB, 1);
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/file", 10, 1), *big = transfer_file(&p, "src/big", MB, 1);
     for (size_t i = 0; i < 2 * (sizeof names / sizeof *names); i++) {
-        assert_ok(parcels_send(files, "a", i % 2 ? big : path, NULL));
+        assert_ok(transfer_send(files, "a", i % 2 ? big : path, NULL));
         tamper_with(f, "name", names[i / 2]);
         tamper_with(f, "mode", "98724"); /* the last file of its call, a regular file, 0644 */
         assert_code(receive_counted(files, &p, &got), TKL_EPROTO);
@@ -245,11 +245,11 @@ static void a_receiver_trusts_no_path(void **state)
     }
     assert_false(is_there(&p, "x"));
     assert_int_equal(server_ask_int(f->server, "HGET tackle:files:{logs} held"), 0);
-    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
     tamper_with(f, "mode", "70052"); /* S_IFIFO, 0644 */
     assert_code(receive_counted(files, &p, &got), TKL_EPROTO);
-    char *target = parcels_text(&p, "src/target", tkl_str("../../etc"));
-    assert_ok(parcels_send(files, "a", target, NULL));
+    char *target = transfer_text(&p, "src/target", tkl_str("../../etc"));
+    assert_ok(transfer_send(files, "a", target, NULL));
     tamper_with(f, "name", "t/link");
     tamper_with(f, "mode", "107007"); /* S_IFLNK */
     assert_code(receive_counted(files, &p, &got), TKL_EPROTO);
@@ -264,23 +264,23 @@ static void links_in_the_way_are_not_followed(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     outcomes got;
-    parcels_make(&p);
-    free(parcels_file(&p, "src/tree/file", 10, 1));
-    free(parcels_file(&p, "src/tree/sub/file", 10, 1));
+    transfer_make(&p);
+    free(transfer_file(&p, "src/tree/file", 10, 1));
+    free(transfer_file(&p, "src/tree/sub/file", 10, 1));
     make_dir(&p, "outside", 0700);
-    free(parcels_path(&p, "a/tree/x"));
+    free(transfer_path(&p, "a/tree/x"));
     make_link(&p, "a/tree/sub", "../../outside");
     make_link(&p, "a/tree/file", "../../outside/file");
-    char *path = parcels_path(&p, "src/tree");
-    assert_ok(parcels_send(files, "a", path, NULL));
+    char *path = transfer_path(&p, "src/tree");
+    assert_ok(transfer_send(files, "a", path, NULL));
     assert_code(receive_counted(files, &p, &got), TKL_EIO);
     assert_int_equal(got.failed, 2); /* tree/sub/file and tree/sub wait for the next call */
-    char *outside = parcels_path(&p, "outside/");
-    assert_int_equal(parcels_count(outside), 0);
+    char *outside = transfer_path(&p, "outside/");
+    assert_int_equal(transfer_count(outside), 0);
     expect_same(&p, "tree/file"); /* the link was replaced */
-    char *link = parcels_path(&p, "a/tree/sub");
+    char *link = transfer_path(&p, "a/tree/sub");
     assert_int_equal(unlink(link), 0);
     assert_ok(receive_counted(files, &p, &got));
     expect_same(&p, "tree/sub/file");
@@ -294,11 +294,11 @@ static void links_in_the_way_are_not_followed(void **state)
 
 enum { MANY = 300 };
 
-static void make_many(const parcels *p)
+static void make_many(const transfer *p)
 {
     for (int i = 0; i < MANY; i++) {
         char *name = test_format("src/tree/%d/%d", i % 7, i);
-        free(parcels_file(p, name, i % 50 == 0 ? 300 * KB : (size_t)i, (unsigned)i));
+        free(transfer_file(p, name, i % 50 == 0 ? 300 * KB : (size_t)i, (unsigned)i));
         free(name);
     }
 }
@@ -320,7 +320,7 @@ static void killed_after(fixture *f, int count, const char *send, const char *di
         tkl_files_send_options sending = {.on_file = die_after, .arg = &count};
         tkl_files_receive_options receiving = {.dir = dir, .on_file = die_after, .arg = &count};
         if (send)
-            (void)!parcels_send(files, "a", send, &sending);
+            (void)!transfer_send(files, "a", send, &sending);
         else
             (void)!tkl_files_receive(files, tkl_str("a"), &receiving, 20000, NULL);
         _exit(0);
@@ -332,11 +332,11 @@ static void both_sides_go_on_after_a_kill(void **state)
 {
     fixture *f = *state;
     tkl_files *files = open_channel(f);
-    parcels p;
+    transfer p;
     outcomes sent, got;
-    parcels_make(&p);
+    transfer_make(&p);
     make_many(&p);
-    char *path = parcels_path(&p, "src/tree"), *dir = parcels_path(&p, "a/");
+    char *path = transfer_path(&p, "src/tree"), *dir = transfer_path(&p, "a/");
     killed_after(f, 100, path, NULL);
     killed_after(f, 20, NULL, dir);
     killed_after(f, 250, path, NULL);
@@ -350,7 +350,7 @@ static void both_sides_go_on_after_a_kill(void **state)
         expect_same(&p, name);
         free(name);
     }
-    assert_int_equal(parcels_count(dir), 1);
+    assert_int_equal(transfer_count(dir), 1);
     free(path);
     free(dir);
     tkl_files_close(files);
@@ -364,18 +364,18 @@ static void a_receiver_waits_until_no_more_will_come(void **state)
     tkl_files *files = open_channel(f);
     const tkl_bytes to = TKL_LIT("a");
     const tkl_files_send_options more = {.more = true};
-    parcels p;
+    transfer p;
     outcomes got;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/file", 10, 1), *dir = parcels_path(&p, "a/");
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/file", 10, 1), *dir = transfer_path(&p, "a/");
     tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
-    assert_ok(parcels_send(files, "a", path, &more));
+    assert_ok(transfer_send(files, "a", path, &more));
     tkl_files_totals totals;
     int64_t before = test_now_ms();
     assert_ok(tkl_files_receive(files, to, &options, 300, &totals));
     assert_int_equal(totals.files, 1);
     assert_in_range(test_now_ms() - before, 290, INT64_MAX); /* it waited for more */
-    assert_ok(parcels_send(files, "a", path, &more));
+    assert_ok(transfer_send(files, "a", path, &more));
     assert_ok(tkl_files_send(files, &to, 1, NULL, 0, NULL, NULL));
     assert_ok(receive_counted(files, &p, &got));
     assert_int_equal(got.files, 1);
@@ -397,15 +397,15 @@ static void the_end_comes_even_if_the_last_file_fails(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     const tkl_bytes to = TKL_LIT("a");
-    parcels p;
+    transfer p;
     outcomes got;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/file", 10, 1);
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/file", 10, 1);
     tkl_files_source sources[] = {{.path = path}, {.path = "/nowhere"}};
     assert_code(tkl_files_send(files, &to, 1, sources, 2, NULL, NULL), TKL_EIO);
     assert_ok(receive_counted(files, &p, &got));
     assert_int_equal(got.files, 1);
-    char *dir = parcels_path(&p, "a/");
+    char *dir = transfer_path(&p, "a/");
     assert_ok(tkl_files_send(files, &to, 1, NULL, 0, NULL, NULL));
     tkl_files_receive_options keeps = {.dir = dir}; /* to this receiver it means nothing */
     assert_code(tkl_files_receive(files, to, &keeps, 0, NULL), TKL_EMPTY);
@@ -421,7 +421,7 @@ static void expect_read(const char *dir, const char *name, const char *source)
 {
     tkl_files_reader *reader;
     size_t size, at = 0, len;
-    char buffer[1000], *want = parcels_read(source, &size);
+    char buffer[1000], *want = transfer_read(source, &size);
     assert_ok(tkl_files_reader_open(dir, tkl_str(name), NULL, &reader));
     int rc;
     while ((rc = tkl_files_reader_read(reader, buffer, sizeof buffer, &len)) == TKL_OK) {
@@ -440,16 +440,16 @@ static void a_received_file_is_read_like_a_stream(void **state)
     fixture *f = *state;
     tkl_files *files = open_channel(f);
     const tkl_bytes to = TKL_LIT("a");
-    parcels p;
+    transfer p;
     outcomes got;
-    parcels_make(&p);
-    char *file = parcels_file(&p, "src/tree/sub/file", 200 * KB, 1),
-         *tree = parcels_path(&p, "src/tree");
+    transfer_make(&p);
+    char *file = transfer_file(&p, "src/tree/sub/file", 200 * KB, 1),
+         *tree = transfer_path(&p, "src/tree");
     make_link(&p, "src/tree/link", "sub/file");
     tkl_files_source sources[] = {{.path = tree}, {.path = file, .name = TKL_LIT("flat/name")}};
     assert_ok(tkl_files_send(files, &to, 1, sources, 2, NULL, NULL));
     assert_ok(receive_counted(files, &p, &got));
-    char *dir = parcels_path(&p, "a/");
+    char *dir = transfer_path(&p, "a/");
     tkl_files_reader *reader;
     expect_read(dir, "tree/sub/file", file);
     expect_read(dir, "flat/name", file);
@@ -472,9 +472,9 @@ static void a_reader_gives_lines_unpacked(void **state)
 {
     (void)state;
     enum { LINES = 30000 };
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_path(&p, "a/lines.gz"), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_path(&p, "a/lines.gz"), *dir = transfer_path(&p, "a/");
     gzFile out = gzopen(path, "wb");
     for (int i = 0; i < LINES; i++)
         gzprintf(out, "line %d%s", i, i < LINES - 1 ? "\n" : "");

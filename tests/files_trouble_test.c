@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "support/fixture.h"
-#include "support/parcels.h"
 #include "support/process.h"
+#include "support/transfer.h"
 
 #define KB 1024
 #define MB (1024 * 1024)
@@ -37,10 +37,11 @@ static void expect_clean(server *s)
     assert_int_equal(server_ask_int(s, "HGET tackle:files:{logs} held"), 0);
 }
 
-static void expect_at(const parcels *p, const char *receiver, const char *source)
+static void expect_at(const transfer *p, const char *receiver, const char *source)
 {
-    char *name = test_format("%s%s", receiver, strrchr(source, '/')), *path = parcels_path(p, name);
-    if (!parcels_same(path, source))
+    char *name = test_format("%s%s", receiver, strrchr(source, '/')),
+         *path = transfer_path(p, name);
+    if (!transfer_same(path, source))
         fail_msg("%s differs from %s", path, source);
     free(name);
     free(path);
@@ -50,7 +51,7 @@ static void expect_at(const parcels *p, const char *receiver, const char *source
 
 typedef struct job {
     const char *url, *to, *path;
-    const parcels *p;
+    const transfer *p;
     tkl_files_options options;
     int64_t wait_ms;
 } job;
@@ -64,7 +65,7 @@ static int send_in_child(void *arg)
         tkl_files_open(client, tkl_str("logs"), &j->options, &files) != TKL_OK)
         return 99;
     tkl_files_send_options options = {.wait_ms = j->wait_ms};
-    return parcels_send(files, j->to, j->path, &options) == TKL_OK ? 0 : 1;
+    return transfer_send(files, j->to, j->path, &options) == TKL_OK ? 0 : 1;
 }
 
 static int receive_in_child(void *arg)
@@ -102,9 +103,9 @@ static void count_resumed(const tkl_files_outcome *outcome, void *arg)
 static void a_killed_sender_goes_on_where_it_was(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 4 * MB, 1);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 4 * MB, 1);
     job j = {.url = f->server->url, .to = "a,b", .path = path, .options = {.max_bytes = MB}};
     pid_t child = process_fork(send_in_child, &j);
     eventually(held(f->server) > MB - 300 * KB, 10000);
@@ -113,11 +114,11 @@ static void a_killed_sender_goes_on_where_it_was(void **state)
     tkl_files *files = open_on(f->client, (tkl_files_options){.max_bytes = 64 * MB});
     tkl_files_send_options options = {.on_file = count_resumed};
     resumed_files = 0;
-    assert_ok(parcels_send(files, "a,b", path, &options));
+    assert_ok(transfer_send(files, "a,b", path, &options));
     assert_int_equal(resumed_files, 1);
     assert_int_equal(server_ask_int(f->server, "ZCARD tackle:files:{logs}:files"), 1);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
-    assert_ok(parcels_receive(files, &p, "b", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "b", NULL));
     expect_at(&p, "a", path);
     expect_at(&p, "b", path);
     expect_clean(f->server);
@@ -128,10 +129,10 @@ static void a_killed_sender_goes_on_where_it_was(void **state)
 static void a_source_that_changed_after_the_kill_begins_afresh(void **state)
 {
     fixture *f = *state;
-    parcels p;
+    transfer p;
     struct stat st;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 4 * MB, 1);
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 4 * MB, 1);
     job j = {.url = f->server->url, .to = "a", .path = path, .options = {.max_bytes = MB}};
     pid_t child = process_fork(send_in_child, &j);
     eventually(held(f->server) > MB - 300 * KB, 10000);
@@ -147,9 +148,9 @@ static void a_source_that_changed_after_the_kill_begins_afresh(void **state)
     tkl_files *files = open_on(f->client, (tkl_files_options){.max_bytes = 64 * MB});
     tkl_files_send_options options = {.on_file = count_resumed};
     resumed_files = 0;
-    assert_ok(parcels_send(files, "a", path, &options));
+    assert_ok(transfer_send(files, "a", path, &options));
     assert_int_equal(resumed_files, 0);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     expect_clean(f->server);
     free(path);
@@ -159,9 +160,9 @@ static void a_source_that_changed_after_the_kill_begins_afresh(void **state)
 static void a_receiver_killed_again_and_again_ends_with_the_right_bytes(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 12 * MB, 2), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 12 * MB, 2), *dir = transfer_path(&p, "a/");
     job sends = {.url = f->server->url, .to = "a", .path = path, .options = {.max_bytes = MB}},
         receives = {.url = f->server->url, .to = "a", .p = &p, .wait_ms = 20000};
     sends.wait_ms = 30000;
@@ -176,7 +177,7 @@ static void a_receiver_killed_again_and_again_ends_with_the_right_bytes(void **s
     assert_int_equal(status, 0);
     assert_true(kills > 0);
     expect_at(&p, "a", path);
-    assert_int_equal(parcels_count(dir), 1);
+    assert_int_equal(transfer_count(dir), 1);
     expect_clean(f->server);
     free(path);
     free(dir);
@@ -213,17 +214,18 @@ static void on_file_comes_again_after_a_crash(void **state)
     skip_under_sanitizers();
     fixture *f = *state;
     for (int large = 0; large < 2; large++) {
-        parcels p;
-        parcels_make(&p);
-        char *path = parcels_file(&p, "src/f", large ? MB : 100, 2), *dir = parcels_path(&p, "a/");
-        char *place = parcels_path(&p, "a/f"), told[256] = "";
+        transfer p;
+        transfer_make(&p);
+        char *path = transfer_file(&p, "src/f", large ? MB : 100, 2),
+             *dir = transfer_path(&p, "a/");
+        char *place = transfer_path(&p, "a/f"), told[256] = "";
         tkl_files *files = open_on(f->client, (tkl_files_options){0});
         job j = {.url = f->server->url, .to = "a", .p = &p};
         tkl_files_receive_options options = {.dir = dir, .on_file = note_path, .arg = told};
-        assert_ok(parcels_send(files, "a", path, NULL));
+        assert_ok(transfer_send(files, "a", path, NULL));
         pid_t child = process_fork(die_in_on_file, &j);
         assert_int_equal(process_wait(child), 128 + SIGKILL);
-        assert_true(parcels_same(place, path));
+        assert_true(transfer_same(place, path));
         options.dir = dir;
         dir[strlen(dir) - 1] = '\0'; /* the slash at its end */
         assert_ok(tkl_files_receive(files, tkl_str("a"), &options, 0, NULL));
@@ -240,18 +242,18 @@ static void on_file_comes_again_after_a_crash(void **state)
 static void a_file_that_is_in_place_is_not_fetched_again(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 2), *other = parcels_file(&p, "a/f", MB, 2);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 2), *other = transfer_file(&p, "a/f", MB, 2);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
-    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
     char *key = server_ask(f->server, "ZRANGE tackle:files:{logs}:files 0 0");
     key[strcspn(key, "\n")] = '\0';
     for (int i = 0; i < 4; i++)
         server_do(f->server, "DEL tackle:files:{logs}:file:%s:%d", key, i);
     server_do(f->server, "HSET tackle:files:{logs}:file:%s freed 4 sent 5", key);
     server_do(f->server, "ZADD tackle:files:{logs}:file:%s:at 5 a", key);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     expect_clean(f->server);
     free(key);
@@ -277,16 +279,16 @@ static int reserve_in_child(void *arg)
     if (tkl_open(j->url, NULL, &client) != TKL_OK ||
         tkl_files_open(client, tkl_str("logs"), &j->options, &files) != TKL_OK)
         return 99;
-    return parcels_send(files, j->to, j->path, &options);
+    return transfer_send(files, j->to, j->path, &options);
 }
 
 static void what_a_killed_sender_has_reserved_is_taken_back(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 4 * MB, 1),
-         *other = parcels_file(&p, "src/g", 400 * KB, 2);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 4 * MB, 1),
+         *other = transfer_file(&p, "src/g", 400 * KB, 2);
     job j = {.url = f->server->url,
              .to = "a",
              .path = path,
@@ -297,9 +299,9 @@ static void what_a_killed_sender_has_reserved_is_taken_back(void **state)
     process_wait(child);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     int64_t began = test_now_ms();
-    assert_ok(parcels_send(files, "a", other, NULL));
+    assert_ok(transfer_send(files, "a", other, NULL));
     assert_true(test_now_ms() - began < 20000);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", other);
     assert_ok(tkl_files_drop_receiver(files, tkl_str("a"), NULL));
     free(path);
@@ -310,9 +312,9 @@ static void what_a_killed_sender_has_reserved_is_taken_back(void **state)
 static void a_sender_that_never_comes_back_is_given_up(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 4 * MB, 1), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 4 * MB, 1), *dir = transfer_path(&p, "a/");
     tkl_files_totals totals;
     job j = {.url = f->server->url,
              .to = "a",
@@ -327,7 +329,7 @@ static void a_sender_that_never_comes_back_is_given_up(void **state)
     assert_code(tkl_files_receive(files, tkl_str("a"), &options, 20000, &totals), TKL_CONFLICT);
     assert_contains(tkl_errmsg(), "gave it up");
     assert_int_equal(totals.failed, 1);
-    assert_int_equal(parcels_count(dir), 0);
+    assert_int_equal(transfer_count(dir), 0);
     expect_clean(f->server);
     free(path);
     free(dir);
@@ -337,16 +339,16 @@ static void a_sender_that_never_comes_back_is_given_up(void **state)
 static void what_nobody_fetches_is_given_up_in_time(void **state)
 {
     fixture *f = *state;
-    parcels p;
+    transfer p;
     tkl_files_info *info;
-    parcels_make(&p);
-    char *big = parcels_file(&p, "src/big", 2 * MB, 1),
-         *small = parcels_file(&p, "src/small", 9, 1);
+    transfer_make(&p);
+    char *big = transfer_file(&p, "src/big", 2 * MB, 1),
+         *small = transfer_file(&p, "src/small", 9, 1);
     tkl_files *files = open_on(f->client, (tkl_files_options){.ttl_ms = 300, .max_bytes = 4 * MB});
-    assert_ok(parcels_send(files, "ghost", big, NULL));
-    assert_ok(parcels_send(files, "ghost", small, NULL));
+    assert_ok(transfer_send(files, "ghost", big, NULL));
+    assert_ok(transfer_send(files, "ghost", small, NULL));
     /* There is no room for this one before the other is given up. */
-    assert_ok(parcels_send(files, "ghost", big, NULL));
+    assert_ok(transfer_send(files, "ghost", big, NULL));
     eventually(tkl_files_status(files, &info) == TKL_OK &&
                    (tkl_files_info_free(info), held(f->server) == 0),
                10000);
@@ -363,9 +365,9 @@ static void restart_mid_file(const char *const *config)
 {
     const server_options with = {.config = config};
     server *s = server_start(&with);
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 16 * MB, 3), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 16 * MB, 3), *dir = transfer_path(&p, "a/");
     job sends = {.url = s->url, .to = "a", .path = path, .options = {.max_bytes = 2 * MB}},
         receives = {.url = s->url, .to = "a", .p = &p, .wait_ms = 1000};
     sends.wait_ms = 60000;
@@ -386,7 +388,7 @@ static void restart_mid_file(const char *const *config)
     assert_int_equal(status, 0);
     expect_at(&p, "a", path);
     process_wait(receiver);
-    assert_int_equal(parcels_count(dir), 1);
+    assert_int_equal(transfer_count(dir), 1);
     free(path);
     free(dir);
     server_end(s);
@@ -408,14 +410,14 @@ static void a_server_that_forgot_everything_gets_it_again(void **state)
 static void a_full_server_lets_receivers_make_room(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
-    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
     server_do(f->server, "CONFIG SET maxmemory 1");
-    int sent = parcels_send(files, "a", path, NULL),
-        received = parcels_receive(files, &p, "a", NULL);
+    int sent = transfer_send(files, "a", path, NULL),
+        received = transfer_receive(files, &p, "a", NULL);
     server_do(f->server, "CONFIG SET maxmemory 0");
     assert_code(sent, TKL_EOOM);
     assert_ok(received);
@@ -458,17 +460,17 @@ static void rewrite(const tkl_files_progress *progress, void *arg)
 
 static void send_and_change(fixture *f, void (*change)(const tkl_files_progress *, void *))
 {
-    parcels p;
+    transfer p;
     tkl_files_info *info;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 12 * MB, 3), *dir = parcels_path(&p, "a/");
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 12 * MB, 3), *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     tkl_files_send_options options = {.on_progress = change};
     grows = path;
-    assert_code(parcels_send(files, "a", path, &options), TKL_CONFLICT);
+    assert_code(transfer_send(files, "a", path, &options), TKL_CONFLICT);
     assert_contains(tkl_errmsg(), "changed while it was sent");
-    assert_code(parcels_receive(files, &p, "a", NULL), TKL_EMPTY);
-    assert_int_equal(parcels_count(dir), 0);
+    assert_code(transfer_receive(files, &p, "a", NULL), TKL_EMPTY);
+    assert_int_equal(transfer_count(dir), 0);
     assert_ok(tkl_files_status(files, &info));
     assert_int_equal(info->trouble_count, 1);
     assert_string_equal(info->troubles[0].reason.data, "changed while it was sent");
@@ -514,15 +516,15 @@ static void a_spoiled_file_is_reported_and_not_put_in_place(void **state)
     fixture *f = *state;
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        parcels p;
-        parcels_make(&p);
-        char *path = parcels_file(&p, "src/f", cases[i].size, 3), *dir = parcels_path(&p, "a/");
+        transfer p;
+        transfer_make(&p);
+        char *path = transfer_file(&p, "src/f", cases[i].size, 3), *dir = transfer_path(&p, "a/");
         tkl_files_info *info;
-        assert_ok(parcels_send(files, "a", path, NULL));
+        assert_ok(transfer_send(files, "a", path, NULL));
         spoil(f, cases[i].command);
-        assert_code(parcels_receive(files, &p, "a", NULL), cases[i].code);
+        assert_code(transfer_receive(files, &p, "a", NULL), cases[i].code);
         assert_contains(tkl_errmsg(), cases[i].reason);
-        assert_int_equal(parcels_count(dir), 0);
+        assert_int_equal(transfer_count(dir), 0);
         assert_ok(tkl_files_status(files, &info));
         assert_int_equal(info->trouble_count, i + 1);
         assert_contains(info->troubles[i].reason.data, cases[i].reason);
@@ -546,18 +548,18 @@ static bool is_complete(tkl_files *files)
 static void a_sender_that_waits_hears_of_the_trouble(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3), *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     job sends = {.url = f->server->url, .to = "a", .path = path, .wait_ms = 20000};
     pid_t sender = process_fork(send_in_child, &sends);
     eventually(is_complete(files), 30000);
     spoil(f, "SETRANGE tackle:files:{logs}:file:%s:1 5 spoiled");
-    assert_code(parcels_receive(files, &p, "a", NULL), TKL_EPROTO);
+    assert_code(transfer_receive(files, &p, "a", NULL), TKL_EPROTO);
     assert_int_equal(process_wait(sender), 1);
     tkl_files_send_options options = {.wait_ms = 50};
-    assert_code(parcels_send(files, "a", path, &options), TKL_BUSY);
+    assert_code(transfer_send(files, "a", path, &options), TKL_BUSY);
     free(path);
     free(dir);
     tkl_files_close(files);
@@ -566,16 +568,16 @@ static void a_sender_that_waits_hears_of_the_trouble(void **state)
 static void a_sender_that_waits_hears_of_it_among_much_other_trouble(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3), *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     job sends = {.url = f->server->url, .to = "a", .path = path, .wait_ms = 60000};
     pid_t sender = process_fork(send_in_child, &sends);
     eventually(is_complete(files), 30000);
     kill(sender, SIGSTOP);
     spoil(f, "SETRANGE tackle:files:{logs}:file:%s:1 5 spoiled");
-    assert_code(parcels_receive(files, &p, "a", NULL), TKL_EPROTO);
+    assert_code(transfer_receive(files, &p, "a", NULL), TKL_EPROTO);
     for (int i = 0; i < 100; i++)
         server_do(f->server, "XADD tackle:files:{logs}:trouble MAXLEN 100 * token x receiver b "
                              "name other reason none");
@@ -602,20 +604,20 @@ static void a_full_disk_loses_nothing(void **state)
 {
     skip_under_sanitizers();
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3), *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     job receives = {.url = f->server->url, .to = "a", .p = &p};
-    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
     pid_t child = process_fork(receive_with_small_disk, &receives);
     assert_int_equal(process_wait(child), 1);
     tkl_files_receive_options nowhere = {.dir = "/proc"};
     assert_code(tkl_files_receive(files, tkl_str("a"), &nowhere, 0, NULL), TKL_EIO);
     assert_contains(tkl_errmsg(), "/proc");
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
-    assert_int_equal(parcels_count(dir), 1);
+    assert_int_equal(transfer_count(dir), 1);
     free(path);
     free(dir);
     tkl_files_close(files);
@@ -627,30 +629,30 @@ static void small_files_before_a_full_disk_come_once(void **state)
     skip_under_sanitizers();
     enum { FILES = 6 };
     fixture *f = *state;
-    parcels p;
+    transfer p;
     tkl_files_totals totals;
     const tkl_bytes to[] = {TKL_LIT("a")};
     tkl_files_source sources[FILES] = {{0}};
-    parcels_make(&p);
+    transfer_make(&p);
     for (int i = 0; i < FILES; i++) {
         char *name = test_format("src/%d", i);
-        sources[i].path = parcels_file(&p, name, i < FILES - 1 ? 100 : 400 * KB, (unsigned)i);
+        sources[i].path = transfer_file(&p, name, i < FILES - 1 ? 100 : 400 * KB, (unsigned)i);
         free(name);
     }
-    char *dir = parcels_path(&p, "a/");
+    char *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     job receives = {.url = f->server->url, .to = "a", .p = &p};
     for (int round = 0; round < 2; round++) {
         /* The second time, the file that does not fit is a small one, posted with the others. */
         if (round == 1) {
             free((char *)(uintptr_t)sources[FILES - 1].path);
-            sources[FILES - 1].path = parcels_file(&p, "src/last", 15 * KB, 9);
+            sources[FILES - 1].path = transfer_file(&p, "src/last", 15 * KB, 9);
         }
         small_disk = round == 0 ? 300 * KB : 10 * KB;
         assert_ok(tkl_files_send(files, to, 1, sources, FILES, NULL, NULL));
         pid_t child = process_fork(receive_with_small_disk, &receives);
         assert_int_equal(process_wait(child), 1);
-        assert_ok(parcels_receive(files, &p, "a", &totals));
+        assert_ok(transfer_receive(files, &p, "a", &totals));
         assert_int_equal(totals.files, 1);
     }
     for (int i = 0; i < FILES; i++)
@@ -662,15 +664,15 @@ static void small_files_before_a_full_disk_come_once(void **state)
 static void a_directory_in_the_way_is_an_error_that_loses_nothing(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3), *way = parcels_path(&p, "a/f");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3), *way = transfer_path(&p, "a/f");
     assert_int_equal(mkdir(way, 0700), 0);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
-    assert_ok(parcels_send(files, "a", path, NULL));
-    assert_code(parcels_receive(files, &p, "a", NULL), TKL_EIO);
+    assert_ok(transfer_send(files, "a", path, NULL));
+    assert_code(transfer_receive(files, &p, "a", NULL), TKL_EIO);
     assert_int_equal(rmdir(way), 0);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     free(path);
     free(way);
@@ -682,17 +684,17 @@ static void a_directory_in_the_way_of_one_file_is_not_in_the_way_of_others(void 
 {
     fixture *f = *state;
     for (int large = 0; large < 2; large++) {
-        parcels p;
+        transfer p;
         tkl_files_totals totals;
-        parcels_make(&p);
-        char *blocked = parcels_file(&p, "src/f", large ? MB : 100, 3),
-             *big = parcels_file(&p, "src/g", MB, 4), *small = parcels_file(&p, "src/h", 10, 5),
-             *way = parcels_path(&p, "a/f"), *dir = parcels_path(&p, "a");
+        transfer_make(&p);
+        char *blocked = transfer_file(&p, "src/f", large ? MB : 100, 3),
+             *big = transfer_file(&p, "src/g", MB, 4), *small = transfer_file(&p, "src/h", 10, 5),
+             *way = transfer_path(&p, "a/f"), *dir = transfer_path(&p, "a");
         assert_int_equal(mkdir(way, 0700), 0);
         tkl_files *files = open_on(f->client, (tkl_files_options){0});
-        assert_ok(parcels_send(files, "a", blocked, NULL));
-        assert_ok(parcels_send(files, "a", big, NULL));
-        assert_ok(parcels_send(files, "a", small, NULL));
+        assert_ok(transfer_send(files, "a", blocked, NULL));
+        assert_ok(transfer_send(files, "a", big, NULL));
+        assert_ok(transfer_send(files, "a", small, NULL));
         tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
         assert_code(tkl_files_receive(files, tkl_str("a"), &options, -1, &totals), TKL_EIO);
         assert_contains(tkl_errmsg(), "a/f");
@@ -701,7 +703,7 @@ static void a_directory_in_the_way_of_one_file_is_not_in_the_way_of_others(void 
         expect_at(&p, "a", big);
         expect_at(&p, "a", small);
         assert_int_equal(rmdir(way), 0);
-        assert_ok(parcels_receive(files, &p, "a", &totals));
+        assert_ok(transfer_receive(files, &p, "a", &totals));
         assert_int_equal(totals.files, 1);
         expect_at(&p, "a", blocked);
         expect_clean(f->server);
@@ -727,14 +729,14 @@ static void flush_once(const tkl_files_progress *progress, void *arg)
 static void chunks_of_a_forgotten_file_do_not_stay(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 8 * MB, 1);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 8 * MB, 1);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     tkl_files_send_options options = {.on_progress = flush_once, .arg = f->server};
-    assert_ok(parcels_send(files, "a", path, &options));
+    assert_ok(transfer_send(files, "a", path, &options));
     assert_true(flushed > 0);
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     expect_clean(f->server);
     free(path);
@@ -744,17 +746,17 @@ static void chunks_of_a_forgotten_file_do_not_stay(void **state)
 static void receivers_go_on_when_the_turns_are_forgotten(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", 9, 1);
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", 9, 1);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     for (int i = 0; i < 3; i++) {
-        assert_ok(parcels_send(files, "a", path, NULL));
-        assert_ok(parcels_receive(files, &p, "a", NULL));
+        assert_ok(transfer_send(files, "a", path, NULL));
+        assert_ok(transfer_receive(files, &p, "a", NULL));
     }
     server_do(f->server, "DEL tackle:files:{logs}");
-    assert_ok(parcels_send(files, "a", path, NULL));
-    assert_ok(parcels_receive(files, &p, "a", NULL));
+    assert_ok(transfer_send(files, "a", path, NULL));
+    assert_ok(transfer_receive(files, &p, "a", NULL));
     free(path);
     tkl_files_close(files);
 }
@@ -771,12 +773,12 @@ static void interrupt_soon(void *arg, int index)
 static void waiting_ends_when_it_is_interrupted(void **state)
 {
     fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    char *path = parcels_file(&p, "src/f", MB, 3), *dir = parcels_path(&p, "a/");
+    transfer p;
+    transfer_make(&p);
+    char *path = transfer_file(&p, "src/f", MB, 3), *dir = transfer_path(&p, "a/");
     tkl_files *files = open_on(f->client, (tkl_files_options){.max_bytes = 256 * KB});
     crew *threads = crew_start(1, interrupt_soon, f->client);
-    assert_code(parcels_send(files, "a", path, NULL), TKL_EINTR);
+    assert_code(transfer_send(files, "a", path, NULL), TKL_EINTR);
     crew_join(threads);
     tkl_resume(f->client);
     threads = crew_start(1, interrupt_soon, f->client);

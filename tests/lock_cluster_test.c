@@ -11,7 +11,7 @@
 
 #include "support/clustered.h"
 #include "support/locks.h"
-#include "support/puppet.h"
+#include "support/peer.h"
 
 #define POOL 4
 
@@ -140,23 +140,23 @@ static void permits_are_handed_over_as_well(void **state)
     enum { N = 10, LIMIT = 2 };
     for (int i = 0; i < N; i++) { /* on as many slots */
         char *name = test_format("pool-%d", i);
-        puppet *waiter =
-            puppet_start(&(puppet_options){.url = f->cluster->url, .name = name, .limit = LIMIT});
+        peer *waiter =
+            peer_start(&(peer_options){.url = f->cluster->url, .name = name, .limit = LIMIT});
         tkl_semaphore *permits[LIMIT];
         for (int j = 0; j < LIMIT; j++) {
             permits[j] = open_sem(f->client, name, LIMIT, NULL);
             assert_ok(tkl_semaphore_acquire(permits[j], 0));
         }
-        assert_code(puppet_do(waiter, "acquire 0"), TKL_BUSY);
-        puppet_tell(waiter, "acquire -1");
+        assert_code(peer_do(waiter, "acquire 0"), TKL_BUSY);
+        peer_tell(waiter, "acquire -1");
         eventually(sem_waiters(permits[0]) == 1, LONG_MS);
         assert_ok(tkl_semaphore_release(permits[1]));
-        assert_ok(puppet_hear(waiter));
+        assert_ok(peer_hear(waiter));
         assert_true(waiter->fence > tkl_semaphore_fence(permits[0]));
         assert_int_equal(sem_holders(permits[0]), LIMIT);
         for (int j = 0; j < LIMIT; j++)
             tkl_semaphore_close(permits[j]);
-        puppet_end(waiter);
+        peer_end(waiter);
         free(name);
     }
 }
@@ -165,22 +165,22 @@ static void processes_hand_over_and_skip_the_dead(void **state)
 {
     clustered *f = *state;
     tkl_lock *holder = held_door(f, &HOUR);
-    puppet *p[3];
+    peer *p[3];
     for (int i = 0; i < 3; i++) {
-        p[i] = puppet_start(
-            &(puppet_options){.url = f->cluster->url, .name = "door", .lease_ms = 3600000});
-        puppet_tell(p[i], "acquire -1");
+        p[i] = peer_start(
+            &(peer_options){.url = f->cluster->url, .name = "door", .lease_ms = 3600000});
+        peer_tell(p[i], "acquire -1");
         eventually(lock_waiters(holder) == i + 1, LONG_MS);
     }
-    puppet_signal(p[0], SIGKILL);
+    peer_signal(p[0], SIGKILL);
     assert_ok(tkl_lock_release(holder));
-    assert_ok(puppet_hear(p[1]));
-    assert_false(puppet_answers(p[2], 0));
-    assert_ok(puppet_do(p[1], "release"));
-    assert_ok(puppet_hear(p[2]));
+    assert_ok(peer_hear(p[1]));
+    assert_false(peer_answers(p[2], 0));
+    assert_ok(peer_do(p[1], "release"));
+    assert_ok(peer_hear(p[2]));
     assert_true(p[2]->fence > p[1]->fence);
     for (int i = 0; i < 3; i++)
-        puppet_end(p[i]);
+        peer_end(p[i]);
     tkl_lock_close(holder);
 }
 
@@ -515,8 +515,8 @@ static void a_failover_by_sentinels_keeps_holder_and_waiter(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(waits_on_many_slots_share_few_connections),
         TEST(permits_are_handed_over_as_well),

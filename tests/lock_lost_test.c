@@ -10,7 +10,7 @@
 
 #include "support/fixture.h"
 #include "support/locks.h"
-#include "support/puppet.h"
+#include "support/peer.h"
 #include "support/tamper.h"
 
 typedef struct alarm_bell {
@@ -466,27 +466,27 @@ static void a_restart_with_memory_is_none(void **state)
 static void a_process_that_slept_past_its_lease_knows_it(void **state)
 {
     fixture *f = *state;
-    puppet *p = puppet_start(&(puppet_options){
+    peer *p = peer_start(&(peer_options){
         .url = f->server->url, .name = "door", .lease_ms = 3000, .auto_renew = true});
     tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 600000});
-    assert_ok(puppet_do(p, "acquire 0"));
+    assert_ok(peer_do(p, "acquire 0"));
     test_sleep_ms(3500);
     assert_code(tkl_lock_acquire(lock, 0), TKL_BUSY); /* it renews */
-    puppet_signal(p, SIGSTOP);
+    peer_signal(p, SIGSTOP);
     assert_ok(tkl_lock_acquire(lock, -1));
-    puppet_signal(p, SIGCONT);
-    eventually((assert_ok(puppet_do(p, "look")), p->state == TKL_HOLD_LOST), LONG_MS);
+    peer_signal(p, SIGCONT);
+    eventually((assert_ok(peer_do(p, "look")), p->state == TKL_HOLD_LOST), LONG_MS);
     assert_true(p->fence < tkl_lock_fence(lock));
-    assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
+    assert_code(peer_do(p, "release"), TKL_NOTOWNER);
     assert_ok(tkl_lock_renew(lock, 0));
     tkl_lock_close(lock);
-    puppet_end(p);
+    peer_end(p);
 }
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(renewal_keeps_it_beyond_its_lease),
         TEST(without_renewal_nothing_is_sent),

@@ -5,10 +5,10 @@
  * ctest: label threads
  */
 
-#include "support/doors.h"
 #include "support/locks.h"
+#include "support/one_lock.h"
+#include "support/peer.h"
 #include "support/proxy.h"
-#include "support/puppet.h"
 
 /* ---- Networks ------------------------------------------------------------ */
 
@@ -267,8 +267,8 @@ static void an_acquisition_counts_once_replicas_have_it(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(an_acquire_whose_reply_was_lost_is_recognised),
         TEST(a_connection_cut_before_the_request_does_no_harm),

@@ -8,7 +8,7 @@
 
 #include "support/fixture.h"
 #include "support/locks.h"
-#include "support/puppet.h"
+#include "support/peer.h"
 #include "support/tamper.h"
 
 #define BOOK "lock:{book}"
@@ -150,14 +150,14 @@ static void a_writer_that_died_waiting_keeps_no_readers_out(void **state)
     fixture *f = *state;
     tkl_lock *first = reader(f);
     assert_ok(tkl_lock_acquire(first, 0));
-    puppet *w =
-        puppet_start(&(puppet_options){.url = f->server->url, .name = "book", .lease_ms = 3600000});
-    puppet_tell(w, "acquire -1");
+    peer *w =
+        peer_start(&(peer_options){.url = f->server->url, .name = "book", .lease_ms = 3600000});
+    peer_tell(w, "acquire -1");
     eventually(lock_waiters(first) == 1, LONG_MS);
     pending late = {.lock = reader(f)};
     start_waiting(&late, first);
     test_sleep_ms(100);
-    puppet_signal(w, SIGKILL);
+    peer_signal(w, SIGKILL);
     assert_ok(pending_join(&late));
     tkl_lock *later = reader(f);
     assert_ok(tkl_lock_acquire(later, 0));
@@ -165,7 +165,7 @@ static void a_writer_that_died_waiting_keeps_no_readers_out(void **state)
     tkl_lock_close(later);
     tkl_lock_close(late.lock);
     tkl_lock_close(first);
-    puppet_end(w);
+    peer_end(w);
 }
 
 static void a_release_lets_all_waiting_readers_in(void **state)
@@ -352,8 +352,8 @@ static void many_threads_keep_the_rules(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(readers_share_and_keep_writers_out),
         TEST(a_foreign_key_in_the_way_of_waiters_is_told_and_left_alone),

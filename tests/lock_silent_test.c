@@ -7,7 +7,7 @@
  * ctest: cost 30
  */
 #include "core/client.h"
-#include "support/doors.h"
+#include "support/one_lock.h"
 #include "support/process.h"
 #include "support/tamper.h"
 
@@ -30,28 +30,28 @@ static void a_killed_waiter_is_skipped_at_once(void **state)
 {
     fixture *f = *state;
     tkl_lock *holder = held_door(f);
-    puppet *dead[3], *alive = outsider(f);
+    peer *dead[3], *alive = outsider(f);
     for (int i = 0; i < 3; i++) {
         dead[i] = outsider(f);
         make_wait(dead[i], holder);
     }
     make_wait(alive, holder);
     for (int i = 0; i < 3; i++)
-        puppet_signal(dead[i], SIGKILL);
+        peer_signal(dead[i], SIGKILL);
     eventually(channels_of_waiters(f) == 1, LONG_MS);
     assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
+    assert_true(peer_answers(alive, SOON_MS));
+    assert_ok(peer_hear(alive));
     for (int i = 0; i < 3; i++)
-        puppet_end(dead[i]);
-    puppet_end(alive);
+        peer_end(dead[i]);
+    peer_end(alive);
     tkl_lock_close(holder);
 }
 
 /* A holder, and two that wait: the first will be silent. */
 typedef struct scene {
     tkl_lock *holder;
-    puppet *silent, *alive;
+    peer *silent, *alive;
 } scene;
 
 static scene open_scene(fixture *f)
@@ -64,23 +64,23 @@ static scene open_scene(fixture *f)
 
 static void close_scene(scene *s)
 {
-    puppet_end(s->silent);
-    puppet_end(s->alive);
+    peer_end(s->silent);
+    peer_end(s->alive);
     tkl_lock_close(s->holder);
 }
 
 static void a_silent_waiter_is_passed_over(void **state)
 {
     scene s = open_scene(*state);
-    puppet_signal(s.silent, SIGSTOP);
+    peer_signal(s.silent, SIGSTOP);
     assert_ok(tkl_lock_release(s.holder));
-    assert_true(puppet_answers(s.alive, SOON_MS));
-    assert_ok(puppet_hear(s.alive));
-    assert_ok(puppet_do(s.alive, "release"));
-    puppet_signal(s.silent, SIGCONT); /* comes too late, and lines up again */
-    assert_ok(puppet_hear(s.silent));
+    assert_true(peer_answers(s.alive, SOON_MS));
+    assert_ok(peer_hear(s.alive));
+    assert_ok(peer_do(s.alive, "release"));
+    peer_signal(s.silent, SIGCONT); /* comes too late, and lines up again */
+    assert_ok(peer_hear(s.silent));
     assert_true(s.silent->fence > s.alive->fence);
-    assert_ok(puppet_do(s.silent, "release"));
+    assert_ok(peer_do(s.silent, "release"));
     close_scene(&s);
 }
 
@@ -91,10 +91,10 @@ static void a_silent_process_with_many_waiters_is_passed_over(void **state)
     fixture *f = *state;
     scene s = open_scene(f);
     tamper_add_thread(f->server, DOOR, 'f'); /* another of its threads, behind the living */
-    puppet_signal(s.silent, SIGSTOP);
+    peer_signal(s.silent, SIGSTOP);
     assert_ok(tkl_lock_release(s.holder));
-    assert_true(puppet_answers(s.alive, SOON_MS));
-    assert_ok(puppet_hear(s.alive));
+    assert_true(peer_answers(s.alive, SOON_MS));
+    assert_ok(peer_hear(s.alive));
     close_scene(&s);
 }
 
@@ -106,18 +106,18 @@ static void the_looker_is_on_another_machine_than_the_heir(void **state)
     tkl_client *client = test_open(f->server->url, NULL);
     client->heartbeat_us = 60000000; /* it does not look by itself */
     tkl_lock *holder = held_door(f);
-    puppet *silent = outsider(f);
+    peer *silent = outsider(f);
     pending alive = {.lock = open_lock(client, "door", &HOUR), .wait_ms = LONG_MS};
     make_wait(silent, holder);
     stand_in_line(&alive, holder);
     tamper_move_last(f->server, DOOR, "elsewhere");
     tamper_add_process(f->server, DOOR, 'a');
     tamper_add_process(f->server, DOOR, 'b');
-    puppet_signal(silent, SIGSTOP);
+    peer_signal(silent, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
     assert_ok(pending_join(&alive));
     assert_in_range(alive.took_ms, 4000, SOON_MS); /* not when it gives up */
-    puppet_end(silent);
+    peer_end(silent);
     tkl_lock_close(alive.lock);
     tkl_lock_close(holder);
     tkl_close(client);
@@ -130,18 +130,18 @@ static void many_silent_waiters_are_passed_over_together(void **state)
     tkl_client *client = test_open(f->server->url, NULL);
     client->heartbeat_us = 500000;
     tkl_lock *holder = held_door(f);
-    puppet *silent = outsider(f);
+    peer *silent = outsider(f);
     pending alive = {.lock = open_lock(client, "door", &HOUR), .wait_ms = LONG_MS};
     make_wait(silent, holder);
     for (char token = 'a'; token <= 'f'; token++)
         tamper_add_process(f->server, DOOR, token);
     stand_in_line(&alive, holder);
     tamper_add_process(f->server, DOOR, '0');
-    puppet_signal(silent, SIGSTOP);
+    peer_signal(silent, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
     assert_ok(pending_join(&alive));
     assert_in_range(alive.took_ms, 4000, 15000); /* of seven times 4 s, and 30 s for the looker */
-    puppet_end(silent);
+    peer_end(silent);
     tkl_lock_close(alive.lock);
     tkl_lock_close(holder);
     tkl_close(client);
@@ -158,35 +158,35 @@ static void those_who_confirmed_are_not_taken_for_silent(void **state)
         brief[i] = (pending){.lock = open_door(f, &HOUR), .wait_ms = LONG_MS};
         stand_in_line(&brief[i], holder);
     }
-    puppet *stopped = outsider(f);
+    peer *stopped = outsider(f);
     make_wait(stopped, holder);
     stand_in_line(&last, holder);
-    puppet_signal(stopped, SIGSTOP);
+    peer_signal(stopped, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
     for (int i = 0; i < 2; i++) {
         assert_ok(pending_join(&brief[i]));
         assert_ok(tkl_lock_renew(brief[i].lock, 50));
     }
     eventually(holder_pid(holder) == stopped->pid, LONG_MS);
-    puppet_signal(stopped, SIGCONT);
-    assert_ok(puppet_hear(stopped));
-    assert_ok(puppet_do(stopped, "release"));
+    peer_signal(stopped, SIGCONT);
+    assert_ok(peer_hear(stopped));
+    assert_ok(peer_do(stopped, "release"));
     assert_ok(pending_join(&last));
     for (int i = 0; i < 2; i++)
         tkl_lock_close(brief[i].lock);
     tkl_lock_close(last.lock);
-    puppet_end(stopped);
+    peer_end(stopped);
     tkl_lock_close(holder);
 }
 
 static void the_silent_one_killed_after_the_grant_is_passed_over(void **state)
 {
     scene s = open_scene(*state);
-    puppet_signal(s.silent, SIGSTOP);
+    peer_signal(s.silent, SIGSTOP);
     assert_ok(tkl_lock_release(s.holder));
-    puppet_signal(s.silent, SIGKILL);
-    assert_true(puppet_answers(s.alive, SOON_MS));
-    assert_ok(puppet_hear(s.alive));
+    peer_signal(s.silent, SIGKILL);
+    assert_true(peer_answers(s.alive, SOON_MS));
+    assert_ok(peer_hear(s.alive));
     close_scene(&s);
 }
 
@@ -195,13 +195,13 @@ static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
     fixture *f = *state;
     tkl_lock *holder = held_door(f);
     tamper_add_dead(f->server, DOOR, 350);
-    puppet *alive = outsider(f);
+    peer *alive = outsider(f);
     make_wait(alive, holder);
     assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
+    assert_true(peer_answers(alive, SOON_MS));
+    assert_ok(peer_hear(alive));
     assert_int_equal(lock_waiters(holder), 0);
-    puppet_end(alive);
+    peer_end(alive);
     tkl_lock_close(holder);
 }
 
@@ -313,8 +313,8 @@ static void a_server_that_forgot_everything_gives_it_to_a_waiter(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(a_killed_waiter_is_skipped_at_once),
         TEST(a_silent_waiter_is_passed_over),

@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/doors.h"
 #include "support/locks.h"
-#include "support/puppet.h"
+#include "support/one_lock.h"
+#include "support/peer.h"
 #include "support/tamper.h"
 
 /* ---- One owner ----------------------------------------------------------- */
@@ -332,56 +332,55 @@ static void a_restart_keeps_lock_and_fence(void **state)
 static void a_holder_stopped_past_its_lease_is_refused(void **state)
 {
     fixture *f = *state;
-    puppet *p =
-        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .lease_ms = 1500});
+    peer *p = peer_start(&(peer_options){.url = f->server->url, .name = "door", .lease_ms = 1500});
     tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
-    assert_ok(puppet_do(p, "acquire 0"));
+    assert_ok(peer_do(p, "acquire 0"));
     uint64_t fence = p->fence;
-    puppet_signal(p, SIGSTOP);
+    peer_signal(p, SIGSTOP);
     assert_ok(tkl_lock_acquire(lock, -1));
-    puppet_signal(p, SIGCONT);
-    assert_ok(puppet_do(p, "look"));
+    peer_signal(p, SIGCONT);
+    assert_ok(peer_do(p, "look"));
     assert_int_equal(p->state, TKL_HOLD_LOST);
-    assert_code(puppet_do(p, "renew 0"), TKL_NOTOWNER);
-    assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
+    assert_code(peer_do(p, "renew 0"), TKL_NOTOWNER);
+    assert_code(peer_do(p, "release"), TKL_NOTOWNER);
     assert_true(tkl_lock_fence(lock) > fence);
     assert_ok(tkl_lock_release(lock));
     tkl_lock_close(lock);
-    puppet_end(p);
+    peer_end(p);
 }
 
 static void wrong_clocks_change_nothing(void **state)
 {
     fixture *f = *state;
-    if (!puppet_can_fake_clock())
+    if (!peer_can_fake_clock())
         skip();
     static const int64_t hour = 3600000;
     for (int sign = -1; sign <= 1; sign += 2) {
-        puppet *past = puppet_start(&(puppet_options){
+        peer *past = peer_start(&(peer_options){
             .url = f->server->url, .name = "door", .lease_ms = 3000, .clock_ms = sign * hour});
-        puppet *future = puppet_start(&(puppet_options){
+        peer *future = peer_start(&(peer_options){
             .url = f->server->url, .name = "door", .lease_ms = 60000, .clock_ms = -sign * hour});
         tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 60000});
-        assert_ok(puppet_do(past, "acquire 0"));
+        assert_ok(peer_do(past, "acquire 0"));
         uint64_t fence = past->fence;
-        assert_code(puppet_do(future, "acquire 0"), TKL_BUSY);
-        assert_ok(puppet_do(past, "renew 60000"));
-        assert_ok(puppet_do(past, "release"));
+        assert_code(peer_do(future, "acquire 0"), TKL_BUSY);
+        assert_ok(peer_do(past, "renew 60000"));
+        assert_ok(peer_do(past, "release"));
 
-        assert_ok(puppet_do(past, "acquire 0"));
-        assert_ok(puppet_do(future, "acquire -1")); /* its lease ended by itself */
+        assert_ok(peer_do(past, "acquire 0"));
+        assert_ok(peer_do(future, "acquire -1")); /* its lease ended by itself */
         assert_true(future->fence > fence);
-        assert_code(puppet_do(past, "release"), TKL_NOTOWNER);
+        assert_code(peer_do(past, "release"), TKL_NOTOWNER);
 
-        puppet_tell(past, "acquire -1"); /* handed over */
+        peer_tell(past, "acquire -1"); /* handed over */
         eventually(lock_waiters(lock) == 1, LONG_MS);
-        assert_ok(puppet_do(future, "release"));
-        assert_ok(puppet_hear(past));
+        assert_ok(peer_do(future, "release"));
+        assert_ok(peer_hear(past));
         assert_true(past->fence > future->fence);
-        assert_ok(puppet_do(past, "release"));
+        assert_ok(peer_do(past, "release"));
         tkl_lock_close(lock);
-        puppet_end(past);
-        puppet_end(future);
+        peer_end(past);
+        peer_end(future);
     }
 }
 
@@ -445,8 +444,8 @@ static void a_forked_child_cannot_give_its_parents_lock_away(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(one_at_a_time),
         TEST(threads_exclude_each_other),

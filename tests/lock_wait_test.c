@@ -6,7 +6,7 @@
  */
 #include <stdatomic.h>
 
-#include "support/doors.h"
+#include "support/one_lock.h"
 #include "support/proxy.h"
 
 /* ---- The time to wait ---------------------------------------------------- */
@@ -158,7 +158,7 @@ static void processes_are_served_in_order_of_arrival(void **state)
     fixture *f = *state;
     enum { N = 6 };
     tkl_lock *holder = held_door(f);
-    puppet *all[N];
+    peer *all[N];
     for (int i = 0; i < N; i++) {
         all[i] = outsider(f);
         make_wait(all[i], holder);
@@ -166,13 +166,13 @@ static void processes_are_served_in_order_of_arrival(void **state)
     uint64_t fence = tkl_lock_fence(holder);
     assert_ok(tkl_lock_release(holder));
     for (int i = 0; i < N; i++) {
-        assert_ok(puppet_hear(all[i]));
+        assert_ok(peer_hear(all[i]));
         assert_true(all[i]->fence > fence);
         fence = all[i]->fence;
         for (int j = i + 1; j < N; j++)
-            assert_false(puppet_answers(all[j], 0));
-        assert_ok(puppet_do(all[i], "release"));
-        puppet_end(all[i]);
+            assert_false(peer_answers(all[j], 0));
+        assert_ok(peer_do(all[i], "release"));
+        peer_end(all[i]);
     }
     tkl_lock_close(holder);
 }
@@ -181,14 +181,14 @@ static void nobody_overtakes_those_who_wait(void **state)
 {
     fixture *f = *state;
     tkl_lock *holder = held_door(f), *late = open_door(f, &HOUR);
-    puppet *p = outsider(f);
+    peer *p = outsider(f);
     make_wait(p, holder);
     assert_ok(tkl_lock_release(holder));
     assert_code(tkl_lock_acquire(late, 0), TKL_BUSY);
-    assert_ok(puppet_hear(p));
+    assert_ok(peer_hear(p));
     tkl_lock_close(late);
     tkl_lock_close(holder);
-    puppet_end(p);
+    peer_end(p);
 }
 
 /* ---- Hand-over ----------------------------------------------------------- */
@@ -198,16 +198,16 @@ static void a_release_hands_over_in_one_step(void **state)
 {
     fixture *f = *state;
     tkl_lock *holder = held_door(f);
-    puppet *p = outsider(f);
+    peer *p = outsider(f);
     make_wait(p, holder);
-    puppet_signal(p, SIGSTOP);
+    peer_signal(p, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
     assert_int_equal(lock_holders(holder), 1);
     assert_int_equal(lock_waiters(holder), 0);
-    puppet_signal(p, SIGCONT);
-    assert_ok(puppet_hear(p));
+    peer_signal(p, SIGCONT);
+    assert_ok(peer_hear(p));
     assert_int_equal(p->state, TKL_HOLD_HELD);
-    puppet_end(p);
+    peer_end(p);
     tkl_lock_close(holder);
 }
 
@@ -263,18 +263,17 @@ static void an_expired_lease_hands_over_without_a_releaser(void **state)
 static void a_killed_holder_blocks_until_its_lease_ends(void **state)
 {
     fixture *f = *state;
-    puppet *p =
-        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .lease_ms = 600});
+    peer *p = peer_start(&(peer_options){.url = f->server->url, .name = "door", .lease_ms = 600});
     tkl_lock *lock = open_door(f, &HOUR);
-    assert_ok(puppet_do(p, "acquire 0"));
+    assert_ok(peer_do(p, "acquire 0"));
     uint64_t fence = p->fence;
-    puppet_signal(p, SIGKILL);
+    peer_signal(p, SIGKILL);
     int64_t start = test_now_ms();
     assert_ok(tkl_lock_acquire(lock, LONG_MS));
     assert_in_range(test_now_ms() - start, 0, 600 + LATE_MS);
     assert_true(tkl_lock_fence(lock) > fence);
     tkl_lock_close(lock);
-    puppet_end(p);
+    peer_end(p);
 }
 
 static void a_lease_cut_short_is_noticed(void **state)
@@ -397,8 +396,8 @@ static void a_thousand_threads_wait_for_as_many_locks(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(not_waiting_does_not_wait),
         TEST(a_wait_ends_in_time_and_leaves_nothing),

@@ -6,8 +6,8 @@
  */
 #include <stdatomic.h>
 
-#include "support/desk.h"
 #include "support/locale.h"
+#include "support/one_queue.h"
 #include "support/proxy.h"
 
 #define LONG_MS 30000
@@ -16,7 +16,7 @@
 
 static void a_failed_job_comes_back_with_its_error_until_it_is_dead(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .retries = 2, .backoff_ms = 1}, NULL);
     for (int attempt = 1; attempt <= 3; attempt++) {
         char *why = test_format("reason %d", attempt),
@@ -36,13 +36,13 @@ static void a_failed_job_comes_back_with_its_error_until_it_is_dead(void **state
     char *extra = server_ask(d.f->server, "HVALS " KEY "history");
     assert_contains(extra, " 1 reason 3");
     free(extra);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void the_backoff_doubles_up_to_its_cap(void **state)
 {
     static const int64_t from[] = {50000, 100000, 125000}, to[] = {100000, 200000, 250000};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push job = {.payload = tkl_str("x"), .backoff_ms = 100000, .backoff_max_ms = 250000};
     push_job(d.queue, &job, NULL);
     for (int i = 0; i < 3; i++) {
@@ -56,13 +56,13 @@ static void the_backoff_doubles_up_to_its_cap(void **state)
         free(due);
         tkl_jobs_free(jobs);
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* Half of a backoff is random: a number with a fraction on its way to the server. */
 static void a_job_fails_in_a_program_with_a_decimal_comma(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 1}, NULL);
     locale_with_a_comma();
     for (int attempt = 1; attempt <= 2; attempt++) {
@@ -72,12 +72,12 @@ static void a_job_fails_in_a_program_with_a_decimal_comma(void **state)
         tkl_jobs_free(jobs);
     }
     locale_plain();
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_delay_of_ones_own_replaces_the_backoff(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 3600000}, NULL);
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_FAILED, "no", 1));
@@ -85,12 +85,12 @@ static void a_delay_of_ones_own_replaces_the_backoff(void **state)
     jobs = claim_jobs(d.consumer, 1, LONG_MS);
     assert_int_equal(jobs->items[0].attempt, 2);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_released_job_goes_to_the_front_and_loses_no_attempt(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a b");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("due"), .at_ms = 1}, NULL);
@@ -106,12 +106,12 @@ static void a_released_job_goes_to_the_front_and_loses_no_attempt(void **state)
     assert_int_equal(jobs->items[0].attempt, 1);
     tkl_jobs_free(jobs);
     assert_int_equal(server_ask_int(d.f->server, "HEXISTS " KEY "meta failed"), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char why[2000];
     memset(why, 'w', sizeof why - 1);
     why[sizeof why - 1] = '\0';
@@ -124,12 +124,12 @@ static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **s
     assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "jobs"), 1);
     tkl_jobs_free(jobs);
     expect_all(d.consumer, "");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void the_dead_are_trimmed_by_number_and_age(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     server_do(d.f->server, "HSET " KEY "meta dead_max 2");
     for (int i = 0; i < 5; i++) {
         push_words(d.queue, "x");
@@ -148,14 +148,14 @@ static void the_dead_are_trimmed_by_number_and_age(void **state)
     assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DEAD, "no", 0));
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_claim_is_reported_once(void **state)
 {
     static const tkl_outcome outcomes[] = {TKL_OUTCOME_DONE, TKL_OUTCOME_FAILED, TKL_OUTCOME_DEAD,
                                            TKL_OUTCOME_RELEASED};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (int i = 0; i < 4; i++) {
         push_words(d.queue, "x");
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
@@ -167,12 +167,12 @@ static void a_claim_is_reported_once(void **state)
     assert_code(tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef0123456789abcdef",
                                  TKL_OUTCOME_DONE, tkl_str(""), 0),
                 TKL_NOTOWNER);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void reports_of_one_call_have_fates_of_their_own(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a b c");
     tkl_jobs *jobs = claim_jobs(d.consumer, 3, 0);
     assert_ok(tkl_queue_finish(d.queue, jobs->items[1].id, jobs->items[1].token, TKL_OUTCOME_DONE,
@@ -187,12 +187,12 @@ static void reports_of_one_call_have_fates_of_their_own(void **state)
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta done"), 2);
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta bytes"), 2);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* Each report of these jobs of a claim of six, in this order. The claim of "c" is lost, and that of
  * another consumer may stand in its place. */
-static void runs_with_a_gap(desk *d, const char *order, bool filled)
+static void runs_with_a_gap(one_queue *d, const char *order, bool filled)
 {
     push_words(d->queue, "a b c d e f");
     int64_t bytes = server_ask_int(d->f->server, "HGET " KEY "meta bytes");
@@ -227,19 +227,19 @@ static void runs_with_a_gap(desk *d, const char *order, bool filled)
 static void reports_count_in_any_order_and_around_a_lost_claim(void **state)
 {
     static const char *const orders[] = {"abcdef", "fedcba", "cab", "abdef", "ebfa", "c", "f"};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (size_t i = 0; i < 7; i++) {
         runs_with_a_gap(&d, orders[i], false);
         runs_with_a_gap(&d, orders[i], true);
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_foreign_key_in_the_way_of_a_report_keeps_the_claims(void **state)
 {
     static const char *const parts[] = {"history", "unique", "groups", "ready",
                                         "delayed", "parked", "flow"};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         push_words(d.queue, "a");
         push_job(d.queue, &(tkl_push){.payload = tkl_str("b"), .group = tkl_str("g")}, NULL);
@@ -255,7 +255,7 @@ static void a_foreign_key_in_the_way_of_a_report_keeps_the_claims(void **state)
         assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "jobs"), 0);
         tkl_jobs_free(jobs);
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_report_whose_answer_is_lost_counts(void **state)
@@ -319,7 +319,7 @@ static void a_claim_whose_answer_is_lost_is_found_again(void **state)
 static void claim_late(void *arg, int index)
 {
     (void)index;
-    desk *d = arg;
+    one_queue *d = arg;
     tkl_jobs *jobs;
     int rc = tkl_consumer_claim(d->consumer, 2, 0, &jobs);
     assert_true(rc == TKL_OK);
@@ -334,9 +334,9 @@ static void a_claim_that_came_too_late_is_not_begun(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
-    desk late = {.f = f, .queue = open_queue(client, "q", 1)};
+    one_queue late = {.f = f, .queue = open_queue(client, "q", 1)};
     late.consumer = open_consumer(late.queue, 300);
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     expect_all(late.consumer, ""); /* the server knows the script */
     push_words(d.queue, "a b");
     proxy_hold(p, TO_CLIENT, true);
@@ -353,7 +353,7 @@ static void a_claim_that_came_too_late_is_not_begun(void **state)
     tkl_consumer_close(late.consumer);
     tkl_queue_close(late.queue);
     tkl_close(client);
-    desk_close(&d);
+    one_queue_close(&d);
     proxy_end(p);
 }
 
@@ -389,7 +389,7 @@ static void a_claim_that_timed_out_keeps_nothing_back(void **state)
 
 static void a_lease_that_ends_brings_the_job_back_to_the_front(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_consumer *dying;
     const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
     assert_ok(tkl_consumer_open(&d.queue, 1, &options, &dying));
@@ -409,12 +409,12 @@ static void a_lease_that_ends_brings_the_job_back_to_the_front(void **state)
     tkl_jobs_free(old);
     tkl_consumer_close(dying);
     assert_clean(d.f->server);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_job_that_kills_its_workers_ends_among_the_dead(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
     push_job(d.queue, &(tkl_push){.payload = tkl_str("poison"), .retries = 2}, NULL);
     for (int i = 1; i <= 3; i++) {
@@ -429,12 +429,12 @@ static void a_job_that_kills_its_workers_ends_among_the_dead(void **state)
     expect_all(d.consumer, "");
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "active"), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void leases_are_renewed_while_the_consumer_lives(void **state)
 {
-    desk d = desk_open_lease(state, 3000);
+    one_queue d = one_queue_open_lease(state, 3000);
     tkl_consumer *other = open_consumer(d.queue, 0);
     push_words(d.queue, "a b");
     tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
@@ -447,7 +447,7 @@ static void leases_are_renewed_while_the_consumer_lives(void **state)
     tkl_jobs_free(jobs);
     tkl_consumer_close(other);
     assert_clean(d.f->server);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 typedef struct losses {
@@ -513,7 +513,7 @@ static void a_server_that_is_gone_loses_the_claims_when_their_leases_end(void **
 
 static void a_claim_lives_by_id_and_token_alone(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_consumer *shell;
     const tkl_consumer_options options = {.lease_ms = 60000, .no_renewal = true};
     assert_ok(tkl_consumer_open(&d.queue, 1, &options, &shell));
@@ -535,7 +535,7 @@ static void a_claim_lives_by_id_and_token_alone(void **state)
     assert_ok(tkl_queue_finish(d.queue, job->id, job->token, TKL_OUTCOME_DONE, tkl_str(""), 0));
     tkl_jobs_free(jobs);
     assert_clean(d.f->server);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 int main(void)

@@ -8,9 +8,9 @@
 #include "core/client.h"
 #include "support/call.h"
 #include "support/cluster.h"
-#include "support/desk.h"
 #include "support/fake.h"
 #include "support/fixture.h"
+#include "support/one_queue.h"
 #include "support/proxy.h"
 #include "support/timed.h"
 #include "support/waits.h"
@@ -80,7 +80,7 @@ static void waiters_whose_places_are_lost_stand_in_line_again(void **state)
 static void a_waiter_that_is_alone_in_line_calls_the_others(void **state)
 {
     hall h;
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     hall_open(&h, d.f->server, d.f->server->url);
     test_sleep_ms(1100);
     server_do(d.f->server, "FLUSHALL");
@@ -92,7 +92,7 @@ static void a_waiter_that_is_alone_in_line_calls_the_others(void **state)
     everybody_gets_a_job(&h);
     expect(&last, "x");
     hall_close(&h);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* The newest waiters are asked to look, and do not hear it. */
@@ -151,7 +151,7 @@ static void one_waiter_looks_for_all(void **state)
 
 static void an_interruption_ends_a_claim_and_a_wait_for_a_result(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     pending p = {.consumer = d.consumer, .wait_ms = -1};
     start_waiting(&p, d.f->server);
     tkl_interrupt(d.f->client);
@@ -166,7 +166,7 @@ static void an_interruption_ends_a_claim_and_a_wait_for_a_result(void **state)
     assert_code(tkl_queue_result(d.queue, id, -1, &result), TKL_EINTR);
     tkl_resume(d.f->client);
     expect_all(d.consumer, "x");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Clocks and servers -------------------------------------------------- */

@@ -6,8 +6,8 @@
  */
 #include <tackle/schedule.h>
 
-#include "support/desk.h"
 #include "support/fixture.h"
+#include "support/one_queue.h"
 #include "support/waits.h"
 
 /* A user who may do what docs/queue.md lists, and no more. */

@@ -5,7 +5,7 @@
  *
  * ctest: label threads
  */
-#include "support/desk.h"
+#include "support/one_queue.h"
 #include "support/process.h"
 #include "support/proxy.h"
 
@@ -15,7 +15,7 @@
 
 static void jobs_come_out_as_they_went_in(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char id[TKL_JOB_ID_SIZE];
     const tkl_push job = {.payload = {"\0payload\n", 9},
                           .meta = {"me\0ta", 5},
@@ -46,12 +46,12 @@ static void jobs_come_out_as_they_went_in(void **state)
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
     assert_clean(d.f->server);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void first_in_first_out_and_lower_priorities_first(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push jobs[] = {
         {.payload = tkl_str("a")},
         {.payload = tkl_str("late"), .priority = 1000},
@@ -64,12 +64,12 @@ static void first_in_first_out_and_lower_priorities_first(void **state)
     push_words(d.queue, "d e");
     expect_all(d.consumer, "first second a b c d e late");
     expect_all(d.consumer, "");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_claim_takes_no_more_than_it_asked_for(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_jobs *none;
     push_words(d.queue, "a b c");
     tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
@@ -81,13 +81,13 @@ static void a_claim_takes_no_more_than_it_asked_for(void **state)
     assert_code(tkl_consumer_claim(d.consumer, 2, 0, &none), TKL_EMPTY);
     assert_null(none);
     assert_code(tkl_consumer_claim(d.consumer, 0, 0, &none), TKL_EINVAL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_large_batch_is_one_queue_in_order(void **state)
 {
     enum { N = 3500 };
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     static char texts[N][8];
     static tkl_push jobs[N];
     static tkl_pushed pushed[N];
@@ -108,12 +108,12 @@ static void a_large_batch_is_one_queue_in_order(void **state)
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta pushed"), N);
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta done"), N);
     assert_clean(d.f->server);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_push_is_one_trip_and_so_is_a_turn(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a b c d");
     tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
     tkl_report reports[] = {{.job = &jobs->items[0]}, {.job = &jobs->items[1]}};
@@ -129,13 +129,13 @@ static void a_push_is_one_trip_and_so_is_a_turn(void **state)
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta done"), 2);
     tkl_jobs_free(jobs);
     tkl_jobs_free(more);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void empty_and_huge_payloads_are_jobs_like_any(void **state)
 {
     const size_t huge = 100 << 20;
-    desk d = desk_open_lease(state, 600000);
+    one_queue d = one_queue_open_lease(state, 600000);
     char *data = malloc(huge);
     assert_non_null(data);
     memset(data, 'x', huge);
@@ -153,12 +153,12 @@ static void empty_and_huge_payloads_are_jobs_like_any(void **state)
     expect_all(d.consumer, "small");
     assert_clean(d.f->server);
     free(data);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void wrong_jobs_are_refused_as_a_whole(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push jobs[] = {{.payload = tkl_str("good")}, {.priority = 5000}};
     tkl_pushed pushed[2];
     assert_code(tkl_queue_push(d.queue, jobs, 2, NULL, pushed), TKL_EINVAL);
@@ -166,14 +166,14 @@ static void wrong_jobs_are_refused_as_a_whole(void **state)
     assert_code(pushed[1].code, TKL_EINVAL);
     assert_string_equal(pushed[0].id, "");
     expect_all(d.consumer, "");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Requests ------------------------------------------------------------ */
 
 static void a_repeated_request_pushes_nothing_twice(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push jobs[] = {{.payload = tkl_str("a")}, {.payload = tkl_str("b")}};
     const tkl_push_options options = {.request = {"r\0q", 3}}, other = {.request = {"r\0p", 3}};
     tkl_pushed first[2], second[2];
@@ -189,12 +189,12 @@ static void a_repeated_request_pushes_nothing_twice(void **state)
     char large[65] = {0};
     assert_code(tkl_queue_push(d.queue, jobs, 2, &(tkl_push_options){.request = {large, 65}}, NULL),
                 TKL_EINVAL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void requests_leave_as_many_traces_as_there_are_threads(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (int i = 0; i < 100; i++)
         push_words(d.queue, "x");
     int64_t fields = server_ask_int(d.f->server, "HLEN " KEY "requests_even") +
@@ -203,7 +203,7 @@ static void requests_leave_as_many_traces_as_there_are_threads(void **state)
     int64_t ttl = server_ask_int(d.f->server, "PTTL " KEY "requests_even"),
             other = server_ask_int(d.f->server, "PTTL " KEY "requests_odd");
     assert_true((ttl > 0 && ttl <= 1200000) || (other > 0 && other <= 1200000));
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_push_whose_answer_is_lost_counts_once(void **state)
@@ -234,19 +234,19 @@ static int push_in_child(void *arg)
 static void a_forked_child_pushes_for_itself(void **state)
 {
     skip_under_sanitizers();
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "first");
     assert_int_equal(process_wait(process_fork(push_in_child, d.queue)), 0);
     push_words(d.queue, "last");
     expect_all(d.consumer, "first child's last");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Delays -------------------------------------------------------------- */
 
 static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push jobs[] = {
         {.payload = tkl_str("plain")},
         {.payload = tkl_str("later"), .delay_ms = 40},
@@ -261,7 +261,7 @@ static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
     test_sleep_ms(60);
     expect_all(d.consumer, "urgent past sooner later plain");
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "delayed"), 1);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* A forked child uses the consumer of its parent. */
@@ -278,13 +278,13 @@ static int use_in_child(void *arg)
 static void a_forked_child_leaves_the_claims_of_its_parent_alone(void **state)
 {
     skip_under_sanitizers();
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     assert_int_equal(process_wait(process_fork(use_in_child, d.consumer)), 0);
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_time_out_of_its_own_ends_a_call_to_a_silent_server(void **state)
@@ -315,7 +315,7 @@ static void jobs_of_all_kinds_keep_their_order(void **state)
     enum { N = 2500 };
     static tkl_push jobs[N];
     static char texts[N][16];
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (int i = 0; i < N; i++) {
         snprintf(texts[i], sizeof texts[i], "%d", i);
         jobs[i] = (tkl_push){.payload = tkl_str(texts[i]),
@@ -331,14 +331,14 @@ static void jobs_of_all_kinds_keep_their_order(void **state)
         finish_all(d.consumer, got);
         tkl_jobs_free(got);
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Limits -------------------------------------------------------------- */
 
 static void a_full_queue_says_so_and_takes_what_fits(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push jobs[] = {
         {.payload = tkl_str("a")}, {.payload = tkl_str("b")}, {.payload = tkl_str("c")}};
     tkl_pushed pushed[3];
@@ -354,12 +354,12 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
     assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
     assert_ok(pushed[1].code);
     assert_code(pushed[2].code, TKL_FULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void concurrency_and_rate_hold_claims_back(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a b c d e f");
     server_do(d.f->server, "HSET " KEY "meta concurrency 2");
     tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0), *none;
@@ -375,7 +375,7 @@ static void concurrency_and_rate_hold_claims_back(void **state)
     expect_all(d.consumer, "");
     server_do(d.f->server, "HDEL " KEY "meta paused");
     expect_all(d.consumer, "f");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Trouble ------------------------------------------------------------- */
@@ -383,7 +383,7 @@ static void concurrency_and_rate_hold_claims_back(void **state)
 static void something_else_under_the_keys_is_told_and_loses_nothing(void **state)
 {
     static const char *const parts[] = {"meta", "jobs", "ready", "delayed", "active", "waiters"};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_jobs *jobs;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         push_words(d.queue, "x");
@@ -398,12 +398,12 @@ static void something_else_under_the_keys_is_told_and_loses_nothing(void **state
             server_do(d.f->server, "RENAME saved " KEY "%s", parts[i]);
         expect_all(d.consumer, "x");
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
 {
-    desk d = desk_open_lease(state, 3000);
+    one_queue d = one_queue_open_lease(state, 3000);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("fails"), .backoff_ms = 1}, NULL);
     push_words(d.queue, "a b c");
     push_job(d.queue, &(tkl_push){.payload = tkl_str("late"), .at_ms = 1}, NULL);
@@ -426,12 +426,12 @@ static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
     assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DEAD, "no", 0));
     tkl_jobs_free(jobs);
     server_do(d.f->server, "CONFIG SET maxmemory 0");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void consumers_that_cannot_be_are_not_opened(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_consumer *consumer;
     assert_code(tkl_consumer_open(&d.queue, 0, NULL, &consumer), TKL_EINVAL);
     assert_null(consumer);
@@ -444,7 +444,7 @@ static void consumers_that_cannot_be_are_not_opened(void **state)
     tkl_close(client);
     tkl_consumer_close(NULL);
     tkl_jobs_free(NULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 int main(void)

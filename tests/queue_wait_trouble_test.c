@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "core/client.h"
-#include "support/desk.h"
 #include "support/fixture.h"
+#include "support/one_queue.h"
 #include "support/proxy.h"
 #include "support/waits.h"
 
@@ -17,7 +17,7 @@
 static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
 {
     static const char *const parts[] = {"active", "jobs", "history"};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (size_t i = 0; i < 6; i++) {
         const char *part = parts[i % 3];
         pending p = {.consumer = d.consumer, .wait_ms = LONG_MS, .max = 1};
@@ -35,7 +35,7 @@ static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
         }
         expect(&p, "x");
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Trouble ------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 
 #include <tackle/worker.h>
 
-#include "support/desk.h"
+#include "support/one_queue.h"
 #include "support/process.h"
 
 #define LONG_MS 30000
@@ -44,7 +44,7 @@ static bool waits_alone(tkl_queue *queue, int64_t done)
 }
 
 /* Closes the consumer, which sends its counts, and opens another. */
-static void send_counts(desk *d)
+static void send_counts(one_queue *d)
 {
     tkl_consumer_close(d->consumer);
     d->consumer = open_consumer(d->queue, 0);
@@ -74,7 +74,7 @@ static void assert_text(tkl_bytes bytes, const char *text)
 
 static void a_worker_is_seen_with_its_jobs(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_consumer *other;
     const tkl_consumer_options options = {
         .lease_ms = 60000, .label = {"blue \n1", 7}, .threads = 3, .no_renewal = true};
@@ -107,7 +107,7 @@ static void a_worker_is_seen_with_its_jobs(void **state)
     tkl_queue_worker_list_free(list);
     tkl_jobs_free(jobs);
     tkl_consumer_close(other);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* All may see the id of a worker. Whoever knows it, and earlier tokens, cannot guess another: each of
@@ -115,7 +115,7 @@ static void a_worker_is_seen_with_its_jobs(void **state)
 static void a_token_has_128_bits_besides_its_worker(void **state)
 {
     enum { CLAIMS = 200, PLACES = TKL_TOKEN_SIZE - TKL_WORKER_ID_SIZE };
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     bool seen[PLACES][UCHAR_MAX + 1] = {{false}};
     char worker[TKL_WORKER_ID_SIZE] = "";
     for (int i = 0; i < CLAIMS; i++) {
@@ -138,7 +138,7 @@ static void a_token_has_128_bits_besides_its_worker(void **state)
         assert_in_range(letters, 32, 64);
     }
     assert_true(PLACES * 6 >= 128);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void *wait_for_jobs(void *consumer)
@@ -151,7 +151,7 @@ static void *wait_for_jobs(void *consumer)
 
 static void an_idle_worker_has_said_what_it_did(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     pthread_t thread;
     push_words(d.queue, "a b c");
     tkl_jobs *jobs = claim_jobs(d.consumer, 3, 0);
@@ -167,12 +167,12 @@ static void an_idle_worker_has_said_what_it_did(void **state)
     tkl_queue_worker_list_free(list);
     tkl_consumer_cancel(d.consumer);
     pthread_join(thread, NULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_renewed_claim_keeps_its_beginning(void **state)
 {
-    desk d = desk_open_lease(state, 3000);
+    one_queue d = one_queue_open_lease(state, 3000);
     push_words(d.queue, "a");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     tkl_queue_worker_list *list = workers_of(d.queue);
@@ -203,13 +203,13 @@ static void a_renewed_claim_keeps_its_beginning(void **state)
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "since"), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* Claims a job, reports so, and hangs. */
 static int claim_and_hang(void *arg)
 {
-    const desk *d = arg;
+    const one_queue *d = arg;
     tkl_consumer *consumer;
     tkl_jobs *jobs;
     if (tkl_consumer_open(&d->queue, 1, &(tkl_consumer_options){.lease_ms = 1000}, &consumer) !=
@@ -222,7 +222,7 @@ static int claim_and_hang(void *arg)
 
 static void a_killed_worker_is_gone_when_its_lease_ends(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a");
     pid_t child = process_fork(claim_and_hang, &d);
     eventually(worker_count(d.queue) == 1, LONG_MS);
@@ -243,7 +243,7 @@ static void a_killed_worker_is_gone_when_its_lease_ends(void **state)
     }
     tkl_queue_worker_list_free(list);
     assert_in_range(seen, killed, killed + 1000);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_worker_of_several_queues_is_one(void **state)
@@ -282,7 +282,7 @@ static void a_worker_of_several_queues_is_one(void **state)
 
 static void workers_that_are_gone_are_forgotten(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_consumer *alive[50];
     for (int i = 0; i < 100; i++) {
         char id[TKL_WORKER_ID_SIZE];
@@ -301,12 +301,12 @@ static void workers_that_are_gone_are_forgotten(void **state)
     for (int i = 0; i < 50; i++)
         tkl_consumer_close(alive[i]);
     assert_int_equal(worker_count(d.queue), 0); /* who ends says so */
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_key_in_the_way_stops_no_work(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_queue_worker_list *workers;
     tkl_queue_kind_list *kinds;
     server_ask_int(d.f->server, "SADD " KEY "workers x");
@@ -321,12 +321,12 @@ static void a_key_in_the_way_stops_no_work(void **state)
     assert_null(workers);
     assert_code(tkl_queue_times(&d.queue, 1, &kinds), TKL_ETYPE);
     assert_null(kinds);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void senseless_options_are_refused(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_consumer *none;
     char label[TKL_LABEL_MAX + 1] = "";
     const tkl_consumer_options bad[] = {
@@ -338,7 +338,7 @@ static void senseless_options_are_refused(void **state)
     tkl_report report = {.job = &jobs->items[0], .outcome = TKL_OUTCOME_FAILED, .run_us = -1};
     assert_code(tkl_consumer_finish(d.consumer, &report, 1), TKL_EINVAL);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void connections_say_whose_they_are(void **state)
@@ -368,7 +368,7 @@ static void bounds_are_1_3_10(void **state)
 
 static void jobs_are_counted_by_kind_and_time(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_push pushes[] = {{.kind = tkl_str("mail")},
                                {.kind = tkl_str("mail"), .group = tkl_str("g")},
                                {.kind = tkl_str("mail"), .result_ms = 1000},
@@ -397,12 +397,12 @@ static void jobs_are_counted_by_kind_and_time(void **state)
     assert_int_equal(plain.failed, 0);
     assert_int_equal(plain.run.counts[TKL_QUEUE_BUCKETS - 1], 1);
     assert_int_equal(plain.run.sum_us, 4000000000);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void waiting_begins_when_a_job_is_ready(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_job(d.queue, &(tkl_push){.kind = tkl_str("soon")}, NULL);
     push_job(d.queue, &(tkl_push){.kind = tkl_str("late"), .delay_ms = 1000}, NULL);
     test_sleep_ms(400);
@@ -424,13 +424,13 @@ static void waiting_begins_when_a_job_is_ready(void **state)
     assert_int_equal(late.failed, 1);
     assert_int_equal(late.run.count, 2);
     assert_true(late.run.sum_us > 0); /* since the claim */
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* A worker that is idle soon has sent all its counts. */
 static void an_idle_worker_sends_its_counts(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     pthread_t thread;
     for (int i = 0; i < 3; i++) {
         push_words(d.queue, "a");
@@ -442,7 +442,7 @@ static void an_idle_worker_sends_its_counts(void **state)
     eventually(kind_of(d.queue, "").done == 3, 10000);
     tkl_consumer_cancel(d.consumer);
     pthread_join(thread, NULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static int sleep_a_little(tkl_task *task, void *arg)
@@ -456,7 +456,7 @@ static int sleep_a_little(tkl_task *task, void *arg)
 /* Jobs that are fetched ahead have not begun: their time in the worker is not their run. */
 static void a_worker_counts_the_handler_alone(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_worker *worker;
     const tkl_worker_options options = {.prefetch = 10, .drain = true, .label = tkl_str("green")};
     push_words(d.queue, "a b c d e");
@@ -472,12 +472,12 @@ static void a_worker_counts_the_handler_alone(void **state)
     assert_int_equal(all.run.count, 5);
     assert_true(all.run.sum_us >= 5 * 40000);
     assert_int_equal(all.run.counts[0] + all.run.counts[1] + all.run.counts[2], 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void hand_overs_and_reports_by_hand_are_counted(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     pthread_t thread;
     tkl_listing *listing;
     assert_int_equal(pthread_create(&thread, NULL, wait_for_jobs, d.consumer), 0);
@@ -500,12 +500,12 @@ static void hand_overs_and_reports_by_hand_are_counted(void **state)
     send_counts(&d);
     assert_int_equal(kind_of(d.queue, "mail").wait.count, 1);
     assert_int_equal(worker_count(d.queue), 1); /* who leaves a claim behind is still shown */
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void an_attempt_of_a_lost_worker_failed(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
     tkl_consumer *dying;
     push_job(d.queue, &(tkl_push){.kind = tkl_str("mail")}, NULL);
@@ -520,13 +520,13 @@ static void an_attempt_of_a_lost_worker_failed(void **state)
     assert_int_equal(kind_of(d.queue, "mail").done, 1);
     assert_int_equal(kind_of(d.queue, "mail").failed, 1);
     assert_int_equal(kind_of(d.queue, "mail").wait.count, 2);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void kinds_are_bounded(void **state)
 {
     enum { KINDS = 80 };
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_queue_kind_list *list;
     for (int i = 0; i < KINDS; i++) {
         char kind[16];
@@ -546,7 +546,7 @@ static void kinds_are_bounded(void **state)
     assert_int_equal(done, KINDS);
     assert_int_equal(list->items[0].done, KINDS - 64);
     tkl_queue_kind_list_free(list);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/desk.h"
+#include "support/one_queue.h"
 
 #define LONG_MS 30000
 #define HOUR_MS 3600000
@@ -57,7 +57,7 @@ static void assert_text_of(tkl_queue *queue, const char *id, const char *expecte
 
 static void nothing_waits_in_an_empty_queue(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_queue_reasons *reasons;
     assert_code(tkl_queue_why(d.queue, NULL, &reasons), TKL_NOTFOUND);
     assert_null(reasons);
@@ -66,12 +66,12 @@ static void nothing_waits_in_an_empty_queue(void **state)
     assert_string_equal(tkl_queue_cause_name((tkl_queue_cause)0), "unknown");
     assert_string_equal(tkl_queue_cause_name((tkl_queue_cause)15), "unknown");
     tkl_queue_reasons_free(NULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_paused_queue_without_workers(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char id[TKL_JOB_ID_SIZE];
     push_words(d.queue, "a");
     push_job(d.queue, &(tkl_push){.payload = tkl_str("b")}, id);
@@ -79,7 +79,7 @@ static void a_paused_queue_without_workers(void **state)
     assert_causes(d.queue, id, "no worker,behind");
     assert_ok(tkl_queue_pause(d.queue));
     assert_causes(d.queue, NULL, "paused,no worker");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void *wait_for_jobs(void *consumer)
@@ -99,7 +99,7 @@ static int64_t waiters_of(tkl_queue *queue)
 
 static void workers_that_are_busy_and_one_that_waits(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     pthread_t thread;
     push_words(d.queue, "a b");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
@@ -115,12 +115,12 @@ static void workers_that_are_busy_and_one_that_waits(void **state)
     assert_causes(d.queue, NULL, "paused");
     tkl_consumer_cancel(d.consumer);
     pthread_join(thread, NULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void limits_of_the_queue(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "a b c");
     assert_ok(tkl_queue_limits_set(d.queue, &(tkl_queue_limits){.concurrency = 1}));
     tkl_jobs *jobs = claim_jobs(d.consumer, 5, 0);
@@ -138,12 +138,12 @@ static void limits_of_the_queue(void **state)
     assert_int_equal(used_up.used, HOUR_MS);
     int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1] * 1000");
     assert_in_range(used_up.time_ms, now + HOUR_MS / 2 - LONG_MS, now + HOUR_MS / 2 + 1000);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void limits_of_a_group(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char id[TKL_JOB_ID_SIZE];
     const tkl_push job = {.group = tkl_str("ann")};
     tkl_jobs *none;
@@ -168,12 +168,12 @@ static void limits_of_a_group(void **state)
     assert_int_equal(used_up.limit, 1);
     assert_int_equal(used_up.used, HOUR_MS);
     assert_true(used_up.time_ms > 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void delays_and_retries(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char id[TKL_JOB_ID_SIZE];
     push_job(d.queue, &(tkl_push){.delay_ms = HOUR_MS}, id);
     tkl_queue_reason delayed = first_cause(d.queue, NULL, TKL_QUEUE_CAUSE_DELAYED);
@@ -188,12 +188,12 @@ static void delays_and_retries(void **state)
     assert_int_equal(retry.used, 1);
     assert_true(retry.time_ms > delayed.time_ms - HOUR_MS);
     assert_text_of(d.queue, id, "no disk");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void jobs_of_a_flow(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_pushed pushed[3];
     const size_t both[] = {0, 1};
     const tkl_push jobs[] = {{.payload = tkl_str("a")},
@@ -210,7 +210,7 @@ static void jobs_of_a_flow(void **state)
     assert_string_equal(dead.id, pushed[1].id);
     assert_causes(d.queue, pushed[1].id, "dead");
     assert_text_of(d.queue, pushed[1].id, "no");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* The largest flow of one job, whose children are far before it. */
@@ -220,7 +220,7 @@ static void a_job_that_waits_for_a_thousand(void **state)
     static tkl_push jobs[CHILDREN + 1];
     static size_t after[CHILDREN];
     tkl_pushed pushed[CHILDREN + 1];
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (size_t i = 0; i < CHILDREN; i++)
         after[i] = i;
     jobs[CHILDREN] = (tkl_push){.after = after, .after_count = CHILDREN};
@@ -238,12 +238,12 @@ static void a_job_that_waits_for_a_thousand(void **state)
     assert_int_equal(last.used, 1);
     assert_string_equal(last.id, pushed[0].id);
     tkl_jobs_free(first);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_job_that_runs(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char text[128], host[65] = "";
     push_words(d.queue, "a");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
@@ -253,7 +253,7 @@ static void a_job_that_runs(void **state)
     snprintf(text, sizeof text, "%s:%d", host, getpid());
     assert_text_of(d.queue, jobs->items[0].id, text);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* With partitions the job that is ready counts, wherever it is. */

@@ -12,8 +12,8 @@
 #include "core/reply.h"
 #include "queue/consumer.h"
 #include "queue/schedule.h"
+#include "support/peer.h"
 #include "support/process.h"
-#include "support/puppet.h"
 #include "support/schedules.h"
 
 /* Claims and reports until the time is up; leaves the ids of jobs that ran in a hash. */
@@ -123,7 +123,7 @@ static void fire_together(void *arg, int index)
  */
 static void who_comes_too_late_fires_nothing(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     tkl_schedule_info before = look_at(d.queue, "s");
@@ -136,12 +136,12 @@ static void who_comes_too_late_fires_nothing(void **state)
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "jobs"), 0);
     assert_int_equal(look_at(d.queue, "s").next_ms, before.next_ms);
     tkl_reply_free(due);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void one_of_those_who_were_told_of_a_time_fires_it(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     for (int round = 1; round <= 50; round++) {
@@ -152,12 +152,12 @@ static void one_of_those_who_were_told_of_a_time_fires_it(void **state)
         assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta pushed"), round);
         tkl_reply_free(all.due);
     }
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void each_time_fires_once_however_many_claim(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     pid_t children[4];
     int64_t start = set_ticks(d.f->server, d.queue);
     for (int i = 0; i < 4; i++)
@@ -166,7 +166,7 @@ static void each_time_fires_once_however_many_claim(void **state)
     for (int i = 0; i < 4; i++)
         assert_int_equal(process_wait(children[i]), 0);
     assert_ticks(d.f->server, d.queue, start);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 #define LIVES 3
@@ -197,11 +197,11 @@ static void let_them_die(server *s, int64_t ms, bool server_too)
 
 static void each_time_fires_once_whoever_is_killed(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     int64_t start = set_ticks(d.f->server, d.queue);
     let_them_die(d.f->server, 5000, false);
     assert_ticks(d.f->server, d.queue, start);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void each_time_fires_once_when_the_server_is_killed_too(void **state)
@@ -229,7 +229,7 @@ static int live_in_another_time(void *url)
     if (len <= 0)
         return 3;
     self[len] = '\0';
-    puppet_fake_clock(HOUR_MS);
+    peer_fake_clock(HOUR_MS);
     execl(self, self, WRONG_CLOCK, (char *)url, NULL);
     return 4;
 }
@@ -251,18 +251,18 @@ static int wrong_clock_main(const char *url)
 
 static void a_wrong_clock_of_a_consumer_does_not_matter(void **state)
 {
-    if (!puppet_can_fake_clock())
+    if (!peer_can_fake_clock())
         skip();
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     int64_t start = server_time(d.f->server);
     pid_t child = process_fork(live_in_another_time, d.f->server->url);
     assert_int_equal(process_wait(child), 0);
-    puppet_remove_faked(child);
+    peer_remove_faked(child);
     int64_t end = server_time(d.f->server);
     tkl_schedule_info info = look_at(d.queue, "s");
     assert_in_range(info.last_ms, start, end);
     assert_in_range(info.next_ms, info.last_ms, end + 1000);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_restarted_server_fires_what_it_kept(void **state)

@@ -7,7 +7,7 @@
 
 static const tkl_bytes s = {"s", 1};
 
-static void assert_paused(desk *d, bool paused)
+static void assert_paused(one_queue *d, bool paused)
 {
     tkl_schedule_info info = look_at(d->queue, "s");
     assert_int_equal(info.paused, paused);
@@ -19,7 +19,7 @@ static void assert_paused(desk *d, bool paused)
 
 static void a_paused_schedule_does_not_fire(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("x")}});
     assert_paused(&d, false);
     assert_ok(tkl_schedule_pause(d.queue, s));
@@ -30,12 +30,12 @@ static void a_paused_schedule_does_not_fire(void **state)
     assert_ok(tkl_schedule_resume(d.queue, s));
     assert_paused(&d, false);
     expect_word(d.consumer, "x");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_paused_schedule_stays_paused_when_it_is_set(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_schedule first = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
     tkl_schedule other = {.cron = "0 0 * * *", .job = {.payload = tkl_str("y")}};
     set_schedule(d.queue, "s", &first);
@@ -49,7 +49,7 @@ static void a_paused_schedule_stays_paused_when_it_is_set(void **state)
     tkl_schedule_info info = look_at(d.queue, "s");
     assert_int_equal(info.next_ms % (24 * HOUR_MS), 0); /* midnight of the new expression */
     assert_true(info.next_ms >= now - LONG_MS && info.next_ms <= now + 24 * HOUR_MS);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* A schedule moves to another partition with the group of its job. */
@@ -82,18 +82,18 @@ static void a_paused_schedule_stays_paused_when_it_moves(void **state)
 /* A consumer that was told of it before finds no time that has come. */
 static void a_schedule_paused_at_the_last_moment_does_not_fire(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS});
     assert_ok(tkl_schedule_pause(d.queue, s));
     server_do(d.f->server, "ZADD " KEY "delayed 1 schedule:s"); /* as if the timer had stayed */
     assert_int_equal(take_all(d.consumer, 0), 0);
     assert_int_equal(look_at(d.queue, "s").last_ms, 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void firing_pushes_now_and_leaves_the_next_time(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char job[TKL_JOB_ID_SIZE];
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS,
@@ -116,13 +116,13 @@ static void firing_pushes_now_and_leaves_the_next_time(void **state)
     assert_ok(tkl_schedule_pause(d.queue, s));
     assert_ok(tkl_schedule_fire(d.queue, s, job));
     assert_paused(&d, true);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* When the time of a schedule has come and an operator fires it, both push a job. */
 static void firing_takes_no_due_time_away(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 0);
@@ -130,12 +130,12 @@ static void firing_takes_no_due_time_away(void **state)
     expect_word(d.consumer, "x");
     expect_word(d.consumer, "x");
     assert_int_equal(take_all(d.consumer, 0), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void firing_respects_unique_keys_and_limits(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char first[TKL_JOB_ID_SIZE], second[TKL_JOB_ID_SIZE];
     set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.unique = s}});
     assert_ok(tkl_schedule_fire(d.queue, s, first));
@@ -146,13 +146,13 @@ static void firing_respects_unique_keys_and_limits(void **state)
     assert_ok(tkl_queue_limits_set(d.queue, &limits));
     assert_code(tkl_schedule_fire(d.queue, s, second), TKL_FULL);
     assert_string_equal(second, "");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* The answer is lost on its way, so the library asks again. */
 static void a_lost_answer_fires_once(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char job[TKL_JOB_ID_SIZE];
     set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS});
     proxy *between = proxy_start(d.f->server->socket);
@@ -167,12 +167,12 @@ static void a_lost_answer_fires_once(void **state)
     tkl_queue_close(queue);
     tkl_close(client);
     proxy_end(between);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void what_is_not_there_is_reported(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char job[TKL_JOB_ID_SIZE];
     assert_code(tkl_schedule_pause(d.queue, s), TKL_NOTFOUND);
     assert_code(tkl_schedule_resume(d.queue, s), TKL_NOTFOUND);
@@ -184,7 +184,7 @@ static void what_is_not_there_is_reported(void **state)
     assert_code(tkl_schedule_pause(d.queue, s), TKL_NOTFOUND);
     assert_code(tkl_schedule_resume(d.queue, s), TKL_NOTFOUND);
     assert_code(tkl_schedule_fire(d.queue, s, job), TKL_NOTFOUND);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 int main(void)

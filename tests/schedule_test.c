@@ -12,7 +12,7 @@
 
 static void a_schedule_says_when_it_comes_next(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     int64_t before = server_time(d.f->server), next;
     set_schedule(d.queue, "nightly",
                  &(tkl_schedule){.cron = "30 2 * * *",
@@ -38,12 +38,12 @@ static void a_schedule_says_when_it_comes_next(void **state)
     assert_memory_equal(got->payload.data, "report", 6);
     tkl_schedules_free(all);
     tkl_schedules_free(NULL);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void setting_it_again_changes_nothing(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_schedule s = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
     set_schedule(d.queue, "s", &s);
     make_due(d.f->server, "s", -1234567); /* another next time than would be found now */
@@ -72,12 +72,12 @@ static void setting_it_again_changes_nothing(void **state)
                          look_at(d.queue, "s").next_ms);
     }
     assert_int_equal(count_schedules(d.queue), 1);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void wrong_schedules_are_refused_with_the_reason(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     char *long_text = test_format("%0300d", 0);
     static const size_t one = 0;
     const struct {
@@ -113,12 +113,12 @@ static void wrong_schedules_are_refused_with_the_reason(void **state)
     assert_code(tkl_schedule_remove(d.queue, tkl_str("")), TKL_EINVAL);
     assert_int_equal(server_ask_int(d.f->server, "DBSIZE"), 0);
     free(long_text);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_removed_schedule_is_gone(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS});
     set_schedule(d.queue, "t", &(tkl_schedule){.every_ms = HOUR_MS});
     make_due(d.f->server, "s", 0);
@@ -129,12 +129,12 @@ static void a_removed_schedule_is_gone(void **state)
     assert_int_equal(take_all(d.consumer, 0), 0);
     assert_ok(tkl_schedule_remove(d.queue, tkl_str("t")));
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "delayed " KEY "schedules"), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void schedules_are_listed_by_id(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     static const char *const ids[] = {"b", "a", "ab", "", "\x7f", "B"};
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         if (*ids[i])
@@ -148,12 +148,12 @@ static void schedules_are_listed_by_id(void **state)
     }
     assert_string_equal(got, "B a ab b \x7f ");
     tkl_schedules_free(all);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void another_type_in_the_way_is_told_and_nothing_written(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_schedule s = {.every_ms = HOUR_MS};
     tkl_schedules *all;
     server_do(d.f->server, "SET " KEY "schedules text");
@@ -165,14 +165,14 @@ static void another_type_in_the_way_is_told_and_nothing_written(void **state)
     server_do(d.f->server, "SET " KEY "delayed text");
     assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_ETYPE);
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "schedules"), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- Firing -------------------------------------------------------------- */
 
 static void every_second_means_every_second(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     int64_t best = INT64_MAX, last = 0;
     set_schedule(d.queue, "tick",
                  &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("tick")}});
@@ -192,12 +192,12 @@ static void every_second_means_every_second(void **state)
     tkl_schedule_info info = look_at(d.queue, "tick");
     assert_int_equal(info.next_ms % 1000, 0);
     assert_true(info.last_ms / 1000 >= last && info.last_ms < info.next_ms);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void the_job_is_what_was_set(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     size_t len = 1 << 20;
     char *payload = malloc(len), id[TKL_SCHEDULE_ID_MAX];
     for (size_t i = 0; i < len; i++)
@@ -228,12 +228,12 @@ static void the_job_is_what_was_set(void **state)
     assert_int_equal(count_schedules(d.queue), 0);
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta bytes"), 0);
     free(payload);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void missed_times_fire_once(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = 7 * 60000, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 24 * HOUR_MS);
@@ -242,7 +242,7 @@ static void missed_times_fire_once(void **state)
     tkl_schedule_info info = look_at(d.queue, "s");
     assert_true(info.next_ms > info.last_ms && info.next_ms <= info.last_ms + 7 * 60000);
     assert_int_equal(info.next_ms % (7 * 60000), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void note_zone(int code, const char *message, void *told)
@@ -255,7 +255,7 @@ static void note_zone(int code, const char *message, void *told)
 
 static void a_claim_that_does_not_wait_gets_what_is_due(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_jobs *jobs;
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
@@ -264,13 +264,13 @@ static void a_claim_that_does_not_wait_gets_what_is_due(void **state)
     assert_jobs(jobs, "x");
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* Set by a program on another machine. */
 static void a_zone_that_is_not_known_here_is_told(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     int told = 0;
     tkl_consumer *consumer;
     tkl_jobs *jobs;
@@ -286,12 +286,12 @@ static void a_zone_that_is_not_known_here_is_told(void **state)
     assert_code(tkl_consumer_claim(consumer, 1, 0, &jobs), TKL_EMPTY);
     assert_int_equal(told, 1);
     tkl_consumer_close(consumer);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void missed_times_are_skipped_where_that_was_asked_for(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     int64_t ten_years = INT64_C(315360000000);
     set_schedule(d.queue, "rare",
                  &(tkl_schedule){.every_ms = ten_years, .missed = TKL_MISSED_SKIP});
@@ -307,13 +307,13 @@ static void missed_times_are_skipped_where_that_was_asked_for(void **state)
     eventually(look_at(d.queue, "rare").next_ms == before.next_ms, LONG_MS);
     assert_int_equal(look_at(d.queue, "rare").last_ms, 0);
     assert_int_equal(take_all(d.consumer, 0), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* A claim puts what it found off by a second; whoever made it died then. */
 static void what_a_dead_consumer_was_told_is_fired_by_another(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 5000);
@@ -324,7 +324,7 @@ static void what_a_dead_consumer_was_told_is_fired_by_another(void **state)
     assert_true(jobs->items[0].pushed_ms >= start + 1000);
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* A claim that waits in a thread of its own. */
@@ -341,7 +341,7 @@ static void claim_it(void *arg, int index)
     c->jobs = claim_jobs(c->consumer, 1, LONG_MS);
 }
 
-static void start_claiming(desk *d, claimer *c)
+static void start_claiming(one_queue *d, claimer *c)
 {
     *c = (claimer){.consumer = d->consumer};
     c->thread = crew_start(1, claim_it, c);
@@ -358,17 +358,17 @@ static void end_claiming(claimer *c, const char *word)
 
 static void a_schedule_set_while_they_wait_is_heard_of(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     claimer c;
     start_claiming(&d, &c);
     set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("x")}});
     end_claiming(&c, "x");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void who_waits_sends_nothing_before_the_time(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     claimer c;
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
@@ -379,12 +379,12 @@ static void who_waits_sends_nothing_before_the_time(void **state)
     assert_int_equal(server_commands(d.f->server), before);
     push_words(d.queue, "y");
     end_claiming(&c, "y");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_full_queue_keeps_the_schedule_due(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     push_words(d.queue, "first");
     assert_ok(tkl_queue_limits_set(d.queue, &(tkl_queue_limits){.max_jobs = 1}));
     set_schedule(d.queue, "s",
@@ -398,12 +398,12 @@ static void a_full_queue_keeps_the_schedule_due(void **state)
     tkl_jobs_free(jobs);
     expect_word(d.consumer, "x");
     assert_true(look_at(d.queue, "s").next_ms > due);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_server_without_memory_keeps_the_schedule_due(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     tkl_schedule s = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
     push_words(d.queue, "first");
     set_schedule(d.queue, "s", &s);
@@ -416,14 +416,14 @@ static void a_server_without_memory_keeps_the_schedule_due(void **state)
     assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_EOOM);
     server_do(d.f->server, "CONFIG SET maxmemory 0");
     expect_word(d.consumer, "x");
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 #define CROWD 250
 
 static void many_that_are_due_at_once_all_fire(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (int i = 0; i < CROWD; i++) {
         char id[16];
         snprintf(id, sizeof id, "s%d", i);
@@ -434,14 +434,14 @@ static void many_that_are_due_at_once_all_fire(void **state)
     int taken = 0;
     eventually((taken += take_all(d.consumer, 0)) == CROWD, LONG_MS);
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta pushed"), CROWD);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
 {
     static const tkl_unique_mode modes[] = {TKL_UNIQUE_UNTIL_FINISHED, TKL_UNIQUE_UNTIL_STARTED,
                                             TKL_UNIQUE_FOR_A_TIME};
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     for (size_t i = 0; i < 3; i++) {
         char key[] = {'k', (char)('0' + i), '\0'};
         tkl_push job = {.payload = tkl_str("x"),
@@ -469,12 +469,12 @@ static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
     tkl_push twin = {.payload = tkl_str("y"), .unique = tkl_str("k2")};
     assert_ok(tkl_queue_push(d.queue, &twin, 1, NULL, &twin_pushed));
     assert_code(twin_pushed.code, TKL_EXISTS);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 static void what_is_left_of_a_schedule_is_cleared_away(void **state)
 {
-    desk d = desk_open(state);
+    one_queue d = one_queue_open(state);
     server_do(d.f->server, "ZADD " KEY "delayed 1 schedule:ghost");
     assert_int_equal(take_all(d.consumer, 0), 0);
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "delayed"), 0);
@@ -484,7 +484,7 @@ static void what_is_left_of_a_schedule_is_cleared_away(void **state)
     push_words(d.queue, "job");
     expect_word(d.consumer, "job");
     assert_int_equal(count_schedules(d.queue), 0);
-    desk_close(&d);
+    one_queue_close(&d);
 }
 
 /* ---- When they come next ------------------------------------------------- */

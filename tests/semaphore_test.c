@@ -9,8 +9,8 @@
 
 #include "support/fixture.h"
 #include "support/locks.h"
+#include "support/peer.h"
 #include "support/proxy.h"
-#include "support/puppet.h"
 #include "support/tamper.h"
 
 static const tkl_semaphore_options HOUR = {.lease_ms = 3600000};
@@ -190,23 +190,23 @@ static void processes_are_served_in_order_past_the_dead_and_the_silent(void **st
 {
     fixture *f = *state;
     tkl_semaphore *in = held_permit(f, 1);
-    puppet *p[4]; /* dead, silent, and two who live */
+    peer *p[4]; /* dead, silent, and two who live */
     for (int i = 0; i < 4; i++) {
-        p[i] = puppet_start(&(puppet_options){
+        p[i] = peer_start(&(peer_options){
             .url = f->server->url, .name = "pool", .limit = 1, .lease_ms = 3600000});
-        puppet_tell(p[i], "acquire -1");
+        peer_tell(p[i], "acquire -1");
         eventually(sem_waiters(in) == i + 1, LONG_MS);
     }
-    puppet_signal(p[0], SIGKILL);
-    puppet_signal(p[1], SIGSTOP);
+    peer_signal(p[0], SIGKILL);
+    peer_signal(p[1], SIGSTOP);
     assert_ok(tkl_semaphore_release(in));
-    assert_ok(puppet_hear(p[2]));
-    assert_false(puppet_answers(p[3], 0));
-    assert_ok(puppet_do(p[2], "release"));
-    assert_ok(puppet_hear(p[3]));
+    assert_ok(peer_hear(p[2]));
+    assert_false(peer_answers(p[3], 0));
+    assert_ok(peer_do(p[2], "release"));
+    assert_ok(peer_hear(p[3]));
     assert_true(p[3]->fence > p[2]->fence);
     for (int i = 0; i < 4; i++)
-        puppet_end(p[i]);
+        peer_end(p[i]);
     tkl_semaphore_close(in);
 }
 
@@ -216,23 +216,23 @@ static void many_silent_waiters_are_passed_over_together(void **state)
     enum { N = 7 };
     tkl_semaphore *in[2] = {held_permit(f, 2), held_permit(f, 2)};
     pending alive = {.sem = permit(f, 2)};
-    puppet *p[N];
+    peer *p[N];
     for (int i = 0; i < N; i++) {
-        p[i] = puppet_start(&(puppet_options){
+        p[i] = peer_start(&(peer_options){
             .url = f->server->url, .name = "pool", .limit = 2, .lease_ms = 3600000});
-        puppet_tell(p[i], "acquire -1");
+        peer_tell(p[i], "acquire -1");
         eventually(sem_waiters(in[0]) == i + 1, LONG_MS);
     }
     start_waiting(&alive, in[0]);
     for (int i = 0; i < N; i++)
-        puppet_signal(p[i], SIGSTOP);
+        peer_signal(p[i], SIGSTOP);
     int64_t start = test_now_ms();
     assert_ok(tkl_semaphore_release(in[0]));
     assert_ok(tkl_semaphore_release(in[1]));
     assert_ok(pending_join(&alive));
     assert_true(test_now_ms() - start < 11000); /* not 4 s for every two */
     for (int i = 0; i < N; i++)
-        puppet_end(p[i]);
+        peer_end(p[i]);
     tkl_semaphore_close(alive.sem);
     tkl_semaphore_close(in[0]);
     tkl_semaphore_close(in[1]);
@@ -302,19 +302,19 @@ static void a_lost_permit_is_told_once(void **state)
 static void a_holder_stopped_past_its_lease_is_refused(void **state)
 {
     fixture *f = *state;
-    puppet *p = puppet_start(
-        &(puppet_options){.url = f->server->url, .name = "pool", .limit = 1, .lease_ms = 1500});
+    peer *p = peer_start(
+        &(peer_options){.url = f->server->url, .name = "pool", .limit = 1, .lease_ms = 1500});
     tkl_semaphore *sem = permit(f, 1);
-    assert_ok(puppet_do(p, "acquire 0"));
-    puppet_signal(p, SIGSTOP);
+    assert_ok(peer_do(p, "acquire 0"));
+    peer_signal(p, SIGSTOP);
     assert_ok(tkl_semaphore_acquire(sem, -1));
-    puppet_signal(p, SIGCONT);
-    assert_code(puppet_do(p, "renew 0"), TKL_NOTOWNER);
+    peer_signal(p, SIGCONT);
+    assert_code(peer_do(p, "renew 0"), TKL_NOTOWNER);
     assert_true(p->fence < tkl_semaphore_fence(sem));
-    assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
+    assert_code(peer_do(p, "release"), TKL_NOTOWNER);
     assert_int_equal(sem_holders(sem), 1);
     tkl_semaphore_close(sem);
-    puppet_end(p);
+    peer_end(p);
 }
 
 /* ---- Networks, types ----------------------------------------------------- */
@@ -323,34 +323,34 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 static void wrong_clocks_change_nothing(void **state)
 {
     fixture *f = *state;
-    if (!puppet_can_fake_clock())
+    if (!peer_can_fake_clock())
         skip();
     static const int64_t hour = 3600000;
     for (int sign = -1; sign <= 1; sign += 2) {
-        puppet *slow = puppet_start(&(puppet_options){.url = f->server->url,
-                                                      .name = "pool",
-                                                      .limit = 1,
-                                                      .lease_ms = 3000,
-                                                      .clock_ms = -sign * hour});
-        puppet *fast = puppet_start(&(puppet_options){.url = f->server->url,
-                                                      .name = "pool",
-                                                      .limit = 1,
-                                                      .lease_ms = 60000,
-                                                      .clock_ms = sign * hour});
+        peer *slow = peer_start(&(peer_options){.url = f->server->url,
+                                                .name = "pool",
+                                                .limit = 1,
+                                                .lease_ms = 3000,
+                                                .clock_ms = -sign * hour});
+        peer *fast = peer_start(&(peer_options){.url = f->server->url,
+                                                .name = "pool",
+                                                .limit = 1,
+                                                .lease_ms = 60000,
+                                                .clock_ms = sign * hour});
         tkl_semaphore *sem = permit(f, 1);
-        assert_ok(puppet_do(slow, "acquire 0"));
-        assert_code(puppet_do(fast, "acquire 0"), TKL_BUSY);
-        assert_ok(puppet_do(slow, "renew 3000"));
-        puppet_tell(fast, "acquire -1");
+        assert_ok(peer_do(slow, "acquire 0"));
+        assert_code(peer_do(fast, "acquire 0"), TKL_BUSY);
+        assert_ok(peer_do(slow, "renew 3000"));
+        peer_tell(fast, "acquire -1");
         eventually(sem_waiters(sem) == 1, LONG_MS);
         assert_code(tkl_semaphore_acquire(sem, 0), TKL_BUSY);
-        assert_ok(puppet_hear(fast)); /* the lease ended by itself */
-        assert_code(puppet_do(slow, "release"), TKL_NOTOWNER);
+        assert_ok(peer_hear(fast)); /* the lease ended by itself */
+        assert_code(peer_do(slow, "release"), TKL_NOTOWNER);
         assert_true(fast->fence > slow->fence);
-        assert_ok(puppet_do(fast, "release"));
+        assert_ok(peer_do(fast, "release"));
         tkl_semaphore_close(sem);
-        puppet_end(slow);
-        puppet_end(fast);
+        peer_end(slow);
+        peer_end(fast);
     }
 }
 
@@ -435,8 +435,8 @@ static void locks_and_semaphores_of_one_name_are_apart(void **state)
 
 int main(int argc, char **argv)
 {
-    if (puppet_called(argc, argv))
-        return puppet_main(argv);
+    if (peer_called(argc, argv))
+        return peer_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(as_many_as_the_limit_and_no_more),
         TEST(threads_never_exceed_the_limit),

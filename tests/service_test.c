@@ -12,10 +12,10 @@
 
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/peer.h"
 #include "support/permissions.h"
 #include "support/process.h"
 #include "support/proxy.h"
-#include "support/puppet.h"
 
 #define KEY     "tackle:service:{shop}"
 #define LONG_MS 30000
@@ -285,13 +285,13 @@ static void a_clock_that_was_set_back_keeps_no_dead_for_ever(void **state)
 static void a_client_whose_clock_is_off_by_an_hour_is_listed_all_the_same(void **state)
 {
     fixture *f = *state;
-    if (!puppet_can_fake_clock())
+    if (!peer_can_fake_clock())
         skip();
     tkl_service *service = open_service(f->client);
     char *command = test_format("exec %s/tackle --url '%s' service register shop --address off "
                                 "--lease 1s >/dev/null 2>&1",
                                 TACKLE_BINARY_DIR, f->server->url);
-    puppet_fake_clock(3600000);
+    peer_fake_clock(3600000);
     pid_t pid = fork();
     if (pid == 0) {
         execl("/bin/sh", "sh", "-c", command, (char *)NULL);
@@ -304,7 +304,7 @@ static void a_client_whose_clock_is_off_by_an_hour_is_listed_all_the_same(void *
     assert_string_equal(list(service), "off");
     kill(pid, SIGKILL);
     process_wait(pid);
-    puppet_remove_faked(pid);
+    peer_remove_faked(pid);
     eventually(strcmp(list(service), "") == 0, LONG_MS);
     free(command);
     tkl_service_close(service);

@@ -12,9 +12,9 @@
 
 #include "support/call.h"
 #include "support/fixture.h"
+#include "support/peer.h"
 #include "support/process.h"
 #include "support/proxy.h"
-#include "support/puppet.h"
 #include "support/scene.h"
 
 #define HOUR_MS    3600000
@@ -329,7 +329,7 @@ static void a_wrong_clock_changes_nothing(void **state)
 {
     static const int64_t clocks[] = {HOUR_MS, -HOUR_MS};
     fixture *f = *state;
-    if (!puppet_can_fake_clock())
+    if (!peer_can_fake_clock())
         skip();
     tkl_queue *queue = open_queue(f->client, "mails", 1);
     for (int i = 0; i < 2; i++) {

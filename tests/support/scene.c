@@ -6,8 +6,8 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "support/peer.h"
 #include "support/process.h"
-#include "support/puppet.h"
 
 tkl_worker_stats worker_stats(tkl_worker *worker)
 {
@@ -108,7 +108,7 @@ pid_t start_self(int64_t clock_ms, const char *const *args)
     for (int i = 0; args[i] != NULL; i++)
         argv[i + 1] = (char *)args[i];
     if (clock_ms != 0)
-        puppet_fake_clock(clock_ms);
+        peer_fake_clock(clock_ms);
     int error = posix_spawn(&pid, self, NULL, NULL, argv, environ);
     unsetenv("LD_PRELOAD");
     if (error)
@@ -120,5 +120,5 @@ void kill_self(pid_t pid)
 {
     assert_int_equal(kill(pid, SIGKILL), 0);
     process_wait(pid);
-    puppet_remove_faked(pid);
+    peer_remove_faked(pid);
 }

@@ -7,7 +7,7 @@
 
 #include <tackle/schedule.h>
 
-#include "support/desk.h"
+#include "support/one_queue.h"
 
 #define LONG_MS 60000 /* longer than anything takes */
 #define HOUR_MS 3600000

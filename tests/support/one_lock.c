@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/doors.h"
+#include "support/one_lock.h"
 
 const tkl_lock_options HOUR = {.lease_ms = HOUR_MS};
 
@@ -27,16 +27,15 @@ void stand_in_line(pending *p, tkl_lock *probe)
     eventually(lock_waiters(probe) == before + 1, LONG_MS);
 }
 
-puppet *outsider(fixture *f)
+peer *outsider(fixture *f)
 {
-    return puppet_start(
-        &(puppet_options){.url = f->server->url, .name = "door", .lease_ms = HOUR_MS});
+    return peer_start(&(peer_options){.url = f->server->url, .name = "door", .lease_ms = HOUR_MS});
 }
 
-void make_wait(puppet *p, tkl_lock *probe)
+void make_wait(peer *p, tkl_lock *probe)
 {
     int64_t before = lock_waiters(probe);
-    puppet_tell(p, "acquire -1");
+    peer_tell(p, "acquire -1");
     eventually(lock_waiters(probe) == before + 1, LONG_MS);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/puppet.h"
+#include "support/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "support/test.h"
 
-#define FLAG       "--puppet"
+#define FLAG       "--peer"
 #define PATIENCE_S 60
 
 /* ---- In the other process ------------------------------------------------ */
@@ -46,13 +46,13 @@ static void report(const holder *h, int rc)
     fflush(stdout);
 }
 
-bool puppet_called(int argc, char **argv)
+bool peer_called(int argc, char **argv)
 {
     return argc > 1 && strcmp(argv[1], FLAG) == 0;
 }
 
 /* FLAG url name limit ttl shared auto_renew */
-int puppet_main(char **argv)
+int peer_main(char **argv)
 {
     tkl_client *client;
     holder h = {NULL, NULL};
@@ -93,7 +93,7 @@ static pid_t spawn(char **argv, int in, int out)
 }
 
 /* faketime and sanitizers cannot both come first. */
-bool puppet_can_fake_clock(void)
+bool peer_can_fake_clock(void)
 {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     return false;
@@ -102,21 +102,21 @@ bool puppet_can_fake_clock(void)
     return false;
 #endif
 #endif
-    return system("[ $(LD_PRELOAD='" PUPPET_FAKETIME "' FAKETIME=+10000s date +%s) -gt "
+    return system("[ $(LD_PRELOAD='" PEER_FAKETIME "' FAKETIME=+10000s date +%s) -gt "
                   "$(($(date +%s) + 5000)) ]") == 0;
 }
 
 /* Not by faketime(1), which leaves files in /dev/shm when it is killed. */
-void puppet_fake_clock(int64_t clock_ms)
+void peer_fake_clock(int64_t clock_ms)
 {
     char offset[32];
     snprintf(offset, sizeof(offset), "%+" PRId64 "s", clock_ms / 1000);
-    setenv("LD_PRELOAD", PUPPET_FAKETIME, 1);
+    setenv("LD_PRELOAD", PEER_FAKETIME, 1);
     setenv("FAKETIME", offset, 1);
     setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* as it is on a real machine */
 }
 
-puppet *puppet_start(const puppet_options *o)
+peer *peer_start(const peer_options *o)
 {
     char self[512], limit[24], ttl[24];
     int in[2], out[2];
@@ -128,10 +128,10 @@ puppet *puppet_start(const puppet_options *o)
     char *argv[] = {self,  FLAG, (char *)o->url,        (char *)o->name,
                     limit, ttl,  o->shared ? "1" : "0", o->auto_renew ? "1" : "0",
                     NULL};
-    puppet *p = calloc(1, sizeof(*p));
+    peer *p = calloc(1, sizeof(*p));
     assert_non_null(p);
     if (o->clock_ms)
-        puppet_fake_clock(o->clock_ms);
+        peer_fake_clock(o->clock_ms);
     assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
     p->pid = spawn(argv, in[0], out[1]);
     unsetenv("LD_PRELOAD");
@@ -142,7 +142,7 @@ puppet *puppet_start(const puppet_options *o)
     return p;
 }
 
-void puppet_remove_faked(pid_t pid)
+void peer_remove_faked(pid_t pid)
 {
     char name[64];
     snprintf(name, sizeof(name), "/faketime_shm_%ld", (long)pid);
@@ -151,34 +151,34 @@ void puppet_remove_faked(pid_t pid)
     sem_unlink(name);
 }
 
-void puppet_signal(puppet *p, int signal)
+void peer_signal(peer *p, int signal)
 {
     assert_int_equal(kill(p->pid, signal), 0);
     if (signal != SIGKILL)
         return;
     while (waitpid(p->pid, NULL, 0) < 0)
         assert_int_equal(errno, EINTR);
-    puppet_remove_faked(p->pid);
+    peer_remove_faked(p->pid);
     p->pid = 0;
 }
 
-void puppet_end(puppet *p)
+void peer_end(peer *p)
 {
     if (p == NULL)
         return;
     if (p->pid != 0)
-        puppet_signal(p, SIGKILL);
+        peer_signal(p, SIGKILL);
     close(p->to);
     close(p->from);
     free(p);
 }
 
-void puppet_tell(puppet *p, const char *command)
+void peer_tell(peer *p, const char *command)
 {
     dprintf(p->to, "%s\n", command);
 }
 
-bool puppet_answers(puppet *p, int64_t ms)
+bool peer_answers(peer *p, int64_t ms)
 {
     struct pollfd file = {.fd = p->from, .events = POLLIN};
     int64_t until = test_now_ms() + ms;
@@ -190,13 +190,13 @@ bool puppet_answers(puppet *p, int64_t ms)
     }
 }
 
-int puppet_hear(puppet *p)
+int peer_hear(peer *p)
 {
     char line[128];
     size_t len = 0;
     int rc, state;
     while (len == 0 || line[len - 1] != '\n') {
-        if (!puppet_answers(p, PATIENCE_S * 1000) || len + 1 >= sizeof(line))
+        if (!peer_answers(p, PATIENCE_S * 1000) || len + 1 >= sizeof(line))
             fail_msg("no answer from the other process");
         ssize_t n = read(p->from, line + len, 1);
         if (n <= 0)
@@ -209,8 +209,8 @@ int puppet_hear(puppet *p)
     return rc;
 }
 
-int puppet_do(puppet *p, const char *command)
+int peer_do(peer *p, const char *command)
 {
-    puppet_tell(p, command);
-    return puppet_hear(p);
+    peer_tell(p, command);
+    return peer_hear(p);
 }

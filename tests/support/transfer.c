@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/parcels.h"
+#include "support/transfer.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 
-void parcels_make(parcels *p)
+void transfer_make(transfer *p)
 {
     test_make_dir(p->dir, sizeof p->dir);
 }
 
-char *parcels_path(const parcels *p, const char *name)
+char *transfer_path(const transfer *p, const char *name)
 {
     char *path = test_format("%s/%s", p->dir, name), *slash = path + strlen(p->dir);
     while ((slash = strchr(slash + 1, '/'))) {
@@ -21,9 +21,9 @@ char *parcels_path(const parcels *p, const char *name)
     return path;
 }
 
-char *parcels_text(const parcels *p, const char *name, tkl_bytes content)
+char *transfer_text(const transfer *p, const char *name, tkl_bytes content)
 {
-    char *path = parcels_path(p, name);
+    char *path = transfer_path(p, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(content.data, 1, content.len, file), content.len);
@@ -31,7 +31,7 @@ char *parcels_text(const parcels *p, const char *name, tkl_bytes content)
     return path;
 }
 
-char *parcels_file(const parcels *p, const char *name, size_t size, unsigned seed)
+char *transfer_file(const transfer *p, const char *name, size_t size, unsigned seed)
 {
     char *data = malloc(size + 1);
     assert_non_null(data);
@@ -40,12 +40,12 @@ char *parcels_file(const parcels *p, const char *name, size_t size, unsigned see
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         data[i] = (char)(state >> 56);
     }
-    char *path = parcels_text(p, name, (tkl_bytes){data, size});
+    char *path = transfer_text(p, name, (tkl_bytes){data, size});
     free(data);
     return path;
 }
 
-char *parcels_read(const char *path, size_t *size)
+char *transfer_read(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "r");
     if (!file)
@@ -61,17 +61,17 @@ char *parcels_read(const char *path, size_t *size)
     return data;
 }
 
-bool parcels_same(const char *path, const char *other)
+bool transfer_same(const char *path, const char *other)
 {
     size_t len, other_len;
-    char *a = parcels_read(path, &len), *b = parcels_read(other, &other_len);
+    char *a = transfer_read(path, &len), *b = transfer_read(other, &other_len);
     bool same = a && b && len == other_len && memcmp(a, b, len) == 0;
     free(a);
     free(b);
     return same;
 }
 
-int parcels_count(const char *path)
+int transfer_count(const char *path)
 {
     int count = 0;
     DIR *dir = opendir(path);
@@ -82,9 +82,9 @@ int parcels_count(const char *path)
     return count;
 }
 
-int parcels_receive(tkl_files *files, const parcels *p, const char *as, tkl_files_totals *totals)
+int transfer_receive(tkl_files *files, const transfer *p, const char *as, tkl_files_totals *totals)
 {
-    char *name = test_format("%s/", as), *dir = parcels_path(p, name);
+    char *name = test_format("%s/", as), *dir = transfer_path(p, name);
     tkl_files_receive_options options = {.dir = dir};
     int rc = tkl_files_receive(files, tkl_str(as), &options, 0, totals);
     free(name);
@@ -92,8 +92,8 @@ int parcels_receive(tkl_files *files, const parcels *p, const char *as, tkl_file
     return rc;
 }
 
-int parcels_send(tkl_files *files, const char *to, const char *path,
-                 const tkl_files_send_options *options)
+int transfer_send(tkl_files *files, const char *to, const char *path,
+                  const tkl_files_send_options *options)
 {
     tkl_bytes receivers[16];
     size_t count = 0;

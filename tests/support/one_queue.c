@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/desk.h"
+#include "support/one_queue.h"
 
-desk desk_open_lease(void **state, int64_t lease_ms)
+one_queue one_queue_open_lease(void **state, int64_t lease_ms)
 {
-    desk d = {.f = *state};
+    one_queue d = {.f = *state};
     d.queue = open_queue(d.f->client, "q", 1);
     d.consumer = open_consumer(d.queue, lease_ms);
     return d;
 }
 
-desk desk_open(void **state)
+one_queue one_queue_open(void **state)
 {
-    return desk_open_lease(state, 0);
+    return one_queue_open_lease(state, 0);
 }
 
-void desk_close(desk *d)
+void one_queue_close(one_queue *d)
 {
     tkl_consumer_close(d->consumer);
     tkl_queue_close(d->queue);

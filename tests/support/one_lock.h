@@ -2,12 +2,12 @@
  *
  * The lock "door" of a fixture: holding it, and waiting for it.
  */
-#ifndef TACKLE_TESTS_DOORS_H
-#define TACKLE_TESTS_DOORS_H
+#ifndef TACKLE_TESTS_ONE_LOCK_H
+#define TACKLE_TESTS_ONE_LOCK_H
 
 #include "support/fixture.h"
 #include "support/locks.h"
-#include "support/puppet.h"
+#include "support/peer.h"
 
 /* A lease that no test lives to see the end of. */
 #define HOUR_MS 3600000
@@ -22,9 +22,9 @@ tkl_lock *door_held_for(fixture *f, int64_t lease_ms);
 void stand_in_line(pending *p, tkl_lock *probe);
 
 /* Another process that wants it for an hour. */
-puppet *outsider(fixture *f);
+peer *outsider(fixture *f);
 /* Lets that process wait, and returns when it does. */
-void make_wait(puppet *p, tkl_lock *probe);
+void make_wait(peer *p, tkl_lock *probe);
 
 /* On how many channels clients listen for their turn. */
 int64_t channels_of_waiters(fixture *f);

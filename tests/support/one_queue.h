@@ -2,24 +2,24 @@
  *
  * The queue "q" and a consumer of it, for nearly every test.
  */
-#ifndef TACKLE_TESTS_DESK_H
-#define TACKLE_TESTS_DESK_H
+#ifndef TACKLE_TESTS_ONE_QUEUE_H
+#define TACKLE_TESTS_ONE_QUEUE_H
 
 #include "support/fixture.h"
 #include "support/queues.h"
 
 #define KEY "tackle:queue:{q}:"
 
-typedef struct desk {
+typedef struct one_queue {
     fixture *f;
     tkl_queue *queue;
     tkl_consumer *consumer;
-} desk;
+} one_queue;
 
-desk desk_open(void **state);
+one_queue one_queue_open(void **state);
 /* `lease_ms` 0: the default. */
-desk desk_open_lease(void **state, int64_t lease_ms);
-void desk_close(desk *d);
+one_queue one_queue_open_lease(void **state, int64_t lease_ms);
+void one_queue_close(one_queue *d);
 
 /* Nothing of a job may be left but totals, request windows and settings. */
 void assert_clean(server *s);
