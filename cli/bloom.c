@@ -172,7 +172,7 @@ static int bloom_show(cli_session *cli)
     tkl_bloom_info *i = NULL;
     int failed = open_filter(cli, 0, NULL, &bloom);
     if (!failed)
-        failed = cli_end(cli, tkl_bloom_show(bloom, &i));
+        failed = cli_end_of(cli, tkl_bloom_show(bloom, &i), "filter");
     tkl_bloom_close(bloom);
     if (failed)
         return failed;

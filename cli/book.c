@@ -350,7 +350,7 @@ static int book_show(cli_session *cli)
     tkl_book_info *info = NULL;
     int failed = open_book(cli, NULL, &book);
     if (!failed)
-        failed = cli_end(cli, tkl_book_show(book, &info));
+        failed = cli_end_of(cli, tkl_book_show(book, &info), "book");
     tkl_book_close(book);
     if (failed)
         return failed;

@@ -173,7 +173,8 @@ static int cache_get(cli_session *cli)
     tkl_cache_value *value = NULL;
     int failed = open_cache(cli, NULL, &cache);
     if (!failed)
-        failed = cli_end(cli, tkl_cache_get(cache, tkl_str(cli->argv[0]), &value));
+        failed =
+            cli_end_of(cli, tkl_cache_get(cache, tkl_str(cli->argv[0]), &value), "cached value");
     if (!failed)
         failed = print_value(cli, value);
     if (!failed && value->none)
@@ -264,7 +265,8 @@ static int cache_show(cli_session *cli)
     tkl_cache_info *info = NULL;
     int failed = open_cache(cli, NULL, &cache);
     if (!failed)
-        failed = cli_end(cli, tkl_cache_show(cache, tkl_str(cli->argv[0]), &info));
+        failed =
+            cli_end_of(cli, tkl_cache_show(cache, tkl_str(cli->argv[0]), &info), "cached value");
     tkl_cache_close(cache);
     if (failed)
         return failed;

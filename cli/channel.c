@@ -198,7 +198,7 @@ static int channel_show(cli_session *cli)
     tkl_channel_info *info = NULL;
     int failed = open_channel(cli, NULL, &channel);
     if (!failed)
-        failed = cli_end(cli, tkl_channel_show(channel, &info));
+        failed = cli_end_of(cli, tkl_channel_show(channel, &info), "channel");
     tkl_channel_close(channel);
     if (failed)
         return failed;

@@ -207,6 +207,10 @@ int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
  * --json as {"error": "TKL_BUSY", "message": "..."}. */
 int cli_end(const cli_session *cli, int code);
 
+/* The same for a call about the thing that the first argument names: TKL_NOTFOUND says that there is
+ * no such `kind`. */
+int cli_end_of(const cli_session *cli, int code, const char *kind);
+
 /* The same; the message begins with where it happened, "line 7". */
 int cli_end_at(const cli_session *cli, int code, const char *where);
 

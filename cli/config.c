@@ -194,11 +194,16 @@ static int config_set(cli_session *cli)
 
 static int config_get(cli_session *cli)
 {
+    int code = TKL_OK;
     tkl_config *config = NULL;
     tkl_config_value *value = NULL;
     int failed = open_config(cli, NULL, &config);
     if (!failed)
-        failed = cli_end(cli, tkl_config_get(config, &value));
+        code = tkl_config_get(config, &value);
+    if (!failed)
+        failed = code == TKL_NOTFOUND ? cli_no(cli, code, "there is no configuration '%s' of '%s'",
+                                               cli->argv[0], cli->argv[1])
+                                      : cli_end(cli, code);
     if (!failed)
         failed = print_version(cli, value);
     tkl_config_value_free(value);

@@ -177,6 +177,13 @@ int cli_end(const cli_session *cli, int code)
     return cli_exit_of(code);
 }
 
+int cli_end_of(const cli_session *cli, int code, const char *kind)
+{
+    if (code != TKL_NOTFOUND)
+        return cli_end(cli, code);
+    return cli_no(cli, code, "there is no %s '%s'", kind, cli->argv[0]);
+}
+
 int cli_end_at(const cli_session *cli, int code, const char *where)
 {
     if (code == TKL_OK)

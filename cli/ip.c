@@ -286,7 +286,7 @@ static int ip_show(cli_session *cli)
     tkl_ip_stats stats;
     int failed = open_table(cli, &ip);
     if (!failed)
-        failed = cli_end(cli, tkl_ip_stats_get(ip, &stats));
+        failed = cli_end_of(cli, tkl_ip_stats_get(ip, &stats), "table");
     tkl_ip_close(ip);
     if (failed)
         return failed;

@@ -108,9 +108,14 @@ int cli_limit_show(cli_session *cli)
     tkl_client *client = NULL;
     tkl_limit_usage *usage = NULL;
     int failed = cli_connect(cli, &client);
+    int code = TKL_OK;
     if (!failed)
-        failed = cli_end(
-            cli, tkl_limit_show(client, tkl_str(cli->argv[0]), tkl_str(cli->argv[1]), &usage));
+        code = tkl_limit_show(client, tkl_str(cli->argv[0]), tkl_str(cli->argv[1]), &usage);
+    if (!failed)
+        failed = code == TKL_NOTFOUND
+                     ? cli_no(cli, code, "'%s' has taken nothing of the limit '%s'", cli->argv[1],
+                              cli->argv[0])
+                     : cli_end(cli, code);
     if (!failed)
         failed = print_usage(cli, usage_json(cli, usage), columns);
     tkl_limit_usage_free(usage);

@@ -235,7 +235,7 @@ static int suggest_show(cli_session *cli)
     tkl_suggest_info *info = NULL;
     int failed = open_suggest(cli, NULL, &suggest);
     if (!failed)
-        failed = cli_end(cli, tkl_suggest_show(suggest, &info));
+        failed = cli_end_of(cli, tkl_suggest_show(suggest, &info), "index of suggestions");
     tkl_suggest_close(suggest);
     if (failed)
         return failed;
