@@ -578,6 +578,7 @@ def test_service(client, eventually):
     with shop.register("10.0.0.2:80"):
         assert len(shop.watch(change, wait=30)) == 2
         assert {shop.pick("round_robin").address for _ in range(4)} == {"10.0.0.1:80", "10.0.0.2:80"}
+    eventually(lambda: len(shop.watch(wait=1)) == 1)
     assert shop.watch(shop.watch(wait=1).change, wait=0) is None
     lists = shop.changes()
     assert next(lists) is not None
