@@ -186,6 +186,11 @@ static void those_who_wait_are_served_in_order(void **state)
     assert_all_keys_expire(f->server);
 }
 
+static int64_t channels_of_waiters(server *s)
+{
+    return server_ask_int(s, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')");
+}
+
 static void processes_are_served_in_order_past_the_dead_and_the_silent(void **state)
 {
     fixture *f = *state;
@@ -198,6 +203,7 @@ static void processes_are_served_in_order_past_the_dead_and_the_silent(void **st
         eventually(sem_waiters(in) == i + 1, LONG_MS);
     }
     peer_signal(p[0], SIGKILL);
+    eventually(channels_of_waiters(f->server) == 3, LONG_MS); /* else two would be silent */
     peer_signal(p[1], SIGSTOP);
     assert_ok(tkl_semaphore_release(in));
     assert_ok(peer_hear(p[2]));
