@@ -146,7 +146,9 @@ static void a_long_wait_is_not_taken_for_a_server_that_hangs(void **state)
     int64_t pings = server_calls(f->server, "ping");
     test_sleep_ms(1800);
     assert_in_range(server_calls(f->server, "ping") - pings, 1, 6); /* one for all of them */
-    assert_true(server_info(f->server, "total_connections_received") - received <= 1);
+    /* A waiter that took it for hanging would connect again, each of them every 500 ms. A busy server
+     * may be late for a ping. */
+    assert_true(server_info(f->server, "total_connections_received") - received <= 4);
     for (int i = 0; i < 4; i++)
         push_item(list, "x");
     for (int i = 0; i < 4; i++)
