@@ -54,7 +54,7 @@ int cli_queue_for_ids(cli_session *cli, tkl_queue *queue, int first, cli_queue_j
 typedef struct job_verb {
     cli_queue_job_fn *act;
     cli_queue_job_fn *judge; /* for --dry-run: the code that `act` would return */
-    const char *missing;     /* of TKL_NOTFOUND: "not delayed (any more)" */
+    const char *missing;     /* text for TKL_NOTFOUND: "not delayed (any more)" */
     const char *done;        /* "promoted" */
 } job_verb;
 

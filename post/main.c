@@ -57,7 +57,7 @@ typedef struct post {
 
 static const char *url;
 static long timeout_ms = 30000;
-static struct curl_slist *own_headers; /* of --header */
+static struct curl_slist *own_headers; /* the headers of --header */
 static CURLM *multi;
 static post *posts;
 

@@ -30,7 +30,7 @@ typedef struct reading {
 } reading;
 
 struct serve_history {
-    tkl_client *client;  /* of the queues; the caller's */
+    tkl_client *client;  /* the caller's client, for the queues */
     tkl_client *private; /* the same server in our namespace */
     tkl_leader *leader;
     int64_t interval_ms; /* 0: others write the history */

@@ -32,7 +32,7 @@ typedef struct serve_http_options {
     int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */
     int64_t heartbeat_ms;      /* a stream is silent for this long at most */
     int64_t answer_life_ms;    /* how long answers to requests with a key are kept */
-    serve_history *history;    /* of the queues, for the dashboard */
+    serve_history *history;    /* history of the queues, for the dashboard */
 } serve_http_options;
 
 /* Everything must stay until serve_http_close(). */

@@ -51,7 +51,7 @@ typedef struct serve_request {
     serve_peer *peer;
     serve_request_kind kind;
     serve_route route;
-    const serve_page *page; /* of a SERVE_PAGE */
+    const serve_page *page; /* the page of a SERVE_PAGE */
     serve_rights rights;
     const char *who; /* the name of the token; "-": none is needed */
     char *key;       /* Idempotency-Key; NULL: none */
@@ -68,7 +68,7 @@ typedef struct serve_request {
     serve_answer answer;
     struct serve_request *next, *prev; /* among those that run */
 
-    serve_framing framing; /* of the stream that the client would accept */
+    serve_framing framing; /* framing of streams that the client accepts */
     char *last_event;      /* Last-Event-ID; NULL: none */
     serve_stream *stream;  /* made by the operation; NULL: there is none */
     bool has_stream;       /* the operation has made it */

@@ -169,7 +169,7 @@ typedef struct tkl_consumer_options {
 /* A claimed job. Its bytes are valid until tkl_jobs_free(). */
 typedef struct tkl_job {
     char id[TKL_JOB_ID_SIZE];
-    char token[TKL_TOKEN_SIZE]; /* of this claim: id of its worker, 132 random bits (A-Za-z0-9-_) */
+    char token[TKL_TOKEN_SIZE]; /* id of the worker, then 132 random bits (A-Za-z0-9-_) */
     tkl_queue *queue;
     tkl_bytes payload;
     tkl_bytes meta;
@@ -469,7 +469,7 @@ TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, s
 /* Chooses jobs. All zero means all of them; of several conditions all must hold. */
 typedef struct tkl_job_filter {
     const char *id;   /* this job; NULL: any */
-    tkl_bytes kind;   /* of this kind; empty: of any or none */
+    tkl_bytes kind;   /* the kind of the jobs; empty: any or none */
     tkl_bytes reason; /* the last error contains this */
     tkl_bytes text;   /* the payload, the kind, the last error or the id contains this */
     int64_t older_ms; /* died at least this long ago; other jobs: pushed */

@@ -125,7 +125,7 @@ typedef struct tkl_search_checked {
     int64_t documents; /* that the check has seen */
     int64_t terms;     /* words, bigrams, values, lengths */
     int64_t postings;  /* documents that a term lacked, or had without reason */
-    int64_t values;    /* of fields that were missing, wrong or left over */
+    int64_t values;    /* values of fields: missing, wrong or left over */
     int64_t counts;    /* counts of documents, words and terms that were wrong */
     int64_t ids;       /* ids and numbers of documents that were wrong */
     int64_t lost;      /* documents that were removed, since parts of them were gone */
@@ -300,8 +300,8 @@ typedef struct tkl_search_explanation {
     bool matches;                 /* the document is found */
     double score;                 /* its relevance, as in a result */
     int64_t length;               /* its number of words; longer documents score less */
-    double average_length;        /* of the documents of the index */
-    int64_t documents;            /* of the index */
+    double average_length;        /* average of all documents of the index */
+    int64_t documents;            /* documents of the index */
     int64_t total;                /* documents that match */
     bool exact;                   /* see tkl_search_result */
     const tkl_search_part *parts; /* those that are wanted by their choices, then excluded ones */

@@ -27,7 +27,7 @@
 typedef struct listing {
     tkl_listing list; /* first: the user's pointer points to it */
     tkl_reply *replies;
-    char *next; /* of list */
+    char *next; /* the text that list.next points to */
     tkl_job_info items[];
 } listing;
 

@@ -42,8 +42,8 @@
 typedef struct checking {
     tkl__search_writer w;
     const tkl__search_shard *shard;
-    char id[TKL_TOKEN_SIZE];               /* of this check */
-    char kinds[TKL_SEARCH_FIELDS_MAX + 1]; /* of the fields, as scripts want them */
+    char id[TKL_TOKEN_SIZE];               /* names this check */
+    char kinds[TKL_SEARCH_FIELDS_MAX + 1]; /* kinds of the fields, as scripts want them */
     tkl__rounds rounds;
     bool gained;   /* whether the last call got further */
     tkl__buf olds; /* numbers of old versions that someone forgot, each with a NUL behind */
@@ -351,7 +351,7 @@ static void add_forward(tkl__buf *out, tkl_bytes number, size_t pieces, tkl_byte
 /* A suspect of search/survey: a term, and a document that should not have it. */
 typedef struct suspect {
     tkl_bytes term, number; /* number: empty when the term is only counted wrong */
-    int64_t pieces;         /* of the document's terms; 0: they are not in pieces */
+    int64_t pieces;         /* pieces of the document's terms; 0: they are whole */
 } suspect;
 
 /* Reads the suspects from `at` on, at most `max`; returns how many, or -1: the reply is not one of

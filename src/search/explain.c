@@ -27,7 +27,7 @@ typedef struct explainer {
     tkl__search_entries entries; /* terms of the document that the query may have */
     tkl__search_rarity rarity;
     bool *counted;          /* terms of the plan whose score belongs to an earlier part */
-    tkl_search_term *terms; /* of all parts */
+    tkl_search_term *terms; /* terms of all parts */
     size_t term_count, term_cap;
     tkl_search_explanation *is;
 } explainer;
