@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "language.h"
 #include "out.h"
 #include "stage.h"
@@ -24,34 +24,57 @@ enum { TABLES = sizeof tables / sizeof *tables };
 typedef struct lab_way {
     const cli_step *steps;
     const char *count_line;
+    const cli_routine *routine;
     cli_phrase title;
     int64_t began_ms; /* monotonic */
     int64_t count;    /* what went wrong */
     json_t *log;      /* the steps that were run */
 } lab_way;
 
-static int64_t now_ms(void)
+/* ---- Running a step ------------------------------------------------------ */
+
+static int open_output(cli_session *cli, int *fd)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+    *fd = memfd_create("output", MFD_CLOEXEC);
+    return *fd >= 0 ? CLI_OK : cli_fail(cli, CLI_FAILURE, "there is no place for the output");
 }
 
-/* ---- Running a line ------------------------------------------------------ */
-
-/* Runs a line and reads what it prints into `text`, without the newline at its end. */
-static int run_line(cli_session *cli, const char *line, char text[OUTPUT_MAX], int *exit)
+/* Reads what was printed into `text`, without the newline at its end, and closes the descriptor. */
+static void take_output(int fd, char text[OUTPUT_MAX])
 {
-    int fd = memfd_create("output", MFD_CLOEXEC);
-    if (fd < 0)
-        return cli_fail(cli, CLI_FAILURE, "there is no place for the output");
-    int failed = cli_stage_run(cli, line, fd, exit);
-    ssize_t len = failed ? 0 : pread(fd, text, OUTPUT_MAX - 1, 0);
+    ssize_t len = pread(fd, text, OUTPUT_MAX - 1, 0);
     close(fd);
     text[len > 0 ? len : 0] = '\0';
     while (len > 0 && text[len - 1] == '\n')
         text[--len] = '\0';
+}
+
+static int run_line(cli_session *cli, const char *line, char text[OUTPUT_MAX], int *exit)
+{
+    int fd, failed = open_output(cli, &fd);
+    if (failed)
+        return failed;
+    failed = cli_stage_run(cli, line, fd, exit);
+    take_output(fd, text);
     return failed;
+}
+
+static int run_routine(cli_session *cli, lab_way *way, char text[OUTPUT_MAX])
+{
+    int fd, failed = open_output(cli, &fd);
+    if (failed)
+        return failed;
+    failed = way->routine->run(cli, fd, &way->count);
+    take_output(fd, text);
+    return failed;
+}
+
+static void show_head(const char *text, const char *command, int64_t at_ms)
+{
+    printf("%s%5.2f s  %s%s\n         %s$ %s%s\n", cli_color(stdout, CLI_DIM), (double)at_ms / 1000,
+           cli_translated(text), cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN), command,
+           cli_color(stdout, CLI_PLAIN));
+    fflush(stdout);
 }
 
 /* Prints the output line by line: as one text, a terminal would show its line breaks escaped. */
@@ -64,35 +87,33 @@ static void show_output(const char *text)
         putchar('\n');
         text += len + (text[len] == '\n');
     }
-}
-
-static void show_step(const cli_step *step, int64_t at_ms, const char *text)
-{
-    printf("%s%5.2f s  %s%s\n         %s$ %s%s\n", cli_color(stdout, CLI_DIM), (double)at_ms / 1000,
-           cli_translated(step->text), cli_color(stdout, CLI_PLAIN), cli_color(stdout, CLI_CYAN),
-           step->command, cli_color(stdout, CLI_PLAIN));
-    show_output(text);
     fflush(stdout);
 }
 
+/* Runs a step, or the routine if there is none, and shows it. */
 static int run_step(cli_session *cli, lab_way *way, const cli_step *step)
 {
-    char text[OUTPUT_MAX];
+    char output[OUTPUT_MAX];
     int exit = 0;
-    int64_t at_ms = now_ms() - way->began_ms;
-    int failed = run_line(cli, step->command, text, &exit);
+    const char *text = step != NULL ? step->text : way->routine->text;
+    const char *command = step != NULL ? step->command : way->routine->command;
+    int64_t at_ms = cli_now_ms() - way->began_ms;
+    if (!cli->json)
+        show_head(text, command, at_ms);
+    int failed =
+        step != NULL ? run_line(cli, command, output, &exit) : run_routine(cli, way, output);
     if (failed)
         return failed;
     if (!cli->json)
-        show_step(step, at_ms, text);
+        show_output(output);
     json_array_append_new(way->log,
                           json_pack("{s:I, s:s, s:s, s:o, s:i}", "at_ms", (json_int_t)at_ms, "text",
-                                    step->text, "command", step->command, "output",
-                                    cli_json_present(tkl_str(text)), "exit", exit));
-    if (exit == step->exit)
+                                    text, "command", command, "output",
+                                    cli_json_present(tkl_str(output)), "exit", exit));
+    if (step == NULL || exit == step->exit)
         return CLI_OK;
     return cli_fail(cli, CLI_FAILURE, "the step '%s' ended with exit code %d instead of %d: %s",
-                    step->text, exit, step->exit, text);
+                    text, exit, step->exit, output);
 }
 
 static int read_count(cli_session *cli, lab_way *way)
@@ -119,18 +140,22 @@ static int run_way(cli_session *cli, lab_way *way)
 {
     int failed = CLI_OK;
     way->log = json_array();
-    way->began_ms = now_ms();
+    way->began_ms = cli_now_ms();
     if (!cli->json) {
         putchar('\n');
         print_title(way->title);
     }
     for (const cli_step *step = way->steps; step->command != NULL && !failed; step++)
         failed = run_step(cli, way, step);
-    return failed ? failed : read_count(cli, way);
+    if (failed)
+        return failed;
+    return way->count_line != NULL ? read_count(cli, way) : run_step(cli, way, NULL);
 }
 
 static bool is_as_announced(const cli_experiment *experiment, int64_t naive, int64_t ours)
 {
+    if (experiment->timed)
+        return true;
     return experiment->less ? ours < naive : naive > 0 && ours == 0;
 }
 
@@ -171,8 +196,14 @@ static int print_end(const cli_session *cli, const cli_experiment *experiment, l
 static int run_experiment(cli_session *cli, const cli_experiment *experiment)
 {
     lab_way ways[2] = {
-        {.steps = experiment->naive, .count_line = experiment->naive_count, .title = CLI_SAY_NAIVE},
-        {.steps = experiment->ours, .count_line = experiment->ours_count, .title = CLI_SAY_OURS},
+        {.steps = experiment->naive,
+         .count_line = experiment->naive_count,
+         .routine = &experiment->naive_routine,
+         .title = CLI_SAY_NAIVE},
+        {.steps = experiment->ours,
+         .count_line = experiment->ours_count,
+         .routine = &experiment->ours_routine,
+         .title = CLI_SAY_OURS},
     };
     cli_stage stage;
     int failed = cli_stage_open(cli, "lab", &stage);

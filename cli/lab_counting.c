@@ -14,15 +14,11 @@
     " sum=$((sum + $(tackle call MEMORY USAGE \"$key\" SAMPLES 0)));" \
     " done; echo $sum"
 
-/* Microseconds for which one such command holds the server, on average. */
-#define TIME_OF(command)                            \
-    "tackle call INFO commandstats | tr -d '\\r' |" \
-    " sed -n 's/^cmdstat_" command ":.*usec_per_call=\\([0-9]*\\).*/\\1/p'"
-
-/* How many such commands there were. */
-#define CALLS_OF(command)                           \
-    "tackle call INFO commandstats | tr -d '\\r' |" \
-    " sed -n 's/^cmdstat_" command ":calls=\\([0-9]*\\).*/\\1/p'"
+/* A million short keys, in twenty steps. */
+#define FILL                                                                                      \
+    "for part in $(seq 0 19); do"                                                                 \
+    " tackle call EVAL 'for i = 1, 50000 do redis.call(\"SET\", \"k\" .. ARGV[1] * 50000 + i, i)" \
+    " end' 0 $part; done >/dev/null; tackle call DBSIZE"
 
 #define STORE      "tackle --url embedded:$DIR"
 #define PID_OF     "sed 's/.*\"pid\": \\([0-9]*\\).*/\\1/'"
@@ -179,30 +175,16 @@ const cli_experiment cli_lab_counting[] = {
     },
     {
         .name = "keys",
-        .title = "KEYS and SCAN on 100,000 keys",
-        .counted = "microseconds for which one command holds the server",
-        .naive =
-            STEPS{
-                {"100,000 keys.",
-                 "tackle call EVAL 'for i = 1, 100000 do redis.call(\"SET\", \"k\" .. i, i) end' 0",
-                 0},
-                {"KEYS: one command. Everybody else waits meanwhile.",
-                 "tackle call KEYS '*' | wc -l", 0},
-                {"What it took, by the server's own account.", TIME_OF("keys"), 0},
-                {"In how many steps: nobody else was served meanwhile.", CALLS_OF("keys"), 0},
-                {0},
-            },
-        .naive_count = TIME_OF("keys"),
-        .ours =
-            STEPS{
-                {"tackle scan: many short steps, each key once.", "tackle scan | wc -l", 0},
-                {"What one of them took.", TIME_OF("scan"), 0},
-                {"In how many steps: between any two of them others are served.", CALLS_OF("scan"),
-                 0},
-                {0},
-            },
-        .ours_count = TIME_OF("scan"),
+        .title = "KEYS and SCAN on a million keys, while others work",
+        .counted = "milliseconds that another client waits at worst",
+        .naive = STEPS{{"A million keys.", FILL, 0}, {0}},
+        .naive_routine = {"KEYS: one command. Another client pings each millisecond meanwhile.",
+                          CLI_LAB_KEYS, cli_lab_wait_for_keys},
+        .ours = STEPS{{"The same keys.", "tackle call DBSIZE", 0}, {0}},
+        .ours_routine = {"tackle scan: many short steps, each key once. The other client goes on.",
+                         CLI_LAB_SCAN, cli_lab_wait_for_scan},
         .less = true,
+        .timed = true,
         .learn = "The server does one thing at a time. Long work must be cut into short steps.",
         .page = "scan.md",
     },

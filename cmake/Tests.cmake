@@ -167,6 +167,10 @@ foreach(source ${example_sources})
     endif()
     set(other ${${other}_library})
   endif()
+  # WATCH needs a connection of its own, which hiredis has.
+  if(example STREQUAL "naive_optimistic_retry")
+    set(other PkgConfig::hiredis)
+  endif()
   add_executable(example_${example} ${source})
   set_target_properties(example_${example} PROPERTIES
     OUTPUT_NAME ${example} RUNTIME_OUTPUT_DIRECTORY ${folder})

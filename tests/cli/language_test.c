@@ -62,6 +62,10 @@ static void visit_experiments(const cli_experiment *experiment, text_fn *visit, 
         visit(experiment->counted, arg);
         visit_steps(experiment->naive, visit, arg);
         visit_steps(experiment->ours, visit, arg);
+        const char *texts[] = {experiment->naive_routine.text, experiment->ours_routine.text};
+        for (size_t i = 0; i < 2; i++)
+            if (texts[i] != NULL)
+                visit(texts[i], arg);
         visit_paragraphs(experiment->learn, visit, arg);
     }
 }
