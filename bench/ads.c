@@ -120,7 +120,7 @@ static void learn_all(tkl_client *client, uint64_t count)
 typedef struct set {
     uint64_t count;
     bench_shelf *shelf;
-    double bytes; /* of an ad */
+    double bytes; /* bytes of an ad */
 } set;
 
 static set few = {.count = 10000}, many = {.count = 100000}, most = {.count = 1000000};

@@ -31,7 +31,7 @@ typedef struct bench_worker {
     void *own; /* open's */
     uint64_t steps;
     int64_t cpu_ns;    /* processor time of its thread in its steps */
-    histogram latency; /* of steps */
+    histogram latency; /* latency of steps */
 } bench_worker;
 
 typedef enum bench_role {
@@ -47,13 +47,13 @@ typedef struct bench_contender {
 
     /* A rate. All functions but step may be NULL; all call bench_die() when something fails. */
     int workers;    /* 0: one */
-    bool processes; /* of their own, instead of threads */
+    bool processes; /* workers are processes, not threads */
     int batch;      /* operations in one step; 0: one */
     int steps;      /* each worker does so many, however long it takes; 0: until the time is over */
     int pool;       /* connections of the shared client; 0: its default */
     bool timed;     /* steps add to worker->latency themselves: not all of a step counts */
     double at_least; /* its own target instead of the case's; 0: that */
-    double outdone;  /* of a peer, a target: ours do so many times what it does; 0: none */
+    double outdone;  /* target for a peer: ours do so many times its work; 0: none */
     void (*setup)(bench_run *run, const struct bench_contender *self);
     void (*open)(bench_worker *worker);
     void (*step)(bench_worker *worker);
@@ -96,13 +96,13 @@ typedef struct bench_component {
 /* The outcome of a turn. */
 typedef struct bench_sample {
     double value;                  /* in the unit of the case */
-    double p50_us, p99_us, max_us; /* of a step; 0: not measured */
+    double p50_us, p99_us, max_us; /* latency of a step; 0: not measured */
     double fairness;               /* operations of the slowest worker by those of the quickest */
     double client_cpu_us; /* processor time for one operation: of the workers; 0: not measured */
     double server_cpu_us; /* ... and of the server */
-    double command_us;    /* of that, in executing commands */
+    double command_us;    /* part of it in executing commands */
     double commands;      /* commands the server executed for one operation */
-    double connections;   /* of all workers together */
+    double connections;   /* connections of all workers together */
     int workers;
     uint64_t *counts; /* operations of each worker */
 } bench_sample;

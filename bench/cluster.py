@@ -93,7 +93,7 @@ def start_cluster(ends, folder, ports):
     return masters, replicas
 
 
-# ---- What is measured -------------------------------------------------------------------------------
+# ---- Measurements -----------------------------------------------------------------------------------
 
 def print_memory(what, masters, replicas, single, before, count):
     time.sleep(2.5)

@@ -127,7 +127,7 @@ static void prepare(const bench_run *run)
 /* A thread that sends or receives. */
 typedef struct party {
     const bench_run *run;
-    int index;  /* of a receiver; -1: the sender */
+    int index;  /* index of a receiver; -1: the sender */
     bool files; /* bare: read and write them */
     pthread_t thread;
 } party;

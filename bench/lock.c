@@ -26,7 +26,7 @@
 
 /* ---- Bare hiredis -------------------------------------------------------- */
 
-static char delete_sha[41]; /* of the script that deletes what is one's own */
+static char delete_sha[41]; /* SHA of the script that deletes the caller's own key */
 
 static void load_delete(const bench_run *run)
 {
@@ -59,12 +59,12 @@ static void bare_cycle(bench_worker *w)
 
 /* Memory that all workers share, those in other processes, too. */
 typedef struct scene {
-    tkl_client *client; /* of the workers that are threads */
+    tkl_client *client; /* client of workers that are threads */
     int inside;         /* the critical section */
 } scene;
 
 typedef struct holder {
-    tkl_client *client; /* of the worker alone; NULL: the scene's */
+    tkl_client *client; /* client of this worker alone; NULL: the scene's */
     tkl_lock *lock;
     tkl_semaphore *sem;
 } holder;

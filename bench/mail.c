@@ -18,7 +18,7 @@
 enum {
     BATCH = 1000,
     KEPT = 20000,  /* messages; beyond that the oldest are dropped */
-    CHATS = 50,    /* of one member */
+    CHATS = 50,    /* chats of one member */
     PENDING = 100, /* messages in all of these */
     CROWD = 1000,  /* members of a large chat */
     WAKES = 300,
@@ -209,7 +209,7 @@ static void bare_fetch(bench_worker *w)
 
 typedef struct sleeper {
     scene *scene;
-    redisContext *push, *pop; /* of the bare one */
+    redisContext *push, *pop; /* connections of the bare contender */
     pthread_t thread;
     int64_t woken; /* ns */
     sem_t got;

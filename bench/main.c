@@ -21,7 +21,7 @@ static const bench_component *const components[] = {BENCH_COMPONENTS(LIST)};
 
 typedef struct settings {
     int rounds;
-    double seconds; /* of one turn */
+    double seconds; /* length of one turn */
     bool quick, lengthy, peers;
     const char *only; /* cases whose names contain this; NULL: all */
     const char *json; /* file; NULL: none */
@@ -42,7 +42,7 @@ static const char usage[] =
     "operation, and their number. A target that was missed is printed; the exit code is 0 all the\n"
     "same.\n";
 
-/* ---- What everybody uses ------------------------------------------------- */
+/* ---- Shared by all cases ------------------------------------------------- */
 
 static pid_t bench_pid;
 

@@ -27,7 +27,7 @@
 #define WAKES      300
 #define DELAY_MS   20
 #define HOUR_MS    3600000
-#define SETTLE_US  200000 /* what a worker may take to become idle */
+#define SETTLE_US  200000 /* a worker becomes idle within this time */
 
 /* ---- Lists --------------------------------------------------------------- */
 

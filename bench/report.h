@@ -13,7 +13,7 @@
 typedef struct outcome {
     const bench_case *bcase;
     int rounds;
-    bench_sample *samples[BENCH_CONTENDERS]; /* of each round; NULL: did not run */
+    bench_sample *samples[BENCH_CONTENDERS]; /* sample of each round; NULL: did not run */
 } outcome;
 
 void report_heading(const char *component);

@@ -73,13 +73,13 @@ typedef struct random_ad {
     double price;      /* price of a view, a click or an action */
     double click_rate; /* share of views that are clicked */
     double action_rate;
-    int views, clicks, actions; /* what came of it */
+    int views, clicks, actions; /* counts of each ad */
 } random_ad;
 
 typedef struct world {
     random_ad ads[ADS];
-    double best;   /* what a view of the best ad earns */
-    double earned; /* what all views were worth */
+    double best;   /* earnings of a view of the best ad */
+    double earned; /* worth of all views */
 } world;
 
 typedef void make_ad(random_ad *ad, int number);

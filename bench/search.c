@@ -399,7 +399,7 @@ static void zrange_step(bench_worker *worker)
 
 typedef struct made {
     double rate;  /* documents a second */
-    double bytes; /* of a document */
+    double bytes; /* bytes of a document */
 } made;
 
 static made make_all(const tkl_search_schema *more)

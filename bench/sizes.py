@@ -44,7 +44,7 @@ def text(n, words):
     return " ".join(WORDS[(n * 7919 + i * i * 104729) % len(WORDS)] for i in range(words))
 
 
-# ---- What is measured: each function makes `count` items, and returns what must stay open. ----------
+# ---- Measurements: each function makes `count` items, and returns what must stay open. ----------
 
 def connections(client, count):
     url = socket_url(client)

@@ -62,7 +62,7 @@ const cli_option *cli_find_option(const cli_session *cli, const char *name, size
     return option != NULL ? option : find_option(cli_globals, name, len);
 }
 
-/* ---- What the user may have meant ---------------------------------------- */
+/* ---- Suggestions for a wrong word ---------------------------------------- */
 
 static int unknown(const cli_session *cli, const char *kind, const char *dashes,
                    const cli_nearness *nearest)
@@ -431,7 +431,7 @@ int cli_args_check(cli_session *cli)
     return CLI_OK;
 }
 
-/* ---- What was given ------------------------------------------------------ */
+/* ---- Arguments and options as given -------------------------------------- */
 
 static const cli_given *last_given(const cli_session *cli, const cli_option *option)
 {

@@ -91,7 +91,7 @@ typedef struct cli_verb {
 
 /* A step of the guided tour: a shell line, run for real. $DIR is a directory of the tour's own. */
 typedef struct cli_step {
-    const char *text; /* what it shows */
+    const char *text; /* the result that it shows */
     const char *command;
     int exit; /* the expected exit code */
 } cli_step;
@@ -101,7 +101,7 @@ typedef struct cli_component {
     const char *summary;
     const cli_verb *verbs; /* ended by a zero entry */
     const cli_step *demo;  /* ended by a zero entry; NULL: none */
-    const char *shared;    /* what users of this component share with others, "locks": a warning
+    const char *shared;    /* things that users of this component share, "locks": a warning
                               says when a private server shares nothing; NULL: no warning */
 } cli_component;
 

@@ -61,7 +61,7 @@ static int read_amount(cli_session *cli, int64_t *amount)
 /* Adds of standard input: a line is a time, perhaps with an amount. */
 typedef struct past {
     tkl_counter *counter;
-    tkl_counter_item *items; /* what is not sent yet, of this many lines */
+    tkl_counter_item *items; /* increments that are not sent yet, of this many lines */
     int64_t added;
 } past;
 

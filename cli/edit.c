@@ -26,7 +26,7 @@ static struct {
     const char **separators;
     int *append; /* the byte behind a complete word */
     const char **name;
-    char **line; /* what has been typed */
+    char **line; /* the typed text */
     int *point;  /* the cursor, in bytes */
     cli_edit_guess *guess;
     void *arg;

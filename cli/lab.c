@@ -27,7 +27,7 @@ typedef struct lab_way {
     const cli_routine *routine;
     cli_phrase title;
     int64_t began_ms; /* monotonic */
-    int64_t count;    /* what went wrong */
+    int64_t count;    /* errors that were counted */
     json_t *log;      /* the steps that were run */
 } lab_way;
 

@@ -21,7 +21,7 @@ typedef struct cli_routine {
 typedef struct cli_experiment {
     const char *name;
     const char *title;
-    const char *counted;     /* what is counted for both ways: "programs too many" */
+    const char *counted;     /* the count shown for both ways: "programs too many" */
     const cli_step *naive;   /* the naive way, ended by a zero entry */
     const char *naive_count; /* a line that prints the count afterwards; NULL: the routine counts */
     cli_routine naive_routine;
@@ -30,7 +30,7 @@ typedef struct cli_experiment {
     cli_routine ours_routine;
     bool less;         /* tackle needs less than the naive way; otherwise its count is 0 */
     bool timed;        /* the counts are times: a busy machine may show anything */
-    const char *learn; /* what to learn from it: a sentence or two */
+    const char *learn; /* the lesson: a sentence or two */
     const char *page;  /* in docs/ */
 } cli_experiment;
 

@@ -123,7 +123,7 @@ static int leader_run(cli_session *cli)
     }
 }
 
-/* ---- Who leads ------------------------------------------------------------- */
+/* ---- The leader and its candidates ----------------------------------------- */
 
 static const cli_column leader_fields[] = {
     {"name", "name"},

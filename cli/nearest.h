@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 typedef struct cli_nearness {
-    const char *word; /* what was typed */
+    const char *word; /* the word that was typed */
     const char *best; /* the nearest so far; NULL: nothing is near */
     size_t distance;  /* its distance */
 } cli_nearness;

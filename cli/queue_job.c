@@ -255,7 +255,7 @@ static void follow(job_run *r)
     last.lost = r->unwanted == lost;
 }
 
-/* ---- What became of it --------------------------------------------------- */
+/* ---- The outcome --------------------------------------------------------- */
 
 /* The reason: what happened, followed by the end of the stderr. */
 static void give_reason(job_run *r)

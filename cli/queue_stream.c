@@ -89,7 +89,7 @@ struct cli_stream {
     cli_tail tail; /* the last lines of its stderr */
     char *answer;  /* the beginning of a line */
     size_t answer_len, answer_cap;
-    char wrong[REASON_MAX]; /* what is wrong with its answers; "" as long as nothing is */
+    char wrong[REASON_MAX]; /* the fault in its answers; "": none so far */
     bool answered;          /* this command has answered at least once */
     int in_vain;            /* commands in a row that ended without an answer */
     int64_t start_at_ms;    /* no start before this */

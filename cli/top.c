@@ -39,7 +39,7 @@ typedef struct top {
     top_view view;
     top_reader reader;
     top_table tables[TOP_TABS];
-    top_act act; /* what the question is about */
+    top_act act; /* the act that the question asks about */
     char question[200];
 } top;
 
@@ -123,7 +123,7 @@ static int read_key(bool *ended)
     return byte == '\n' ? KEY_ENTER : byte == '\b' ? KEY_BACKSPACE : byte;
 }
 
-/* ---- What keys do -------------------------------------------------------- */
+/* ---- Keys ---------------------------------------------------------------- */
 
 static const top_row *selected_row(const top *t)
 {

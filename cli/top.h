@@ -44,7 +44,7 @@ typedef struct top_row {
     bool warns;               /* it needs an operator: dead letters, an error */
     bool paused;              /* the row is a paused queue */
     double keys[TOP_COLUMNS]; /* to sort by, and for JSON; NAN: none */
-    char *texts[TOP_COLUMNS]; /* what is shown */
+    char *texts[TOP_COLUMNS]; /* the cells as shown */
     const void *item;         /* its summary in the overview */
 } top_row;
 

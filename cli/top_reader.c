@@ -61,7 +61,7 @@ void top_reader_look(top_reader *reader, tkl_bytes name, int partitions)
     top_reader_wake(reader);
 }
 
-/* ---- What is read -------------------------------------------------------- */
+/* ---- Reading ------------------------------------------------------------- */
 
 static void read_overview(top_reader *r)
 {
@@ -133,7 +133,7 @@ static void read_workers(top_reader *r)
     pthread_mutex_unlock(&r->mutex);
 }
 
-/* ---- What is done -------------------------------------------------------- */
+/* ---- Acting -------------------------------------------------------------- */
 
 static int act_on_queue(top_reader *r, top_act act, tkl_bytes name, int partitions, int64_t *count)
 {

@@ -52,7 +52,7 @@ static int send_mail(void *arg)
 static void mail_sent(void *arg, int code, const char *text)
 {
     (void)arg;
-    (void)text; /* what tkl_errmsg() says, too */
+    (void)text; /* the same as tkl_errmsg() */
     check(code, "send");
 }
 

@@ -24,7 +24,7 @@ struct serve_access {
     token *tokens;
     size_t count;
     bool has_tokens;
-    serve_rights most; /* what --allow and --read-only leave to anybody */
+    serve_rights most; /* rights that --allow and --read-only leave to anybody */
     char *hosts;       /* separated by commas */
 };
 

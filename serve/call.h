@@ -41,7 +41,7 @@ typedef struct serve_caller {
                  int64_t took_ms); /* told of each call of a batch; NULL: nobody is */
     void *arg;
     serve_stream *stream; /* takes the results one by one; NULL: they are the answer */
-    bool keeps;           /* what the verb gives is kept while the stream lives, see keep.h */
+    bool keeps;           /* leases of the verb are kept while the stream lives, see keep.h */
 } serve_caller;
 
 /* Whether the verb can begin behind a result that the client has seen. The id of each result is then

@@ -17,7 +17,7 @@
 
 enum { FIRST_HANDED_OVER = 3 }; /* systemd's first descriptor */
 
-/* ---- What is listened on ------------------------------------------------- */
+/* ---- Addresses and sockets ----------------------------------------------- */
 
 static bool is_loopback(const struct sockaddr *address)
 {

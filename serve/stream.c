@@ -19,7 +19,7 @@ struct serve_stream {
     serve_stream_state state;
     bool is_full;     /* the operation sleeps until there is room */
     char *data;       /* NULL: there was nothing to send yet */
-    size_t from, to;  /* what is not sent yet */
+    size_t from, to;  /* the part that is not sent yet */
     size_t allocated; /* bytes of `data` */
 };
 

@@ -253,7 +253,7 @@ static void a_new_budget_counts_at_once(void **state)
     add_ad(s->ads, a);
     assert_int_equal(show_all(s), 0);
     timed_set(s->timed, MIDNIGHT + DAY_MS - 1000);
-    assert_int_equal(show_all(s), 4); /* of 24 */
+    assert_int_equal(show_all(s), 4); /* four of 24 */
     a.budget = 0;
     add_ad(s->ads, a);
     expect_ad(s->ads, NULL, NULL, "", "a");

@@ -18,7 +18,7 @@ typedef struct story {
     tkl_ads *ads;
     truth *truths;
     int count;
-    tkl_ads_type type; /* what viewers do: clicks, or actions */
+    tkl_ads_type type; /* pricing type: viewers click, or act */
     uint64_t seed;
 } story;
 
@@ -155,7 +155,7 @@ static void a_good_ad_is_tried_beside_poor_ones_of_its_type(void **state)
     truth truths[] = {{"sure", .rate = 0}, {"late", .rate = 0.05}};
     story s = {.ads = open_ads(f->client, NULL), truths, 2, TKL_ADS_CPC, 3};
     char name[16], views[32], clicks[32];
-    for (int i = 0; i < 2 * 30; i++) { /* what was counted is put there between two adds */
+    for (int i = 0; i < 2 * 30; i++) { /* the counts are put there between two adds */
         snprintf(name, sizeof name, "poor%d", i / 2);
         snprintf(views, sizeof views, "views:%s", name);
         snprintf(clicks, sizeof clicks, "clicks:%s", name);

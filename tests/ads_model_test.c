@@ -60,7 +60,7 @@ static int64_t total_views[4], total_events[4];
 static int serials;
 static int64_t turns;
 static int64_t smoothing;
-static int64_t now; /* of the server, about */
+static int64_t now; /* the server's clock, about */
 
 static double rate_of(int64_t views, int64_t events, double expected)
 {

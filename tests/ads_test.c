@@ -37,7 +37,7 @@ static void ecpm_is_what_1000_views_earn(void **state)
     assert_code(tkl_ads_ecpm((tkl_ads_type)4, 1, 1, 1, &micros), TKL_EINVAL);
 }
 
-/* ---- Who is shown where -------------------------------------------------- */
+/* ---- Targeting ----------------------------------------------------------- */
 
 static void one_location_of_the_ad_must_be_the_pages(void **state)
 {
@@ -359,7 +359,7 @@ static void an_ad_is_replaced_completely(void **state)
     assert_memory_equal(c->matches[0].word.data, "word", 4);
     tkl_ads_choice_free(c);
     tkl_ads_info *info = info_of(ads, "a");
-    assert_int_equal(info->counts.views, 2); /* what was counted stays */
+    assert_int_equal(info->counts.views, 2); /* counts stay */
     assert_int_equal(info->counts.clicks, 1);
     assert_int_equal(info->word_count, 2);
     tkl_ads_info_free(info);

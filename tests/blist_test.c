@@ -269,7 +269,7 @@ static void an_interrupted_wait_ends_and_takes_nothing(void **state)
     assert_code(p.code, TKL_EINTR);
     assert_null(p.item);
     push_item(list, "x");
-    assert_pops(list, LONG_MS, "x"); /* what is there is had */
+    assert_pops(list, LONG_MS, "x"); /* an item that is there is taken */
     tkl_blist_items *item;
     assert_code(pop_one(list, LONG_MS, &item), TKL_EINTR);
     assert_code(pop_one(list, 0, &item), TKL_EMPTY);

@@ -471,7 +471,7 @@ static void fixed_filter_refuses(void **state)
     assert_int_equal(info.count, 1000);
     assert_int_equal(info.filters, 1);
     bool flag;
-    for (size_t i = 0; i < 900; i++) { /* what is there may be added again */
+    for (size_t i = 0; i < 900; i++) { /* items may be added again */
         assert_ok(filter_add_one(bloom, n.items[i], &flag));
         assert_false(flag);
     }

@@ -30,9 +30,9 @@ typedef struct board {
     atomic_bool go, over;   /* they may ask; they should end */
     atomic_bool fails;      /* computing does */
     atomic_int compute_ms;  /* how long it takes */
-    atomic_int calls;       /* of the function that computes */
-    atomic_int running;     /* of them, now */
-    atomic_int most;        /* of them, at the same time */
+    atomic_int calls;       /* calls of the function that computes */
+    atomic_int running;     /* calls under way */
+    atomic_int most;        /* most calls at the same time */
     atomic_int stale, gone; /* old values that callers got; callers that got none */
 } board;
 

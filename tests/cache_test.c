@@ -31,7 +31,7 @@ static tkl_cache *open_cache(tkl_client *client, const tkl_cache_options *option
     return cache;
 }
 
-/* What computes: counts its calls, and does what the test says. */
+/* The computing function: counts its calls, and does what the test says. */
 typedef struct source {
     atomic_int calls, running, most; /* most: at the same time */
     atomic_int code;                 /* other than TKL_OK: that is the outcome */
@@ -348,7 +348,7 @@ static void tags_forget_expired_values(void **state)
 
 enum { KEYS = 12, STEPS = 1500, TAGS = 2 };
 
-/* What must be stored. */
+/* Stored values. */
 typedef struct model {
     bool there[KEYS], none[KEYS];
     int value[KEYS];

@@ -29,7 +29,7 @@ enum {
 typedef struct reader {
     tkl_inbox *inbox; /* NULL: mail */
     atomic_int acked; /* confirmed */
-    atomic_int floor; /* what it was at the barrier */
+    atomic_int floor; /* its value at the barrier */
     char *got[SENDERS];
     int *seen;  /* for each id, which message it was; 0: not seen */
     int reused; /* ids seen with two messages */
@@ -205,7 +205,7 @@ static void recovered(scene *s)
     s->windows++;
 }
 
-/* ---- What survived ------------------------------------------------------- */
+/* ---- Survivors ----------------------------------------------------------- */
 
 /* The readers of the chat have a message that survived. Or they have acknowledged a lost one with
  * the same id, when it was lost already. */

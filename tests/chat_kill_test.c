@@ -26,9 +26,9 @@ typedef struct record {
     bool acks;            /* the receiver acknowledges */
     atomic_int done;      /* steps of the receiver: fetched; acknowledged */
     atomic_int acked;     /* the highest id whose acknowledgement was confirmed */
-    atomic_int count;     /* of handled */
+    atomic_int count;     /* messages in `handled` */
     int handled[HANDLED]; /* ids, in the order in which receivers saw them; -1: a new receiver */
-    char text[256];       /* what was fetched last */
+    char text[256];       /* the last message fetched */
 } record;
 
 static record *shared;

@@ -203,7 +203,7 @@ static void what_is_known_of_ones_own_lives_as_long_as_the_messages(void **state
 
 /* ---- The history ---------------------------------------------------------- */
 
-/* What the history has before an id: "2:hello 3:you"; "" for nothing. */
+/* The history before an id: "2:hello 3:you"; "" for nothing. */
 static void expect_history(tkl_chat *chat, const char *member, int64_t before, size_t max,
                            const char *expected)
 {

@@ -283,7 +283,7 @@ static void functions_are_loaded_on_masters_without_slots(void **state)
     remove_all_functions(f->cluster);
 }
 
-/* ---- What CLUSTER SLOTS may say ------------------------------------------ */
+/* ---- Replies of CLUSTER SLOTS -------------------------------------------- */
 
 /* A cluster of one: answers CLUSTER SLOTS with `host` as RESP, anything else with 42. */
 typedef struct pretender {

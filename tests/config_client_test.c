@@ -182,7 +182,7 @@ static void a_bad_configuration_is_told_and_the_good_one_stays(void **state)
     end_pair(&p);
 }
 
-/* What a description becomes. */
+/* The URL that a description becomes. */
 static void a_description_is_a_url(void **state)
 {
     fixture *f = *state;

@@ -16,7 +16,7 @@
 static const tkl_call_options patient = {.timeout_ms = 20000};
 static const tkl_call_options patient_and_safe = {.timeout_ms = 20000, .retry_safe = true};
 
-/* ---- What a call carries ------------------------------------------------- */
+/* ---- Arguments and replies of a call ------------------------------------- */
 
 static void sets_and_gets(void **state)
 {
@@ -328,7 +328,7 @@ static void a_half_closed_connection_is_replaced(void **state)
     tkl_client *client = test_open(proxy_url(p), NULL);
     assert_int_equal(call_int(client, "INCR", "n", NULL), 1);
     proxy_half_close(p, TO_CLIENT);
-    test_sleep_ms(5); /* what was just used is not looked at */
+    test_sleep_ms(5); /* a connection that was just used is not checked */
     assert_int_equal(call_int(client, "INCR", "n", NULL), 2);
     tkl_close(client);
     proxy_end(p);

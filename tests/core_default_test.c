@@ -124,7 +124,7 @@ static void settings_become_parameters(void **state)
     free(password);
 }
 
-/* What `embedded:` means in a file, where every program reads it. */
+/* The meaning of `embedded:` in a file, where every program reads it. */
 static void a_file_may_want_the_private_server(void **state)
 {
     (void)state;

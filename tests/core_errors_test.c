@@ -241,7 +241,7 @@ static void an_error_of_a_script_has_the_code_of_its_cause(void **state)
                 TKL_ETYPE);
 }
 
-/* ---- Who may ------------------------------------------------------------- */
+/* ---- Permissions --------------------------------------------------------- */
 
 #define SECRET "hush-hush"
 

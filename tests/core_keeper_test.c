@@ -80,7 +80,7 @@ static void nothing_is_done_before_its_time(void **state)
     int64_t start_ms = test_now_ms();
     assert_ok(tkl__keep(f->client, &c.kept, tkl__deadline_ms(200)));
     eventually(atomic_load(&c.done) == 1, 20000);
-    assert_true(test_now_ms() - start_ms >= 170); /* what is due within 20 ms may go along */
+    assert_true(test_now_ms() - start_ms >= 170); /* a renewal due within 20 ms may go along */
     tkl__unkeep_wait(f->client, &c.kept);
 }
 

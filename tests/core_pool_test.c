@@ -110,7 +110,7 @@ static void a_freed_connection_goes_to_one_who_waits(void **state)
 
 typedef struct rush {
     tkl_client *client;
-    atomic_int calls[16]; /* of each thread */
+    atomic_int calls[16]; /* calls of each thread */
     atomic_bool enough;
 } rush;
 

@@ -182,7 +182,7 @@ static void a_long_array_has_all_its_elements(void **state)
     tkl_reply_free(reply);
 }
 
-/* ---- What is no reply ---------------------------------------------------- */
+/* ---- Malformed replies --------------------------------------------------- */
 
 static void garbage_breaks_the_protocol(void **state)
 {

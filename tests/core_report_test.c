@@ -18,7 +18,7 @@
 typedef struct diary {
     atomic_int count[5]; /* by type */
     pthread_mutex_t mutex;
-    char server[128], text[256]; /* of the last loss */
+    char server[128], text[256]; /* server and text of the last loss */
     int code;
 } diary;
 

@@ -14,7 +14,7 @@
  * a library is one. */
 typedef struct diary {
     char text[65536];
-    int64_t took_us; /* of the last one */
+    int64_t took_us; /* time of the last command */
     int code;
 } diary;
 
@@ -101,7 +101,7 @@ static void what_waiters_send_is_traced(void **state)
     tkl_close(client);
 }
 
-/* ---- What is hidden ------------------------------------------------------ */
+/* ---- Hidden arguments ---------------------------------------------------- */
 
 static const char *traced_as(const char *line, diary *d)
 {

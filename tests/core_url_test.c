@@ -282,7 +282,7 @@ static void the_environment_has_the_last_word_on_passwords(void **state)
     unsetenv("TACKLE_PASSWORD");
 }
 
-/* ---- What means nothing -------------------------------------------------- */
+/* ---- URLs without a meaning ---------------------------------------------- */
 
 typedef struct bad_form {
     const char *url;

@@ -194,7 +194,7 @@ static void a_forked_child_listens_for_itself(void **state)
                      message.len == 5;
         _exit(heard ? 0 : 1);
     }
-    int status = -1; /* what is published before tkl__listen() has returned may be missed */
+    int status = -1; /* a message published before tkl__listen() has returned may be missed */
     eventually((server_do(f->server, "SPUBLISH for-child hello"),
                 waitpid(child, &status, WNOHANG) == child),
                30000);

@@ -159,7 +159,7 @@ static void an_interruption_ends_it(void **state)
     crew_join(thread);
     tkl_resume(f->client);
     assert_code(d.result, TKL_EINTR);
-    d = (diary){.client = f->client, .until = "f"}; /* what needs no wait still works */
+    d = (diary){.client = f->client, .until = "f"}; /* a call that needs no wait still works */
     tkl_interrupt(f->client);
     assert_ok(wait_for(&d, LONG_MS, true, false));
     tkl_resume(f->client);

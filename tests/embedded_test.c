@@ -19,7 +19,7 @@
 /* Where the servers of one test live. */
 static char runtime[64];
 
-/* ---- What a program sees of its server ----------------------------------- */
+/* ---- The server as a program sees it ------------------------------------- */
 
 typedef struct seen {
     int64_t pid;

@@ -427,7 +427,7 @@ static void a_full_server_lets_receivers_make_room(void **state)
     tkl_files_close(files);
 }
 
-/* ---- What is sent -------------------------------------------------------- */
+/* ---- Sources ------------------------------------------------------------- */
 
 static const char *grows;
 

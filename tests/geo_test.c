@@ -268,7 +268,7 @@ static void distances_are_those_of_the_formula(void **state)
     tkl_geo_close(geo);
 }
 
-/* ---- What is near -------------------------------------------------------- */
+/* ---- Near ---------------------------------------------------------------- */
 
 static void nearest_comes_first(void **state)
 {

@@ -152,7 +152,7 @@ typedef struct election {
     const char *url;
     int lease_ms, replicas;
     uint32_t seed;
-    int memory;         /* of the chronicle */
+    int memory;         /* file descriptor of the chronicle */
     int64_t wall_ahead; /* microseconds, at the beginning */
     chronicle *chronicle;
     pid_t pids[CANDIDATES];

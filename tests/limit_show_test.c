@@ -277,7 +277,7 @@ static void denied_is_refused_where_it_makes_no_sense(void **state)
     tkl_limit_close(limit);
 }
 
-/* ---- What was taken when ------------------------------------------------- */
+/* ---- Takes and their times ----------------------------------------------- */
 
 static int64_t server_ms(fixture *f)
 {

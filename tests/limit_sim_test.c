@@ -18,10 +18,10 @@
 __extension__ typedef __int128 wide;
 
 enum {
-    RULES = 50, /* of each algorithm */
+    RULES = 50, /* rules of each algorithm */
     STEPS = 400,
     BATCH = 100,
-    KEY_ARGS = 9,         /* of limit/check for a key */
+    KEY_ARGS = 9,         /* arguments of limit/check for a key */
     NARGS = 3 + KEY_ARGS, /* for one key, and the time */
     ENTRIES = 45000,      /* more than a walk can ask for */
 };

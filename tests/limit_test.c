@@ -236,7 +236,7 @@ static void renewed_slot_lives_on(void **state)
     assert_in_range(call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL), 60001, HOUR);
     assert_int_equal(limit_look(limit, "alice").remaining, 2);
     assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 2, held.ticket));
-    assert_ok(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket)); /* what is left of it */
+    assert_ok(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket)); /* the rest of it */
     assert_int_equal(limit_look(limit, "alice").remaining, 4);
     assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 3, held.ticket));
     assert_code(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket), TKL_NOTFOUND);

@@ -15,7 +15,7 @@
 
 typedef struct alarm_bell {
     atomic_int rung;
-    atomic_int state;   /* of the lock, as seen in the callback */
+    atomic_int state;   /* the lock's state as seen in the callback */
     atomic_int release; /* the code of releasing it there */
     bool releases;
 } alarm_bell;

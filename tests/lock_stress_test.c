@@ -205,7 +205,7 @@ static int worker_main(char **argv)
 typedef struct stress {
     server *server, *store;
     board *board;
-    int memory; /* of the board */
+    int memory; /* file descriptor of the board */
     int64_t limit;
     uint32_t seed;
     pid_t pids[WORKERS];

@@ -150,7 +150,7 @@ static void free_visit(visit *v)
     tkl_cache_value_free(v->value);
 }
 
-/* What the components themselves say of one visit. */
+/* One visit, read back by each component itself. */
 static void check_traces(const site *s)
 {
     tkl_log_entries *entries;

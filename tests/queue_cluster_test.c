@@ -172,7 +172,7 @@ static void a_flow_cannot_be_in_two_places(void **state)
     assert_int_equal(stats_of(queue).pushed, 2 * (20 - refused));
 }
 
-/* ---- What operators see -------------------------------------------------- */
+/* ---- Views of operators -------------------------------------------------- */
 
 static void statistics_are_of_the_whole_queue(void **state)
 {

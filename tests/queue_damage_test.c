@@ -306,7 +306,7 @@ static void timed_unique_keys_go_though_no_more_jobs_come(void **state)
     eventually(call_int(f->client, "EXISTS", WORK "unique", WORK "unique_ends", NULL) == 0, 10000);
 }
 
-/* ---- What people read from figures ---------------------------------------- */
+/* ---- Figures as people read them ------------------------------------------ */
 
 static void an_ended_lease_counts_as_ready(void **state)
 {

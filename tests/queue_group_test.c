@@ -17,8 +17,8 @@ enum { WORKERS = 6, MOST_GROUPS = 8, MOST_JOBS = 200 };
 static struct yard {
     fixture *f;
     tkl_queue *queue;
-    int groups, jobs; /* of each group */
-    int places;       /* of each group */
+    int groups, jobs; /* places of each group */
+    int places;       /* places of each group */
     atomic_int inside[MOST_GROUPS];
     atomic_int next[MOST_GROUPS]; /* of an ordered group */
     atomic_int done;

@@ -277,7 +277,7 @@ static void do_make_due(void)
     inside_set_due(f->client, j->id, j->due);
 }
 
-/* ---- What operators do --------------------------------------------------- */
+/* ---- Acts of operators --------------------------------------------------- */
 
 static void do_cancel(void)
 {

@@ -89,7 +89,7 @@ static void partitions_spread_over_the_servers(void **state)
     tkl_queue_close(queue);
 }
 
-/* What operators ask is put together from all servers. */
+/* Operators get one answer from all servers. */
 static void operators_see_all_partitions(void **state)
 {
     enum { N = 60 };

@@ -110,7 +110,7 @@ static void those_who_wait_for_a_result_are_told(void **state)
         for (int k = 0; k < 2; k++)
             memcpy(a[k].id, id.text, sizeof a[k].id);
         crew *threads = crew_start(2, wait_for_result, a);
-        eventually(listeners(f, id.text) == 1, 20000); /* of this client */
+        eventually(listeners(f, id.text) == 1, 20000); /* this client listens */
         claimed job = claim_one(consumer);
         if (i == DONE)
             assert_ok(finish_code(queue, &job, TKL_OUTCOME_DONE, "42"));

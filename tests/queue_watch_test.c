@@ -15,7 +15,7 @@
 typedef struct diary {
     tkl_queue_watcher *watcher;
     char words[1024];
-    char note[256]; /* of the last one */
+    char note[256]; /* note of the last event */
     char id[TKL_JOB_ID_SIZE];
     bool lost;
 } diary;

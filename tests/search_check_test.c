@@ -317,7 +317,7 @@ static void all_shards_are_checked(void **state)
     tkl_search_close(s);
 }
 
-/* What another program has written and no check can put right. */
+/* Data that another program has written and no check can mend. */
 static void foreign_keys_are_reported(void **state)
 {
     fixture *f = *state;

@@ -15,7 +15,7 @@
 
 enum {
     IDS = 1500,
-    ITEMS = 64, /* of a query at most */
+    ITEMS = 64, /* most items of a query */
     TITLES = 9,
 };
 
@@ -254,7 +254,7 @@ static size_t cut_item(world *w, const item *it, item *parts)
     return count;
 }
 
-/* What is asked when nothing was found: Chinese texts are cut, unless there are synonyms. */
+/* The second query when nothing was found: Chinese texts are cut, unless there are synonyms. */
 static bool cut_question(world *w, question *q)
 {
     question cut = {.all = q->all};

@@ -178,7 +178,7 @@ static void what_killed_writers_left_is_cleared_in_steps(void **state)
     assert_int_equal(pages_count(s, "behind"), 0);
     assert_ok(tkl_search_show(s, &info));
     assert_int_equal(info->documents, 1);
-    assert_int_equal(info->terms, 2); /* of the new document */
+    assert_int_equal(info->terms, 2); /* terms of the new document */
     tkl_search_info_free(info);
     tkl_search_close(s);
 }

@@ -104,7 +104,7 @@ static void the_error_shows_the_log_of_a_server_that_dies(void **state)
     home_configure("no-such-setting yes\n");
     assert_code(tkl_server_start(home_url, &info), TKL_ESPAWN);
     assert_contains(tkl_errmsg(), "no-such-setting");
-    assert_lacks(tkl_errmsg(), "bye bye"); /* of the server before */
+    assert_lacks(tkl_errmsg(), "bye bye"); /* words of the server before */
 }
 
 static void a_password_set_by_hand_is_told(void **state)

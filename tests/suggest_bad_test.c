@@ -186,7 +186,7 @@ static void the_best_of_prefixes_may_get_lost(void **state)
         feed_text(s, text, i);
     }
     assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:suggest:{q}:best", NULL));
-    check_hints(s, "text 0", 2, "text 030=30|text 029=29"); /* of the first fifty */
+    check_hints(s, "text 0", 2, "text 030=30|text 029=29"); /* the heaviest of the first fifty */
     for (int i = 1; i <= 30; i++) {
         sprintf(text, "text %03d", i);
         feed_text(s, text, i);

@@ -219,7 +219,7 @@ typedef struct storm {
     int64_t (*strike)(void *servers, int nth);
     int64_t strike_every_ms;
     board *board;
-    int memory; /* of the board */
+    int memory; /* file descriptor of the board */
     uint32_t seed;
     int lives; /* processes started */
     pid_t workers[WORKERS], pushers[PUSHERS];

@@ -18,7 +18,7 @@
 #include "support/scene.h"
 
 #define HOUR_MS    3600000
-#define TIMEOUT_MS 1000 /* of a call: this long, what fails is tried again in silence */
+#define TIMEOUT_MS 1000 /* of a call; failures are retried silently for so long */
 
 /* ---- A server that keeps what it has --------------------------------------- */
 
@@ -29,7 +29,7 @@ typedef struct stage {
     tkl_worker *worker;
     scene scene;
     atomic_int errors;  /* told to the hook */
-    int64_t timeout_ms; /* of calls; 0: TIMEOUT_MS */
+    int64_t timeout_ms; /* time limit of calls; 0: TIMEOUT_MS */
 } stage;
 
 static void note_error(int code, const char *message, void *arg)

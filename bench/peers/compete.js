@@ -12,7 +12,7 @@ const workers = Number(process.env.BENCH_WORKERS);
 
 async function repeat({ acquire, release }) {
   const latencies = [];
-  const moments = []; // of acquiring, by the clock that all processes share
+  const moments = []; // when locks were acquired, by the clock that all processes share
   const began = performance.now();
   const stop = began + Number(process.env.BENCH_SECONDS) * 1000;
   let last = began;

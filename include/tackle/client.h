@@ -69,7 +69,7 @@ typedef struct tkl_trace {
     const char *server;     /* "host:port" or the path of a socket */
     int64_t took_us;        /* from sending to the reply; -1: there was none, or none is awaited, as
                                for subscriptions */
-    int code;               /* of an error reply, or why there was no reply; TKL_OK: neither */
+    int code;               /* code of an error reply, or why there was no reply; TKL_OK: neither */
     size_t place, batch;    /* it was number `place`, from 1, of `batch` commands sent together */
     TKL_RESERVED(4);
 } tkl_trace;
@@ -292,7 +292,7 @@ TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SE
  * operations may come in between. An operation may be repeated when its reply is lost if it would be
  * without the pipeline. fork(): operations must run in the process that added them (TKL_EINVAL). */
 typedef struct tkl_result {
-    int code;       /* what the function without _in would return; TKL_ENOTSENT: not run yet */
+    int code;       /* result of the function without _in; TKL_ENOTSENT: not run yet */
     char text[256]; /* the reason in words; "" for TKL_OK */
     TKL_RESERVED(2);
 } tkl_result;

@@ -108,7 +108,7 @@ TKL_API const char *tkl_files_type_name(tkl_files_type type);
 /* The outcome of one file. */
 typedef struct tkl_files_outcome {
     tkl_bytes name;      /* as it was sent; empty: the server has lost it */
-    tkl_files_type type; /* what it is; of a source that cannot be read: a file */
+    tkl_files_type type; /* type of the source; a file when it cannot be read */
     const char *path;    /* path of the source, or of the received file; "" where there is none */
     int64_t size;        /* bytes as they were sent; TKL_NONE: not known */
     int64_t lines;       /* lines delivered to the callback by this call */

@@ -164,7 +164,7 @@ TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 typedef struct tkl_limit_take {
     int64_t at_ms;    /* Unix time of the server's clock, by the rule of the usage; a slot of
                          TKL_LIMIT_CONCURRENCY: taken or last renewed; later than now: its turn */
-    int64_t quantity; /* what is left of it after refunds */
+    int64_t quantity; /* quantity left after refunds */
     bool denied;      /* it was denied, and counts: see count_denied */
     TKL_RESERVED(2);
 } tkl_limit_take;

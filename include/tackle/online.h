@@ -112,7 +112,7 @@ TKL_API int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over o
 TKL_API int tkl_online_check(tkl_online *online, tkl_bytes user, int64_t days_ago, bool *present)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* ---- Who was there ------------------------------------------------------- */
+/* ---- Users present ------------------------------------------------------- */
 
 /* A walk over the users of a day. It belongs to one thread at a time; a forked child must not use
  * it. */

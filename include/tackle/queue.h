@@ -102,7 +102,7 @@ typedef struct tkl_push {
      * that is in the queue already (TKL_EXISTS), at most 1000 of them: TKL_FULL. */
     const size_t *after;
     size_t after_count;
-    tkl_bytes kind; /* what has to be done, "resize": a worker may have a handler for each kind
+    tkl_bytes kind; /* the kind of work, "resize": a worker may have a handler for each kind
                        (worker.h). At most TKL_KIND_MAX letters, digits, '_', '-' and '.';
                        empty: none */
     TKL_RESERVED(2);
@@ -501,8 +501,8 @@ typedef enum tkl_queue_cause {
     TKL_QUEUE_CAUSE_BEHIND = 6,      /* `used` ready jobs come before it */
     TKL_QUEUE_CAUSE_DELAYED = 7,     /* until time_ms */
     TKL_QUEUE_CAUSE_RETRY = 8,       /* the same, after `used` failures; `text`: the last one */
-    TKL_QUEUE_CAUSE_GROUP_CONCURRENCY = 9, /* of the group `text`: as CONCURRENCY */
-    TKL_QUEUE_CAUSE_GROUP_RATE = 10,       /* of the group `text`: as RATE */
+    TKL_QUEUE_CAUSE_GROUP_CONCURRENCY = 9, /* as CONCURRENCY, for the group `text` */
+    TKL_QUEUE_CAUSE_GROUP_RATE = 10,       /* as RATE, for the group `text` */
     TKL_QUEUE_CAUSE_FLOW = 11,             /* waits for `used` jobs, one of them `id`; "": not
                                               known which */
     TKL_QUEUE_CAUSE_FLOW_DEAD = 12,        /* the same, and that one is a dead letter */

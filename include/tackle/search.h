@@ -277,7 +277,7 @@ typedef struct tkl_search_term {
     int64_t documents; /* documents of the index with it; TKL_NONE: not counted, since it is in an
                           excluded phrase */
     int64_t times;     /* how often the document has it; a value: 0 or 1 */
-    double score;      /* what it adds to the relevance of the document */
+    double score;      /* its share of the document's relevance */
     TKL_RESERVED(2);
 } tkl_search_term;
 
@@ -289,7 +289,7 @@ typedef struct tkl_search_part {
     int64_t
         choice;   /* from 1; parts with one choice are synonyms: one of them is enough. 0: excluded
                      */
-    double score; /* what it adds to the relevance of the document */
+    double score; /* its share of the document's relevance */
     tkl_bytes value; /* the value that the document has in this field; empty: none, or no field */
     const tkl_search_term *terms; /* none for a range; for a prefix, the words that begin so */
     size_t term_count;

@@ -47,7 +47,7 @@ typedef struct tkl_task tkl_task; /* a job being run */
  * handler should be idempotent. */
 typedef int tkl_handler(tkl_task *task, void *arg);
 
-/* ---- What a handler may call, while it runs ------------------------------- */
+/* ---- Calls for a running handler ------------------------------------------ */
 
 /* The job; valid until the handler returns. Never NULL. */
 TKL_API const tkl_job *tkl_task_job(const tkl_task *task) TKL_NONNULL(1);

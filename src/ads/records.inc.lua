@@ -16,7 +16,7 @@ local NAME_SHOWN = 80 -- bytes of an ad's name in an error
 local VALUE_FORMAT = '>d' -- format of struct: bytes that sort like the numbers
 local VALUE_BYTES = 8
 local LONGEST_NUMBER = 16 -- digits
-local COUNTED = {'views', 'clicks', 'actions', 'spent'} -- of each ad, and of each of its words
+local COUNTED = {'views', 'clicks', 'actions', 'spent'} -- counts of each ad, and of each of its words
 
 -- Ends the script with an error: another program has changed the data of an ad.
 function records.damaged(ad)

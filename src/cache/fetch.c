@@ -35,7 +35,7 @@ typedef struct fetch {
     tkl_bytes key;
     tkl__keys keys;
     char token[TKL_TOKEN_SIZE];
-    tkl_cache_value *value; /* what was found; NULL: nothing */
+    tkl_cache_value *value; /* the value that was found; NULL: none */
 
     /* The renewal of the lease. */
     tkl__kept kept;

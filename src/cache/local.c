@@ -36,7 +36,7 @@
 #define BUCKET_BYTES    512 /* bytes of the copy per bucket of a table */
 #define BUCKETS_MIN     64
 #define BUCKETS_MAX     1048576
-#define ALLOCATED_BYTES 48 /* what malloc() adds to the blocks of an entry, about */
+#define ALLOCATED_BYTES 48 /* overhead of malloc() for the blocks of an entry, about */
 
 typedef struct entry {
     struct entry *by_key, *by_name; /* next in the bucket */

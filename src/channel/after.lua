@@ -7,7 +7,7 @@
 --   when there is no channel
 -- include: keys
 
-local BYTES, AT_ONCE = 1048576, 10 -- of one reply, about; messages that are read together
+local BYTES, AT_ONCE = 1048576, 10 -- size of a reply, about; messages that are read together
 local seen, max = ARGV[1], tonumber(ARGV[2])
 
 local ms, number, life = keys.newest()

@@ -7,7 +7,7 @@
 --   was counted or '' for none, how many were counted, 1 when there are more before it}
 -- include: keys
 
-local BYTES, AT_ONCE = 1048576, 10 -- of messages that one call reads, about
+local BYTES, AT_ONCE = 1048576, 10 -- how much one call reads, about
 local before, count = ARGV[1], tonumber(ARGV[2])
 
 local ms, number, life = keys.newest()

@@ -17,7 +17,7 @@ local TRIMMED = 1000      -- most entries that one call removes from the history
 local DUE_MS, DUE_COUNT = 1000, 16 -- see is_due
 local SLACK_MS = DUE_MS * DUE_COUNT -- so long may the end of the keys be out of date
 local STATE_MS = 86400000 -- the state outlives the history by a day: numbers go on
-local LEAST, MOST, BYTES, AT_ONCE = 100, 1000, 1048576, 10 -- of the search for a request
+local LEAST, MOST, BYTES, AT_ONCE = 100, 1000, 1048576, 10 -- bounds of the search for a request
 
 local request, again, window, keep, ttl = unpack(ARGV, 1, FIRST_MESSAGE - 1)
 local now = clock.ms()
@@ -40,7 +40,7 @@ local function find_earlier()
       looked, bytes, before = looked + 1, bytes + #(fields[4] or ''), '(' .. id
     end
     if #some < AT_ONCE then
-      return nil, false -- what came before is removed
+      return nil, false -- older messages are removed
     end
   end
   return nil, false

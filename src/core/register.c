@@ -95,7 +95,7 @@ static bool split_key(const tkl_client *client, tkl_bytes key, tkl_bytes *compon
     return name->len > 0;
 }
 
-/* ---- What was announced -------------------------------------------------- */
+/* ---- Announced names ----------------------------------------------------- */
 
 /* A mark is the upper 48 bits of a hash and the minute in which the name was announced. A name has
  * WAYS possible places. */

@@ -108,7 +108,7 @@ static command *command_read(const char *start, size_t len)
     return c;
 }
 
-/* ---- What is not shown, or by another name ------------------------------- */
+/* ---- Hidden arguments and other names ------------------------------------ */
 
 static bool is_word(const command *c, size_t index, const char *word)
 {

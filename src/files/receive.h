@@ -81,7 +81,7 @@ struct tkl__files_incoming {
     bool has_mtime;
     struct timespec mtime;
     int mode;                      /* permissions */
-    mode_t type;                   /* what a member of a directory is (S_IFMT); 0: not a member */
+    mode_t type;                   /* kind of a member of a directory (S_IFMT); 0: not a member */
     bool last;                     /* no more will come of its sender */
     bool end;                      /* not a file: only says that no more will come */
     char call[TKL__FILES_SUM + 1]; /* the call that sends it; "": not known */

@@ -54,7 +54,7 @@ struct tkl_limit_slice {
     tkl_bytes key;       /* the server's; owned */
     unsigned generation; /* fork generation: a child must not spend its parent's slice */
 
-    atomic_int_fast64_t left;   /* what is left of the slice */
+    atomic_int_fast64_t left;   /* units left in the slice */
     atomic_int_fast64_t ends;   /* local time from which it must not be spent */
     atomic_int_fast64_t resets; /* local time when all is unused, by the last round trip */
     atomic_int_fast64_t due;    /* local time when the keeper is due */

@@ -15,7 +15,7 @@
 -- include: online
 
 local FIRST_CHUNK, FIRST_USER = 3, 7 -- indexes in the keys and in the arguments
-local BITS = 8 -- of a byte
+local BITS = 8 -- in a byte
 local SETTINGS, IDS, DAY = unpack(KEYS)
 local chunks = {unpack(KEYS, FIRST_CHUNK)}
 local kind, zone, keep, window, start, till = unpack(ARGV)

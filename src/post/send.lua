@@ -21,7 +21,7 @@ now = clock.ms()
 local REMEMBERED = 20000 -- requests
 local REMEMBERED_MS = 60000 -- at least, and as long as a request may be repeated
 local FIRST_LETTER = 6 -- index in ARGV
-local PARTS = 3 -- of a remembered request: itself, the id of its first message, the time
+local PARTS = 3 -- fields of a remembered request: itself, the id of its first message, the time
 local request, again, window, owner, sender = unpack(ARGV, 1, FIRST_LETTER - 1)
 window = tonumber(window)
 

@@ -7,7 +7,7 @@
 local claims = {}
 
 local AT_ONCE = 100           -- delayed jobs, or ended leases, that a claim handles
-local BYTES_AT_ONCE = 4194304 -- of their records, and of the records that it takes
+local BYTES_AT_ONCE = 4194304 -- bytes of their records, and of the records that it takes
 local LOOKED_AT = 300         -- jobs that a claim checks, where some have options
 local AGAIN_MS = 1000         -- a schedule that was not fired is due again after this
 local GIVEN_MAX = 5000        -- leases that are searched for a repeated claim

@@ -10,7 +10,7 @@
 -- include: upcoming
 
 now = clock.ms()
-local BYTES = 16000000 -- of records, in one answer
+local BYTES = 16000000 -- bytes of records in one answer
 local STEP, STEPS = 200, 100 -- members read at once, and how often
 local state, skip, max = unpack(ARGV)
 skip, max = tonumber(skip), tonumber(max)

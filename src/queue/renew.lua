@@ -17,7 +17,7 @@ local lease, progress, worker, counts = unpack(ARGV)
 local claims = {unpack(ARGV, FIRST_CLAIM)}
 
 types.check_hashes(PROGRESS, SINCE)
-local ids, first_leases = {}, {} -- of the claims, and of workers
+local ids, first_leases = {}, {} -- ids of the claims; first lease of each worker
 for i, claim in ipairs(claims) do
   ids[i] = jobs.claimed_id(claim)
 end

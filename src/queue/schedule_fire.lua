@@ -10,7 +10,7 @@
 -- include: schedules
 
 now = clock.ms()
-local NUMBER = '1' -- of the request in its lane
+local NUMBER = '1' -- number of the request in its lane
 local id, lane = unpack(ARGV)
 
 local before = pushing.answer_before(lane, NUMBER)

@@ -16,7 +16,7 @@ local ROWS_MAX = 100              -- rows of WORKERS that are counted
 local WAITERS_CHECKED = 8         -- waiters of which one must listen
 local SEEN = 100                  -- members of DELAYED, among which the first job is searched
 local BEFORE = 1000               -- a job waits for jobs that were pushed at most so many before it
-local STEP = 20                   -- of these that are looked up at once
+local STEP = 20                   -- jobs before it that are looked up at once
 local NAMED = 5                   -- jobs that it waits for, in the answer
 local id, cursor = unpack(ARGV)
 
@@ -44,7 +44,7 @@ local function next_job()
   end
 end
 
--- ---- What holds back jobs that are ready ----
+-- ---- Limits of jobs that are ready ----
 
 local function a_worker_waits()
   for _, place in ipairs(redis.call('ZRANGE', WAITERS, 0, WAITERS_CHECKED - 1)) do
@@ -94,7 +94,7 @@ local function add_gate()
   end
 end
 
--- ---- What holds back one job ----
+-- ---- Causes of one job ----
 
 local function add_group(job)
   local group = job.group_name

@@ -32,7 +32,7 @@ local function kind_of(id)
 end
 
 local rows, claims = {}, {}
-local leases, has_claims = {}, {} -- of workers
+local leases, has_claims = {}, {} -- by worker
 local in_line = workers_in_line()
 local active = redis.call('ZRANGE', ACTIVE, '(' .. decimal.whole(now), '+inf', 'BYSCORE',
                           'LIMIT', 0, CLAIMS_MAX, 'WITHSCORES')

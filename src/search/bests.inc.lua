@@ -14,13 +14,13 @@ local bests = {}
 
 local SLACK = 1e-9 -- relative error of the bounds of a band
 local SEVERAL = {2, 4, 8} -- the classes of words that a document has several times
-local K1, B = 1.2, 0.75 -- of BM25
+local K1, B = 1.2, 0.75 -- parameters of BM25
 local BUCKET = 0.05 -- cells whose bounds differ by less than this factor are visited together
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
 local VISIT_MOST = 2000 -- documents; a result that needs more is compared as a whole
 local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
 local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
-local LENGTH_BYTES = 256 * 1024 -- of records that are read for the lengths in them
+local LENGTH_BYTES = 256 * 1024 -- bytes of records that are read for the lengths in them
 local LENGTHS_AT_ONCE = 32
 
 -- The relevance that one word adds for each unit of its weight.

@@ -13,7 +13,7 @@
 -- ARGV[9...] rest  of each range: low, its opening 0 or 1, high, its opening
 -- flags: allow-oom
 -- returns 'stale'; 'make' when a bitmap is missing; or {version, counts, the record of one
---   of the documents of each count}
+--   document of each count}
 -- include: keys
 -- include: plans
 

@@ -229,7 +229,7 @@ local function find(plan, kept)
           found = found_now or found, go_on = go_on or ''}
 end
 
--- ---- What is sent of them --------------------------------------------------
+-- ---- The reply --------------------------------------------------
 
 -- Reads the records of the documents [from, to] and, if asked for, their terms. Returns the bytes.
 local function read_batch(matches, from, to)

@@ -11,7 +11,7 @@
 -- include: shared/clock
 
 local STEP_US = 1000 -- short: the set of the last term is looked at as a whole
-local WINDOW_BYTES = 64 -- of a bitmap that are looked at together
+local WINDOW_BYTES = 64 -- bytes of a bitmap that are looked at together
 local SETS_MOST = 2 * SET_MOST -- members; sets become bitmaps before
 local NUMBERS_AT_ONCE = 200
 local token, skip, from = unpack(ARGV)

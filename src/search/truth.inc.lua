@@ -9,9 +9,9 @@ local truth = {}
 
 local IN_PIECES = '^%z(%d+)$' -- stands in place of terms that are in pieces
 local PIECES_MOST = 4096 -- pieces of the terms of the longest texts are fewer
-local VARINT_BYTES = 5 -- of a number of 32 bits
+local VARINT_BYTES = 5 -- longest form of a number of 32 bits
 local NUMERIC = 'n' -- the kind of a field, else it is a text
-local VALUE_BYTES, HEAD_BYTES = 8, 4 -- of a numeric value, and of the length at the start
+local VALUE_BYTES, HEAD_BYTES = 8, 4 -- sizes of a numeric value, and of the length at the start
 
 -- ---- Records --------------------------------------------------------------------------------
 
@@ -113,8 +113,8 @@ end
 
 -- ---- Terms of the index ----------------------------------------------------------------------
 
--- A term: {key, name, count, is_bits, size}. `count` is what :common says, `is_bits` and `size` are
--- what the key has.
+-- A term: {key, name, count, is_bits, size}. `count` is what :common says, `is_bits` and `size`
+-- describe the key.
 function truth.read_term(key, skip)
   local name = string.sub(key, skip + 1)
   local count = redis.call('HGET', COMMON, name)

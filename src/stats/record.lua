@@ -49,7 +49,7 @@ local own_age = own.count > 0 and hours.age(own.hour, this_hour) or 'gone'
 local all_age = all.count > 0 and hours.age(all.hour, this_hour) or 'gone'
 local own_turns = hours.begins(hour, this_hour, own_age)
 local all_begins = hours.begins(hour, this_hour, all_age)
-local own_key, rank, prefix = THIS, RANK, '' -- of the hour's numbers in TOTAL
+local own_key, rank, prefix = THIS, RANK, '' -- names of the hour's numbers in TOTAL
 if hours.is_for_last(hour, this_hour, own_age) then
   own_key = LAST
   own, counts = values.read_named(LAST, NUMBERS, buckets)

@@ -38,7 +38,7 @@ typedef struct attack {
     proxy *proxy;
     char dir[64];  /* where the examples run */
     uint64_t pass; /* others have other seeds */
-    uint64_t seed; /* of the attack under way */
+    uint64_t seed; /* seed of the attack under way */
     int runs;
 } attack;
 
@@ -179,13 +179,13 @@ static void run(attack *a, const char *url, const char *text)
         be_shell(a, url, script);
     assert_true(child > 0);
     waitpid(child, NULL, 0);
-    kill(-child, SIGKILL); /* what it left in the background */
+    kill(-child, SIGKILL); /* processes left in the background */
     a->runs++;
     free(codes);
     free(script);
 }
 
-/* ---- What it came to ----------------------------------------------------- */
+/* ---- The outcome --------------------------------------------------------- */
 
 static char *read_all(const attack *a, const char *name)
 {

@@ -100,7 +100,7 @@ static void what_cannot_be_run_is_127_or_126(void **state)
     assert_int_equal(run("exit 3"), 3); /* nothing of them is in the way */
 }
 
-/* ---- What the child is given --------------------------------------------- */
+/* ---- Environment of the child -------------------------------------------- */
 
 static void child_leads_its_own_process_group(void **state)
 {

@@ -177,7 +177,7 @@ static void the_catalogue_is_sorted(void **state)
                            cli_catalogue_text + cli_catalogue[i].text) < 0);
 }
 
-/* ---- What a translation keeps -------------------------------------------- */
+/* ---- Options, numbers and examples stay ---------------------------------- */
 
 /* Whether a word stands for itself in every language: a placeholder, an option, a variable, a number
  * or a word in capitals, such as NAME or SETNX. */
@@ -348,7 +348,7 @@ static void the_environment_decides_in_the_usual_order(void **state)
     }
 }
 
-/* ---- What is printed ----------------------------------------------------- */
+/* ---- Output -------------------------------------------------------------- */
 
 static char *printed;
 static size_t printed_size;
@@ -374,7 +374,7 @@ static void chinese_lines_break_between_characters(void **state)
         text, "    TOKEN 的位置上：- 表示从标准输入读取，@FILE 表示从文件读取；TOKEN 是最后一个\n"
               "    参数而又省略时，取 $TACKLE_TOKEN。\n");
     free(text);
-    /* What has no translation, and English, stays as it stands. */
+    /* A text without a translation, and English, stays as it is. */
     text = wrapped("one\n  two\n\nthree", 2);
     assert_string_equal(text, "  one\n    two\n\n  three\n");
     free(text);

@@ -49,7 +49,7 @@ ends 0 setsid -w tackle lock run door -- echo "without a terminal"
 is "works without a terminal" "$out" "without a terminal"
 is_free door
 
-# ---- What the command knows -----------------------------------------------------------------------
+# ---- Environment of the command -------------------------------------------------------------------
 
 ends 0 env TACKLE_FENCE=1 tackle lock run "some door" -- \
     sh -c 'tackle lock show "$TACKLE_LOCK" --json; echo "$TACKLE_TOKEN $TACKLE_FENCE"'

@@ -140,7 +140,7 @@ static void numbers_are_exact_for_their_kind(void **state)
     }
 }
 
-/* ---- What is only for terminals ------------------------------------------ */
+/* ---- On terminals only --------------------------------------------------- */
 
 /* Returns the text that fn() writes to a terminal. */
 static char *on_a_terminal(void (*fn)(void))

@@ -144,7 +144,7 @@ pop_one cancel payload
 ends 0 tackle queue cancel cancel "$id"
 ends 1 tackle queue ack cancel "$id" "$token"
 
-# ---- What cannot be printed goes back -------------------------------------------------------------
+# ---- A job that cannot be printed goes back -------------------------------------------------------
 
 tackle queue push unread payload >/dev/null
 ends 70 bash -c 'tackle queue claim unread --lease 1h >/dev/full'

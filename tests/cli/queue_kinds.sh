@@ -57,7 +57,7 @@ for i in {1..10}; do push many $i --kind a; push many $i --kind b; done
 tackle queue work many --drain --threads 4 --json --on a=true --on b=true >"$home/ends" || fail "many"
 is "JSON says the kind" "$(jq -sc 'group_by(.kind) | map([.[0].kind, .[0].outcome, length])' <"$home/ends")" '[["a","done",10],["b","done",10]]'
 
-# ---- What is wrong --------------------------------------------------------------------------------
+# ---- Wrong arguments ------------------------------------------------------------------------------
 
 ends 64 tackle queue push mixed x --kind 'two words'
 has "$err" "letters, digits"

@@ -32,7 +32,7 @@ start_family() {
     eventually "the job runs" test -s "$file.child"
 }
 
-# ---- What the command is given --------------------------------------------------------------------
+# ---- Input of the command -------------------------------------------------------------------------
 
 push mails alice bob carol
 ends 0 tackle queue work mails --drain -- sh -c 'echo "to $(cat)"'
@@ -201,7 +201,7 @@ touch "$home/enough"
 ended $worker 1
 is "none has failed" "$(stat_of scarce '[.failed, .dead, .ready + .active, .done + .delayed]')" "[0,0,0,40]"
 
-# ---- What commands print ---------------------------------------------------------------------------
+# ---- Output of commands ----------------------------------------------------------------------------
 
 # Whole lines, though two commands write theirs in pieces at the same time.
 push pieces 1 2 3 4

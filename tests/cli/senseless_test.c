@@ -291,7 +291,7 @@ static int await_end(pid_t command, int64_t seconds)
         kill(-command, SIGKILL);
         waitpid(command, &status, 0);
     }
-    kill(-command, SIGKILL); /* what it left behind */
+    kill(-command, SIGKILL); /* processes left behind */
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 

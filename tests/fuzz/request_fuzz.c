@@ -21,7 +21,7 @@ enum { ROUTES_MAX = 1000 };
 static serve_route routes[ROUTES_MAX];
 static size_t count;
 static serve_access *access_of_all;
-static int failures; /* of the body that is read */
+static int failures; /* failures while the body is read */
 
 static void require(bool held)
 {

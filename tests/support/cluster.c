@@ -6,7 +6,7 @@
 #define SETTLE_MS 60000 /* a loaded machine under a sanitizer is slow, not broken */
 #define SLOTS     16384
 
-/* ---- What a server says of itself ---------------------------------------- */
+/* ---- A server's own view ------------------------------------------------- */
 
 void cluster_id(server *s, char id[41])
 {

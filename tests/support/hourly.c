@@ -117,7 +117,7 @@ void an_earlier_time_counts_in_its_hour(const hourly *kind)
         stage s = stage_open(kind);
         if (before == 1) { /* this hour has begun */
             stage_add(&s, 1, 1, 0);
-        } else if (before == 2) { /* what is there is of the last hour */
+        } else if (before == 2) { /* the data is of the last hour */
             timed_shift(s.time, -HOUR_MS);
             stage_add(&s, 1, 1, 0);
             timed_shift(s.time, HOUR_MS);

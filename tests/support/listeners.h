@@ -22,7 +22,7 @@ void assert_hears_nothing(tkl__waiter *waiter, int64_t ms);
 typedef struct hall {
     tkl_client *client;
     atomic_int listening, heard, looked, cut;
-    int64_t patience_ms; /* of count_events() */
+    int64_t patience_ms; /* how long count_events() waits */
 } hall;
 
 /* The body of such a thread: it waits once. The first one asks for a look after 300 ms. */

@@ -302,7 +302,7 @@ int proxy_port(const proxy *p)
     return p->front.port;
 }
 
-/* ---- What the test says -------------------------------------------------- */
+/* ---- Commands of the test ------------------------------------------------ */
 
 static rule *lock_rule(proxy *p, way to)
 {

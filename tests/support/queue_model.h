@@ -29,13 +29,13 @@ typedef enum model_state {
 
 typedef struct model_job {
     char id[TKL_JOB_ID_SIZE];
-    char token[TKL_TOKEN_SIZE]; /* of its last claim */
+    char token[TKL_TOKEN_SIZE]; /* token of its last claim */
     model_state state;
     int priority, retries, failures;
     int64_t bytes, result_ms;
-    int region;     /* of a ready one: 0 came back, 1 was delayed, 2 as pushed */
-    int64_t due;    /* of one that is due, or was: their order */
-    bool later;     /* of a flow's parent: has a delay too */
+    int region;     /* of a ready job: 0 came back, 1 was delayed, 2 as pushed */
+    int64_t due;    /* moment of a due job; their order */
+    bool later;     /* a flow's parent has a delay, too */
     int key;        /* unique; -1: none */
     int group;      /* -1: none */
     bool counts;    /* has a place in its group */
@@ -52,13 +52,13 @@ extern struct model {
     model_job *jobs;
     int count;
     int live[MODEL_MOST], nlive; /* those that are not gone, by push */
-    int holder[MODEL_KEYS];      /* of a unique key; -1: nobody */
+    int holder[MODEL_KEYS];      /* job that has the unique key; -1: none */
     bool timed[MODEL_KEYS];      /* it is held for a time */
     int inside[MODEL_GROUPS];
     int64_t pushed, done, failed, bytes, trimmed;
     bool paused;
     tkl_queue_limits limits;
-    int64_t clock; /* of times that the test sets */
+    int64_t clock; /* source of times that the test sets */
     int64_t born;  /* an hour ago, by the server's clock: no dead letter is too old */
 } model;
 

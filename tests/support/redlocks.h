@@ -11,7 +11,7 @@
 #include "support/test.h"
 
 #define SERVERS 5
-#define KEY     "tackle:redlock:{name}" /* of the lock of all these tests */
+#define KEY     "tackle:redlock:{name}" /* key of the lock in all these tests */
 #define LONG_MS 60000
 
 typedef struct world {

@@ -28,13 +28,13 @@ typedef struct scene {
     atomic_int cancelled;    /* handlers that saw that they should stop */
     atomic_bool gate;        /* handlers wait until it is open, or until they are cancelled ... */
     atomic_bool stubborn;    /* ... but for this */
-    atomic_int code;         /* what they return */
+    atomic_int code;         /* the code that handlers return */
     atomic_int sleep_ms;     /* how long they take */
 
     pthread_mutex_t mutex;
     char seen[65536]; /* the payloads in the order in which they began, each with a space */
     char error[256];  /* the error of the last job */
-    int attempt;      /* of the last job */
+    int attempt;      /* attempt of the last job */
 } scene;
 
 void scene_init(scene *s);

@@ -438,7 +438,7 @@ static bool ready_within(server *s, int64_t ms)
 
 static bool launch(server *s)
 {
-    unlink(s->socket); /* of a killed one: nobody may mistake it for the new one's */
+    unlink(s->socket); /* a killed server's socket: nobody may mistake it for the new one's */
     write_config(s);
     spawn(s);
     if (ready_within(s, START_MS))

@@ -7,7 +7,7 @@
 
 #include "support/test.h"
 
-/* ---- What does not come -------------------------------------------------- */
+/* ---- Waits that find nothing --------------------------------------------- */
 
 /* Another client holds it. */
 static int wait_for_lock(tkl_client *client)
@@ -53,7 +53,7 @@ static int wait_for_limit(tkl_client *client, tkl_limit_rule rule)
     snprintf(name, sizeof name, "l%d%d", (int)rule.algorithm, rule.in_order);
     assert_ok(tkl_limit_open(client, tkl_str(name), &rule, NULL, &limit));
     int rc = tkl_limit_check(limit, tkl_str("key"), 1, NULL);
-    assert_true(rc == TKL_OK || rc == TKL_LIMITED); /* of an earlier round */
+    assert_true(rc == TKL_OK || rc == TKL_LIMITED); /* left by an earlier round */
     rc = tkl_limit_wait(limit, tkl_str("key"), 1, WAY_MS, NULL);
     tkl_limit_close(limit);
     return rc;
@@ -137,7 +137,7 @@ static int wait_for_chat(tkl_client *client)
     tkl_bytes ann = tkl_str("ann");
     assert_ok(tkl_chat_open(client, tkl_str("lunch"), NULL, &chat));
     int rc = tkl_chat_create(chat, &ann, 1, NULL);
-    assert_true(rc == TKL_OK || rc == TKL_EXISTS); /* of an earlier round */
+    assert_true(rc == TKL_OK || rc == TKL_EXISTS); /* left by an earlier round */
     rc = tkl_chat_fetch(chat, ann, 1, WAY_MS, &messages);
     tkl_messages_free(messages);
     tkl_chat_close(chat);
@@ -200,7 +200,7 @@ static int wait_for_service(tkl_client *client)
     int rc = tkl_service_watch(service, 0, WAY_MS, &instances);
     uint64_t change = instances ? instances->change : 0;
     tkl_service_instances_free(instances);
-    if (rc == TKL_OK) { /* what there is, at once */
+    if (rc == TKL_OK) { /* all messages, at once */
         rc = tkl_service_watch(service, change, WAY_MS, &instances);
         tkl_service_instances_free(instances);
     }

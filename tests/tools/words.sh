@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # A static function says its subject: claim_next(), not claim(). A name that stands in twelve files
-# cannot be searched for, and tells a reader nothing. The glossary of docs/ARCHITECTURE.md has the
-# words that mean one thing each.
+# cannot be searched for, and tells a reader nothing. A comment begins with its subject, too. The
+# glossary of docs/ARCHITECTURE.md has the words that mean one thing each.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 
@@ -42,6 +42,24 @@ check() {
     return $failed
 }
 
+# Comments whose first word is no subject: "of each job", "what was sent". Lines that go on with a
+# comment may begin with any word.
+check_comments() {
+    awk -v first='(Of|of|What|what|Those|One who|Who|Whoever|Whose|That which|For those)' '
+        FNR == 1 { goes_on = 0 }
+        {
+            begins = match($0, "(/\\*+|(^|[ \t])--|(^|[ \t])//) (---- )?" first " ")
+            alone = $0 ~ /^[ \t]*(--|\/\/)/
+            if (begins && !(alone && goes_on)) {
+                printf "%s line %d: the comment begins without its subject: say who does what\n",
+                    FILENAME, FNR
+                failed = 1
+            }
+            goes_on = alone
+        }
+        END { exit failed }' "$@"
+}
+
 # The check finds what it is meant to find.
 wrong=$(mktemp)
 trap 'rm -f "$wrong"' EXIT
@@ -51,5 +69,13 @@ printf 'typedef struct tkl__queue_trip {\n' >"$wrong"
 check "$wrong" >/dev/null && { echo "the check finds no forbidden type"; exit 1; }
 printf 'static int ask_next(const tkl_queue *queue,\n' >"$wrong"
 check "$wrong" || exit 1
+for comment in 'int a; /* of each job */' 'local a = 1 -- of each job' '-- What was sent.'; do
+    echo "$comment" >"$wrong"
+    check_comments "$wrong" >/dev/null && { echo "the check accepts: $comment"; exit 1; }
+done
+printf -- '-- Scripts and texts\n-- of errors.\n' >"$wrong"
+check_comments "$wrong" || exit 1
 
+check_comments $(find src cli serve post web include examples tools bench -name '*.[ch]' -o \
+    -name '*.lua' -o -name '*.js' | sort) || exit 1
 check $(find src cli serve -name '*.[ch]' | sort)

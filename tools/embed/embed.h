@@ -37,7 +37,7 @@ typedef struct script {
     char *path;
     char *component;
     char *operation;
-    char hash[HASH_DIGITS + 1]; /* of a library */
+    char hash[HASH_DIGITS + 1]; /* hash of a library */
     char *text;                 /* the file and what it includes, without comments */
     size_t len;
     params keys;

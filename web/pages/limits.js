@@ -48,7 +48,7 @@ export default {
         put(root, card(null, empty(t('limit unused'))));
         return;
       }
-      const { takes, ...rest } = found; // of some algorithms: what was taken when, and what was refused
+      const { takes, ...rest } = found; // some algorithms tell takes and refusals
       put(root, card(null, h('p', {}, t('used'), ' ', percent(found.taken / found.limit), ' ', bar(found.taken / found.limit)), facts(rest),
         h('p', { class: 'buttons' }, button(t('reset'), 'limit/reset', () => act('limit/reset', { name, key }, {
           asks: { title: t('reset'), text: t('ask reset', textOf(key)), yes: t('reset') }, then: () => view.refresh(),

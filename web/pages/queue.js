@@ -12,7 +12,7 @@ import { fieldsOf, pushJob, rowOf } from './push.js';
 import { workerTable } from './workers.js';
 import { latest } from '../view.js';
 
-// ---- What can be done with a queue ----------------------------------------------------------------
+// ---- Acts on a queue ------------------------------------------------------------------------------
 
 function queueActions(view, name, row) {
   const fields = fieldsOf(name), shown = textOf(name), then = () => view.refresh();

@@ -64,7 +64,7 @@ class Package:
         self.coroutines = set()     # (module, class or "", function)
         self.find_changes()
 
-    # ---- What changes -------------------------------------------------------------------------
+    # ---- Changes ------------------------------------------------------------------------------
 
     def find_changes(self):
         """Repeats until nothing is added: who calls a coroutine is one, who refers to what changed
