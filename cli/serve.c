@@ -64,6 +64,7 @@ static const cli_option options[] = {
     {"client-timeout", CLI_PERIOD, "DURATION",
      "time to send a request or take an answer (default 60s)"},
     {"heartbeat", CLI_PERIOD, "DURATION", "longest silence of a stream (default 15s)"},
+    {"session-life", CLI_PERIOD, "DURATION", "how long an unused login lasts (default 8h)"},
     {"history", CLI_DURATION, "DURATION", "read queues for plots (default 1m; 0: never)"},
     {"idempotency-life", CLI_PERIOD, "DURATION",
      "how long an Idempotency-Key is remembered (default 1h)"},

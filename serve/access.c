@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,28 +202,74 @@ bool serve_access_has_tokens(const serve_access *access)
 
 /* ---- Requests ------------------------------------------------------------ */
 
-bool serve_access_check(const serve_access *access, const char *authorization, serve_rights *rights,
-                        const char **who)
+/* Gives the rights of a token; NULL: nobody's. */
+static bool grant_rights(const serve_access *access, const token *found, serve_rights *rights,
+                         const char **who)
 {
-    static const char scheme[] = "Bearer ";
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    const token *found = NULL;
     *rights = access->most;
     *who = "-";
     if (!access->has_tokens)
         return true;
-    bool bears = authorization != NULL && strncasecmp(authorization, scheme, strlen(scheme)) == 0;
-    digest_of(bears ? authorization + strlen(scheme) : "", digest);
-    for (size_t i = 0; i < access->count; i++)
-        if (CRYPTO_memcmp(digest, access->tokens[i].digest, sizeof digest) == 0)
-            found = &access->tokens[i];
-    if (found == NULL || !bears)
+    if (found == NULL)
         return false;
     rights->read &= found->rights.read;
     rights->write &= found->rights.write;
     *who = found->who;
     return true;
 }
+
+bool serve_access_check_token(const serve_access *access, const char *text, serve_rights *rights,
+                              const char **who)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    const token *found = NULL;
+    digest_of(text, digest);
+    for (size_t i = 0; i < access->count; i++)
+        if (CRYPTO_memcmp(digest, access->tokens[i].digest, sizeof digest) == 0)
+            found = &access->tokens[i];
+    return grant_rights(access, found, rights, who);
+}
+
+bool serve_access_check(const serve_access *access, const char *authorization, serve_rights *rights,
+                        const char **who)
+{
+    static const char scheme[] = "Bearer ";
+    bool bears = authorization != NULL && strncasecmp(authorization, scheme, strlen(scheme)) == 0;
+    /* No token is empty. */
+    return serve_access_check_token(access, bears ? authorization + strlen(scheme) : "", rights,
+                                    who);
+}
+
+/* ---- Seals --------------------------------------------------------------- */
+
+static bool make_seal(const unsigned char digest[SHA256_DIGEST_LENGTH], const char *secret,
+                      serve_seal *seal)
+{
+    unsigned size = sizeof seal->bytes;
+    return HMAC(EVP_sha256(), secret, (int)strlen(secret), digest, SHA256_DIGEST_LENGTH,
+                seal->bytes, &size) != NULL;
+}
+
+bool serve_access_seal(const char *text, const char *secret, serve_seal *seal)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    digest_of(text, digest);
+    return make_seal(digest, secret, seal);
+}
+
+bool serve_access_check_seal(const serve_access *access, const char *secret, const serve_seal *seal,
+                             serve_rights *rights, const char **who)
+{
+    const token *found = NULL;
+    serve_seal own;
+    for (size_t i = 0; i < access->count; i++)
+        if (make_seal(access->tokens[i].digest, secret, &own) &&
+            CRYPTO_memcmp(own.bytes, seal->bytes, sizeof own.bytes) == 0)
+            found = &access->tokens[i];
+    return grant_rights(access, found, rights, who);
+}
+
+/* ---- Web pages ----------------------------------------------------------- */
 
 static bool is_address(const char *host)
 {

@@ -46,6 +46,20 @@ bool serve_access_has_tokens(const serve_access *access);
  * of the token. False: it is not valid. Takes as long for a wrong token as for a right one. */
 bool serve_access_check(const serve_access *access, const char *authorization, serve_rights *rights,
                         const char **who);
+/* The same for the token itself. */
+bool serve_access_check_token(const serve_access *access, const char *token, serve_rights *rights,
+                              const char **who);
+
+/* A seal says which token a secret belongs to, to those who know both: an HMAC of the token's digest
+ * with the secret as its key. */
+typedef struct serve_seal {
+    unsigned char bytes[32];
+} serve_seal;
+/* Seals the secret with a token. False: out of memory. */
+bool serve_access_seal(const char *token, const char *secret, serve_seal *seal);
+/* Finds the token of a seal, as serve_access_check_token() does. */
+bool serve_access_check_seal(const serve_access *access, const char *secret, const serve_seal *seal,
+                             serve_rights *rights, const char **who);
 
 bool serve_may(const serve_rights *rights, const serve_route *route);
 

@@ -96,7 +96,8 @@ static bool find_target(serve_request *r, const char *path, char why[SERVE_WHY_S
     } others[] = {{"/healthz", SERVE_HEALTH},       {"/readyz", SERVE_READY},
                   {"/openapi.json", SERVE_OPENAPI}, {"/metrics", SERVE_METRICS},
                   {"/caller", SERVE_CALLER},        {"/events", SERVE_STREAM},
-                  {"/history", SERVE_HISTORY},      {"/v1/batch", SERVE_BATCH}};
+                  {"/history", SERVE_HISTORY},      {"/v1/batch", SERVE_BATCH},
+                  {"/login", SERVE_LOGIN},          {"/logout", SERVE_LOGOUT}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(path, others[i].path) == 0) {
             r->kind = others[i].kind;
@@ -144,11 +145,83 @@ static void read_framing(serve_request *r)
         r->last_event = strdup(last_event);
 }
 
-enum MHD_Result serve_admit(serve_request *r, const char *path, const char *method)
+int64_t serve_body_max(const serve_request *r)
+{
+    int64_t most = r->http->options.max_body;
+    return r->kind == SERVE_LOGIN && most > SERVE_LOGIN_BODY_MAX ? SERVE_LOGIN_BODY_MAX : most;
+}
+
+/* What needs no token. */
+static bool is_open_to_all(const serve_request *r)
+{
+    return r->kind == SERVE_HEALTH || r->kind == SERVE_READY || r->kind == SERVE_PAGE ||
+           r->kind == SERVE_LOGIN || r->kind == SERVE_LOGOUT;
+}
+
+/* Checks what the caller may do, who is known now. */
+static enum MHD_Result admit_call(serve_request *r, const char *method)
 {
     const serve_http *http = r->http;
     const char *length = serve_request_header(r, "Content-Length"), *wrong = NULL;
+    if (!is_allowed_method(r, method))
+        return serve_refuse(r, 405, TKL_EINVAL, "this method is not allowed here");
+    if ((r->kind == SERVE_CALL || r->kind == SERVE_STREAM || r->kind == SERVE_HISTORY) &&
+        !serve_may(&r->user.rights, &r->route))
+        return serve_refuse(r, 403, TKL_EAUTH, "not permitted");
+    if ((wrong = read_key(r)) != NULL || (wrong = read_query(r, method)) != NULL)
+        return serve_refuse(r, 400, TKL_EINVAL, wrong);
+    if (length != NULL && strtoll(length, NULL, 10) > serve_body_max(r))
+        return serve_refuse(r, 413, TKL_EINVAL, "the body is too large");
+    if (http->is_ending)
+        return serve_refuse(r, 503, TKL_EINTR, "the server is ending");
+    read_framing(r);
+    return MHD_YES;
+}
+
+enum MHD_Result serve_admit_user(serve_request *r, const char *method)
+{
+    r->is_checking = r->is_done = false;
+    return r->answer.status == 0 ? admit_call(r, method) : serve_send_answer(r);
+}
+
+/* Keeps the secret of the cookie. A browser sends cookies along with whatever leads here; so what may
+ * change something has to say which page it comes from, and that was looked at before. False: it
+ * does not. */
+static bool read_cookie(serve_request *r, const char *method)
+{
+    const char *secret = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SERVE_COOKIE);
+    if (secret == NULL || strlen(secret) != TKL_TOKEN_SIZE - 1)
+        return true;
+    memcpy(r->user.secret, secret, TKL_TOKEN_SIZE);
+    return strcmp(method, "POST") != 0 || serve_request_header(r, "Origin") != NULL ||
+           serve_request_header(r, "Sec-Fetch-Site") != NULL;
+}
+
+/* Finds out who calls, at once or by the session of a cookie. */
+static enum MHD_Result admit_caller(serve_request *r, const char *method)
+{
+    const serve_access *access = r->http->access;
     const char *token = serve_request_header(r, "Authorization");
+    bool takes_cookie = serve_access_has_tokens(access) && token == NULL && r->kind != SERVE_LOGIN;
+    if (takes_cookie && !read_cookie(r, method))
+        return serve_refuse(
+            r, 403, TKL_EAUTH,
+            "with a cookie, Origin or Sec-Fetch-Site must say where a POST is from");
+    if (is_open_to_all(r))
+        return admit_call(r, method);
+    if (*r->user.secret != '\0') {
+        r->is_checking = true;
+        return serve_submit(r);
+    }
+    if (!serve_access_check(access, token, &r->user.rights, &r->user.who))
+        return serve_refuse(r, 401, TKL_EAUTH,
+                            "a valid token is needed: Authorization: Bearer TOKEN");
+    return admit_call(r, method);
+}
+
+enum MHD_Result serve_admit(serve_request *r, const char *path, const char *method)
+{
+    const serve_http *http = r->http;
     char why[SERVE_WHY_SIZE];
     if (is_ambiguous(r))
         return serve_refuse(r, 400, TKL_EINVAL,
@@ -161,21 +234,8 @@ enum MHD_Result serve_admit(serve_request *r, const char *path, const char *meth
         return serve_refuse(r, 404, TKL_NOTFOUND, why);
     if (r->kind != SERVE_PAGE && is_from_other_site(r)) /* a link to the dashboard is harmless */
         return serve_refuse(r, 403, TKL_EAUTH, "web pages of other sites may not call");
-    if (!serve_access_check(http->access, token, &r->rights, &r->who) && r->kind != SERVE_HEALTH &&
-        r->kind != SERVE_READY && r->kind != SERVE_PAGE)
-        return serve_refuse(r, 401, TKL_EAUTH,
-                            "a valid token is needed: Authorization: Bearer TOKEN");
-    if (!is_allowed_method(r, method))
-        return serve_refuse(r, 405, TKL_EINVAL, "this method is not allowed here");
-    if ((r->kind == SERVE_CALL || r->kind == SERVE_STREAM || r->kind == SERVE_HISTORY) &&
-        !serve_may(&r->rights, &r->route))
-        return serve_refuse(r, 403, TKL_EAUTH, "not permitted");
-    if ((wrong = read_key(r)) != NULL || (wrong = read_query(r, method)) != NULL)
-        return serve_refuse(r, 400, TKL_EINVAL, wrong);
-    if (length != NULL && strtoll(length, NULL, 10) > http->options.max_body)
-        return serve_refuse(r, 413, TKL_EINVAL, "the body is too large");
-    if (http->is_ending)
-        return serve_refuse(r, 503, TKL_EINTR, "the server is ending");
-    read_framing(r);
-    return MHD_YES;
+    if ((r->kind == SERVE_LOGIN || r->kind == SERVE_LOGOUT) &&
+        !serve_access_has_tokens(http->access))
+        return serve_refuse(r, 404, TKL_NOTFOUND, "nobody has to log in here: there are no tokens");
+    return admit_caller(r, method);
 }

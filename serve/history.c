@@ -331,37 +331,19 @@ void serve_history_answer(serve_history *history, const json_t *fields, serve_an
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-/* A server in memory has no URL that leads to it; its socket does. NULL: it is not known. */
-static char *socket_url(tkl_client *client)
-{
-    tkl_reply *reply = NULL;
-    char *url = NULL;
-    if (tkl_callz(client, &reply, "CONFIG", "GET", "unixsocket", NULL) == TKL_OK &&
-        asprintf(&url, "unix://%s", tkl_reply_str(tkl_reply_at(reply, 1))) < 0)
-        url = NULL;
-    tkl_reply_free(reply);
-    return url;
-}
-
-int serve_history_open(const cli_session *cli, const char *url, tkl_client *client,
+int serve_history_open(const cli_session *cli, tkl_client *client, tkl_client *private,
                        int64_t interval_ms, serve_history **out)
 {
     serve_history *history = *out = calloc(1, sizeof *history);
-    char *own = strcmp(url, "embedded:") == 0 ? socket_url(client) : strdup(url);
-    if (history == NULL || own == NULL) {
-        free(own);
-        free(history);
-        *out = NULL;
+    if (history == NULL)
         return cli_end(cli, TKL_ENOMEM);
-    }
-    *history = (serve_history){
-        .client = client, .interval_ms = interval_ms, .next_ms = cli_now_ms() + interval_ms};
+    *history = (serve_history){.client = client,
+                               .private = private,
+                               .interval_ms = interval_ms,
+                               .next_ms = cli_now_ms() + interval_ms};
     tkl_leader_options options = {.lease_ms = 3 * 60 * 1000, .label = "dashboard"};
-    int failed = cli_open_part(cli, own, "dashboard", &history->private);
-    if (!failed)
-        failed = cli_end(
-            cli, tkl_leader_open(history->private, tkl_str("history"), &options, &history->leader));
-    free(own);
+    int failed =
+        cli_end(cli, tkl_leader_open(private, tkl_str("history"), &options, &history->leader));
     if (failed) {
         serve_history_close(history);
         *out = NULL;
@@ -374,7 +356,6 @@ void serve_history_close(serve_history *history)
     if (history == NULL)
         return;
     tkl_leader_close(history->leader);
-    tkl_close(history->private);
     free_reading(&history->last);
     free(history);
 }

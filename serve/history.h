@@ -27,8 +27,9 @@ typedef struct serve_history_work {
     int64_t pushed, done, failed, claimed, wait_us, run_us;
 } serve_history_work;
 
-/* `interval_ms` 0: others write it, this server reads it. Frees *history on failure. */
-int serve_history_open(const cli_session *cli, const char *url, tkl_client *client,
+/* `private` is a client in the namespace of the dashboard. `interval_ms` 0: others write the history,
+ * this server reads it. Frees *history on failure. */
+int serve_history_open(const cli_session *cli, tkl_client *client, tkl_client *private,
                        int64_t interval_ms, serve_history **history);
 /* After the loop was closed. NULL is fine. */
 void serve_history_close(serve_history *history);

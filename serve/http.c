@@ -27,7 +27,7 @@
 static void keep_body(serve_request *r, const char *data, size_t size)
 {
     serve_http *http = r->http;
-    if ((int64_t)(r->size + size) > http->options.max_body)
+    if ((int64_t)(r->size + size) > serve_body_max(r))
         r->refusal = 413;
     else if (http->bodies + (int64_t)size > SERVE_BODIES_MAX)
         r->refusal = 503;
@@ -65,14 +65,14 @@ static enum MHD_Result take_request(serve_request *r)
         r->answer.body = strdup("{\"status\": \"ok\"}");
         return serve_send_answer(r);
     case SERVE_OPENAPI:
-        r->answer.body = serve_openapi(&r->rights);
+        r->answer.body = serve_openapi(&r->user.rights);
         return serve_send_answer(r);
     case SERVE_METRICS:
         http->metrics.streams = serve_count_streams(http);
         r->answer.body = serve_metrics_text(&http->metrics, http->loop);
         return serve_send_answer(r);
     case SERVE_CALLER:
-        r->answer.body = serve_caller_text(r->who, &r->rights);
+        r->answer.body = serve_caller_text(r->user.who, &r->user.rights);
         return serve_send_answer(r);
     case SERVE_STREAM:
         return serve_send_response(
@@ -97,13 +97,13 @@ static serve_request *new_request(serve_http *http, struct MHD_Connection *conne
     r->http = http;
     r->connection = connection;
     r->peer = info->socket_context;
-    r->who = "-";
+    r->user.who = "-";
     r->began_ms = cli_now_ms();
     return r;
 }
 
 /* libmicrohttpd calls this for the head of a request, for parts of its body, at its end, and once
- * more when its connection was resumed. */
+ * more when its connection was resumed: after the head, or after the end. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *data,
                                   size_t *size, void **context)
@@ -114,6 +114,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         r = *context = new_request(arg, connection);
         return r != NULL ? serve_admit(r, path, method) : MHD_NO;
     }
+    if (r->is_checking)
+        return serve_admit_user(r, method);
     if (*size > 0) {
         keep_body(r, data, *size);
         *size = 0;
@@ -220,15 +222,16 @@ static struct MHD_Daemon *start_daemon(serve_http *http, const serve_tls *tls)
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (char[]){SERVE_TLS_PRIORITIES}},
         {MHD_OPTION_END, 0, NULL},
     };
-    bool has_tls = tls->certificate != NULL;
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (has_tls ? MHD_USE_TLS : 0),
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+            (http->has_tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, http->listener->file,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, http, MHD_OPTION_CONNECTION_LIMIT, (unsigned)http->options.max_connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)http->options.max_head,
         MHD_OPTION_EXTERNAL_LOGGER, log_nothing, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_ARRAY, has_tls ? with_tls : &with_tls[sizeof with_tls / sizeof *with_tls - 1],
+        MHD_OPTION_ARRAY,
+        http->has_tls ? with_tls : &with_tls[sizeof with_tls / sizeof *with_tls - 1],
         MHD_OPTION_END);
 }
 
@@ -244,6 +247,7 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
                          .access = access,
                          .listener = listener,
                          .options = *options,
+                         .has_tls = tls->certificate != NULL,
                          .events = epoll_create1(EPOLL_CLOEXEC),
                          .watched = epoll_create1(EPOLL_CLOEXEC),
                          .signals = open_signals(),

@@ -18,6 +18,7 @@
 #include "access.h"
 #include "history.h"
 #include "listen.h"
+#include "login.h"
 #include "tls.h"
 
 /* Bytes of the bodies of all requests together. More of them are answered with 503. */
@@ -33,6 +34,7 @@ typedef struct serve_http_options {
     int64_t heartbeat_ms;      /* a stream is silent for this long at most */
     int64_t answer_life_ms;    /* how long answers to requests with a key are kept */
     serve_history *history;    /* history of the queues, for the dashboard */
+    serve_logins *logins;      /* sessions of browsers */
 } serve_http_options;
 
 /* Everything must stay until serve_http_close(). */

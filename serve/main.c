@@ -26,6 +26,7 @@ enum {
     DEFAULT_HEARTBEAT_MS = 15000,
     DEFAULT_ANSWER_LIFE_MS = 3600000,
     DEFAULT_HISTORY_MS = 60000,
+    DEFAULT_SESSION_MS = 8 * 3600000,
     OTHER_FILES = 256,        /* descriptors that have nothing to do with clients */
     FILES_PER_CONNECTION = 2, /* its socket, and the one with which its call waits for a job */
 };
@@ -101,25 +102,45 @@ static int choose_demo_server(cli_session *cli)
     return cli->url != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
 }
 
-/* A server that only reads leaves the history to others. */
-static int open_history(cli_session *cli, tkl_client *client, serve_history **history)
+/* A server in memory has no URL that leads to it; its socket does. NULL: it is not known. */
+static char *socket_url(tkl_client *client)
+{
+    tkl_reply *reply = NULL;
+    char *url = NULL;
+    if (tkl_callz(client, &reply, "CONFIG", "GET", "unixsocket", NULL) == TKL_OK &&
+        asprintf(&url, "unix://%s", tkl_reply_str(tkl_reply_at(reply, 1))) < 0)
+        url = NULL;
+    tkl_reply_free(reply);
+    return url;
+}
+
+/* Opens a client of the same server in the namespace of the dashboard. */
+static int open_private(cli_session *cli, tkl_client *client, tkl_client **private)
 {
     const char *url = NULL;
     int failed = cli_url(cli, &url);
-    int64_t interval_ms =
-        cli_flag(cli, "read-only") ? 0 : cli_number(cli, "history", DEFAULT_HISTORY_MS);
-    return failed ? failed : serve_history_open(cli, url, client, interval_ms, history);
+    if (failed)
+        return failed;
+    char *own = strcmp(url, "embedded:") == 0 ? socket_url(client) : strdup(url);
+    failed = own != NULL ? cli_open_part(cli, own, "dashboard", private) : cli_end(cli, TKL_ENOMEM);
+    free(own);
+    return failed;
+}
+
+/* A server that only reads leaves the history to others. */
+static int64_t history_ms(const cli_session *cli)
+{
+    return cli_flag(cli, "read-only") ? 0 : cli_number(cli, "history", DEFAULT_HISTORY_MS);
 }
 
 static int serve_until_signal(cli_session *cli)
 {
-    tkl_client *client = NULL;
+    tkl_client *client = NULL, *private = NULL;
     serve_demo *demo = NULL;
     serve_access *access = NULL;
     serve_listener listener = {.file = -1};
     serve_tls tls = {0};
-    serve_http_options options;
-    serve_history *history = NULL;
+    serve_http_options options = {0};
     serve_http *http = NULL;
     int failed = read_options(cli, &options);
     if (!failed && cli_flag(cli, "demo"))
@@ -133,10 +154,15 @@ static int serve_until_signal(cli_session *cli)
     if (!failed)
         failed = cli_connect(cli, &client);
     if (!failed)
-        failed = open_history(cli, client, &history);
-    options.history = history;
+        failed = open_private(cli, client, &private);
+    if (!failed)
+        failed = serve_history_open(cli, client, private, history_ms(cli), &options.history);
+    if (!failed)
+        failed =
+            serve_logins_open(cli, private, access,
+                              cli_number(cli, "session-life", DEFAULT_SESSION_MS), &options.logins);
     if (!failed && cli_flag(cli, "demo"))
-        failed = serve_demo_start(cli, client, history, &demo);
+        failed = serve_demo_start(cli, client, options.history, &demo);
     if (!failed)
         failed = serve_http_open(cli, client, access, &listener, &tls, &options, &http);
     if (!failed) {
@@ -146,7 +172,9 @@ static int serve_until_signal(cli_session *cli)
     }
     serve_demo_stop(demo);
     serve_http_close(http);
-    serve_history_close(history);
+    serve_history_close(options.history);
+    serve_logins_close(options.logins);
+    tkl_close(private);
     serve_listener_close(&listener);
     serve_tls_close(&tls);
     serve_access_close(access);

@@ -2,7 +2,8 @@
  *
  * A request, on its way through the files of the HTTP server:
  *
- *     admit.c   its head: who asks for what, and whether that is allowed
+ *     admit.c   its head: who asks for what, and whether that is allowed; a request with a cookie
+ *               is suspended meanwhile, since Redis knows whose session that is (login.h)
  *     http.c    connections and bodies; the loop of the thread of HTTP
  *     run.c     its call, as an operation of a tkl_loop; streams
  *     send.c    its answer, and the log
@@ -19,6 +20,7 @@
 #include "call.h"
 #include "events.h"
 #include "http.h"
+#include "login.h"
 #include "metrics.h"
 #include "pages.h"
 
@@ -33,6 +35,8 @@ typedef enum serve_request_kind {
     SERVE_METRICS,
     SERVE_HEALTH,
     SERVE_CALLER,
+    SERVE_LOGIN,
+    SERVE_LOGOUT,
     SERVE_STREAM,
     SERVE_HISTORY,
     SERVE_PAGE
@@ -52,10 +56,10 @@ typedef struct serve_request {
     serve_request_kind kind;
     serve_route route;
     const serve_page *page; /* the page of a SERVE_PAGE */
-    serve_rights rights;
-    const char *who; /* the name of the token; "-": none is needed */
-    char *key;       /* Idempotency-Key; NULL: none */
-    json_t *query;   /* the fields of a GET; NULL: they are in the body */
+    serve_user user;        /* who calls; named "-": no token is needed */
+    bool is_checking;       /* its session is being looked up */
+    char *key;              /* Idempotency-Key; NULL: none */
+    json_t *query;          /* the fields of a GET; NULL: they are in the body */
     char *body;
     size_t size;
     int refusal; /* status with which the body is refused at its end; 0: it is not */
@@ -100,6 +104,7 @@ struct serve_http {
     int64_t bodies; /* bytes of bodies in memory */
     int64_t swept_ms;
     bool has_closed; /* a connection has ended since this was unset */
+    bool has_tls;
     bool is_ending;
     serve_metrics metrics;
     serve_events *sampler;
@@ -112,6 +117,12 @@ const char *serve_request_header(const serve_request *r, const char *name);
 
 /* Checks a request whose head has arrived, and reads it, or refuses the request. */
 enum MHD_Result serve_admit(serve_request *r, const char *path, const char *method);
+
+/* Bytes of its body at most. */
+int64_t serve_body_max(const serve_request *r);
+
+/* Goes on with it when the session of its cookie was looked up. */
+enum MHD_Result serve_admit_user(serve_request *r, const char *method);
 
 /* ---- run.c --------------------------------------------------------------- */
 
@@ -147,6 +158,10 @@ void serve_log_request(const serve_request *r);
 
 /* "127.0.0.1:40312"; "unix" for Unix sockets. In any thread, while there is a connection. */
 const char *serve_peer_name(const serve_request *r, char name[NI_MAXHOST]);
+
+/* The address by which wrong tokens are counted, without the port: an IPv4 address, the network of an
+ * IPv6 address, which is that of one customer, or "unix". As serve_peer_name(). */
+const char *serve_peer_network(const serve_request *r, char name[NI_MAXHOST]);
 
 /* The methods for what the request is about, "GET, POST". */
 const char *serve_allowed_methods(const serve_request *r);

@@ -5,6 +5,7 @@
  */
 #include "request.h"
 
+#include <openssl/crypto.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ enum { AT_ONCE = 64 }; /* clients that have gone away */
 static bool may_call(void *arg, const serve_route *route)
 {
     const serve_request *r = arg;
-    return serve_may(&r->rights, route);
+    return serve_may(&r->user.rights, route);
 }
 
 /* Called in the thread of the operation, while the connection is suspended. */
@@ -118,7 +119,9 @@ static int run_request(void *arg)
     json_error_t error;
     json_t *fields = fields_of(r, &error);
     char message[JSON_ERROR_TEXT_LENGTH + 64];
-    if (fields == NULL) {
+    if (r->is_checking) {
+        serve_login_check(r->http->options.logins, &r->user, &r->answer);
+    } else if (fields == NULL) {
         snprintf(message, sizeof message, "the body is not JSON: line %d, column %d: %s",
                  error.line, error.column, error.text);
         serve_answer_error(&r->answer, 400, TKL_EINVAL, message);
@@ -126,10 +129,16 @@ static int run_request(void *arg)
         serve_batch(r->http->client, fields, &caller, &r->answer);
     } else if (!json_is_object(fields)) {
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
+    } else if (r->kind == SERVE_LOGIN) {
+        char address[NI_MAXHOST];
+        serve_login(r->http->options.logins, fields, serve_peer_network(r, address), &r->user,
+                    &r->answer);
+    } else if (r->kind == SERVE_LOGOUT) {
+        serve_logout(r->http->options.logins, r->user.secret, &r->answer);
     } else if (r->kind == SERVE_HISTORY) {
         serve_history_answer(r->http->options.history, fields, &r->answer);
     } else if (r->key != NULL) {
-        serve_call_once(r->http->answers, r->who, r->key, r->http->client, &r->route, fields,
+        serve_call_once(r->http->answers, r->user.who, r->key, r->http->client, &r->route, fields,
                         &r->answer);
     } else if (prepare_stream(r, fields, &caller) == CLI_OK) {
         serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
@@ -191,6 +200,7 @@ void serve_request_free(serve_request *r)
     free(r->from);
     free(r->body);
     json_decref(r->query);
+    OPENSSL_cleanse(r->user.secret, sizeof r->user.secret);
     serve_stream_free(r->stream);
     serve_answer_free(&r->answer);
     free(r);
@@ -223,7 +233,8 @@ static void end_request(void *arg, int code, const char *text)
     r->is_done = true;
     if (r->stream != NULL && !r->is_streaming && serve_stream_has_begun(r->stream))
         begin_stream(r);
-    serve_log_request(r);
+    if (!r->is_checking || r->answer.status != 0)
+        serve_log_request(r);
     if (r->connection == NULL) { /* it has ended before the operation */
         serve_request_free(r);
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "request.h"
 
+#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,20 +27,41 @@ void serve_log_line(const char *format, ...)
     free(text);
 }
 
-const char *serve_peer_name(const serve_request *r, char name[NI_MAXHOST])
+/* NULL: a Unix socket. */
+static const struct sockaddr *address_of(const serve_request *r)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info != NULL && !r->http->listener->is_unix ? info->client_addr : NULL;
+}
+
+const char *serve_peer_name(const serve_request *r, char name[NI_MAXHOST])
+{
     char host[64], port[8];
-    const struct sockaddr *address = info != NULL ? info->client_addr : NULL;
+    const struct sockaddr *address = address_of(r);
     socklen_t size = address != NULL && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                                        : sizeof(struct sockaddr_in);
-    if (r->http->listener->is_unix || address == NULL ||
-        getnameinfo(address, size, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    if (address == NULL || getnameinfo(address, size, host, sizeof host, port, sizeof port,
+                                       NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return "unix";
     snprintf(name, NI_MAXHOST, "%s:%s", host, port);
     return name;
+}
+
+const char *serve_peer_network(const serve_request *r, char name[NI_MAXHOST])
+{
+    enum { NETWORK = 8 }; /* bytes of an IPv6 address */
+    const struct sockaddr *address = address_of(r);
+    if (address == NULL)
+        return "unix";
+    const void *at = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    if (address->sa_family == AF_INET6) {
+        struct in6_addr network = ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+        if (!IN6_IS_ADDR_V4MAPPED(&network))
+            memset(network.s6_addr + NETWORK, 0, sizeof network.s6_addr - NETWORK);
+        return inet_ntop(AF_INET6, &network, name, NI_MAXHOST);
+    }
+    return inet_ntop(AF_INET, at, name, NI_MAXHOST);
 }
 
 /* Changes are logged, and calls that may have changed something, and whatever was refused. */
@@ -58,10 +80,12 @@ static void log_call(const serve_request *r, const serve_route *route, const cha
     char name[NI_MAXHOST];
     const char *verb = route->verb != NULL ? route->verb->name : NULL;
     serve_log_line("%s %s %s%s%s%s%s %s %lld ms",
-                   r->from != NULL ? r->from : serve_peer_name(r, name), r->who,
-                   route->component != NULL ? route->component->name
-                   : r->kind == SERVE_BATCH ? "batch"
-                                            : "-",
+                   r->from != NULL ? r->from : serve_peer_name(r, name), r->user.who,
+                   route->component != NULL  ? route->component->name
+                   : r->kind == SERVE_BATCH  ? "batch"
+                   : r->kind == SERVE_LOGIN  ? "login"
+                   : r->kind == SERVE_LOGOUT ? "logout"
+                                             : "-",
                    verb != NULL ? " " : "", verb != NULL ? verb : "", subject != NULL ? " " : "",
                    subject != NULL ? subject : "", outcome, (long long)took_ms);
 }
@@ -71,7 +95,7 @@ void serve_log_answer(const serve_request *r, const serve_route *route, const se
 {
     char status[16];
     snprintf(status, sizeof status, "%d", answer->status);
-    if (is_logged(route, answer))
+    if (r->kind == SERVE_LOGIN || r->kind == SERVE_LOGOUT || is_logged(route, answer))
         log_call(r, route, answer->subject, status, took_ms);
 }
 
@@ -88,7 +112,7 @@ void serve_log_request(const serve_request *r)
 
 void serve_add_header(struct MHD_Response *response, const char *name, const char *format, ...)
 {
-    char value[64];
+    char value[128];
     va_list list;
     va_start(list, format);
     vsnprintf(value, sizeof value, format, list);
@@ -106,7 +130,8 @@ const char *serve_allowed_methods(const serve_request *r)
 {
     if (r->kind == SERVE_CALL)
         return serve_route_gets(&r->route) ? "GET, POST" : "POST";
-    if (r->kind == SERVE_BATCH || r->kind == SERVE_HISTORY)
+    if (r->kind == SERVE_BATCH || r->kind == SERVE_HISTORY || r->kind == SERVE_LOGIN ||
+        r->kind == SERVE_LOGOUT)
         return "POST";
     return r->kind == SERVE_STREAM ? "GET" : "GET, HEAD";
 }
@@ -119,6 +144,17 @@ void serve_add_common_headers(struct MHD_Response *response, const serve_http *h
         serve_add_header(response, "Connection", "close");
 }
 
+/* Without a Path, the browser sends the cookie to where it found /login, as it sees that: behind a
+ * proxy, too, which takes a prefix off. The Origin of the page says whether it came by HTTPS. */
+static void add_cookie(struct MHD_Response *response, const serve_request *r)
+{
+    const char *origin = serve_request_header(r, "Origin");
+    bool is_secure = r->http->has_tls || (origin != NULL && strncmp(origin, "https:", 6) == 0);
+    serve_add_header(response, "Set-Cookie", SERVE_COOKIE "=%s; HttpOnly; SameSite=Strict%s%s",
+                     r->kind == SERVE_LOGIN ? r->user.secret : "", is_secure ? "; Secure" : "",
+                     r->kind == SERVE_LOGIN ? "" : "; Max-Age=0");
+}
+
 static void add_headers(struct MHD_Response *response, const serve_request *r)
 {
     const serve_answer *a = &r->answer;
@@ -126,6 +162,8 @@ static void add_headers(struct MHD_Response *response, const serve_request *r)
     serve_add_common_headers(response, r->http);
     if (a->status == 401)
         serve_add_header(response, "WWW-Authenticate", "Bearer realm=\"tackle\"");
+    if (a->status == 200 && (r->kind == SERVE_LOGIN || r->kind == SERVE_LOGOUT))
+        add_cookie(response, r);
     if (a->status == 405)
         serve_add_header(response, "Allow", "%s", serve_allowed_methods(r));
     if (a->is_repeat)

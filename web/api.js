@@ -1,6 +1,5 @@
 // The HTTP interface: calls, who we are, and the stream of samples.
 
-const TOKEN = 'tackle-token';
 const SILENCE_MS = 15000;
 
 // A call that was not done. `status` is 0 when the server did not answer.
@@ -20,15 +19,11 @@ export const me = () => caller;
 // Whether a call is offered and permitted: "queue/pause".
 export const may = (name) => caller.calls.has(name);
 
-function headers() {
-  const token = sessionStorage.getItem(TOKEN);
-  return token ? { Authorization: 'Bearer ' + token } : {};
-}
-
+// Asks the server, which knows us by a cookie that no script can read.
 async function ask(path, options) {
   let response;
   try {
-    response = await fetch(path, { ...options, headers: headers(), cache: 'no-store' });
+    response = await fetch(path, { ...options, cache: 'no-store' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new Refusal(0, { error: 'OFFLINE', message: String(error.message) });
@@ -67,18 +62,13 @@ export async function callOrNull(name, fields = {}, signal = undefined) {
 // The holders of a lock, a semaphore or a leadership, which has at most one, in the same form.
 export const holdersOf = (answer) => answer.holders ?? (answer.host ? [answer] : []);
 
-// Finds out who we are. Throws a Refusal with status 401 when a token is needed.
+// Finds out who we are, or logs in. Throws a Refusal with status 401 when a token is needed.
 export async function enter(token = undefined) {
-  if (token !== undefined) sessionStorage.setItem(TOKEN, token);
-  const answer = await ask('caller');
+  const answer = await (token === undefined ? ask('caller') : ask('login', { method: 'POST', body: JSON.stringify({ token }) }));
   caller = { ...answer, calls: new Set(answer.calls) };
 }
 
-export function leave() {
-  sessionStorage.removeItem(TOKEN);
-}
-
-export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+export const leave = () => ask('logout', { method: 'POST' });
 
 // ---- Samples: one stream for all tabs of a browser -----------------------------------------------
 
@@ -122,20 +112,21 @@ async function readForEver(signal, tell) {
     } catch (error) {
       if (signal.aborted) return;
       tell('lost', { message: error.message });
+      if (error.status === 401) dispatchEvent(new Event('tackle-login'));
       if (error.status === 401 || error.status === 403) return;
     }
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
-// Reads server-sent events by fetch(), which can send a token, until the stream ends or is silent.
+// Reads server-sent events by fetch(), which reports the status of a failure, until the stream ends or is silent.
 async function readStream(signal, tell) {
   const silence = new AbortController();
   const both = () => silence.abort();
   signal.addEventListener('abort', both);
   let alarm = setTimeout(both, SILENCE_MS);
   try {
-    const response = await fetch('events', { headers: headers(), signal: silence.signal, cache: 'no-store' });
+    const response = await fetch('events', { signal: silence.signal, cache: 'no-store' });
     if (!response.ok) throw new Refusal(response.status, await response.json().catch(() => null));
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let text = ''; ;) {

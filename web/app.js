@@ -67,7 +67,7 @@ function drawFrame() {
       h('button', { type: 'button', onclick: switchLanguage, lang: language() === 'en' ? 'zh' : 'en' }, language() === 'en' ? '中文' : 'English'),
       h('button', { type: 'button', onclick: switchTheme, 'aria-label': t('theme'), title: t('theme') }, '◐'),
       h('button', { type: 'button', onclick: showHelp, 'aria-label': t('help'), title: t('help') }, '?'),
-      api.hasToken() ? h('button', { type: 'button', onclick: logOut }, t('log out')) : null),
+      api.me().name !== '-' ? h('button', { type: 'button', onclick: logOut }, t('log out')) : null),
     menu, main);
 }
 
@@ -212,9 +212,13 @@ function showLogin(text = '') {
   box.focus();
 }
 
-function logOut() {
-  api.leave();
-  showLogin();
+async function logOut() {
+  try {
+    await api.leave();
+    showLogin();
+  } catch (error) {
+    notice(error.message, true);
+  }
 }
 
 async function enter(token = undefined) {
@@ -222,7 +226,6 @@ async function enter(token = undefined) {
     await api.enter(token);
   } catch (error) {
     if (error.status === 401) {
-      api.leave();
       showLogin(token === undefined ? '' : t('wrong token'));
     } else if (token !== undefined) {
       showLogin(error.message);
@@ -241,7 +244,7 @@ async function enter(token = undefined) {
 applyTheme();
 addEventListener('hashchange', openPage);
 addEventListener('keydown', onKey);
-addEventListener('tackle-login', () => showLogin(t('wrong token')));
+addEventListener('tackle-login', () => showLogin(t('session ended')));
 setInterval(() => {
   showState();
   refreshTimes();

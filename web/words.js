@@ -44,6 +44,7 @@ const texts = {
   'log out': ['Log out', '退出'],
   'token': ['Token', '令牌'],
   'wrong token': ['This token is not valid.', '令牌无效。'],
+  'session ended': ['Your session has ended: log in again.', '会话已结束，请重新登录。'],
   'no rights': ['This token may see nothing here.', '此令牌无权查看任何内容。'],
   'not permitted': ['Not permitted.', '没有权限。'],
   'read only': ['read only', '只读'],

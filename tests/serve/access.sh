@@ -70,6 +70,100 @@ has "$(cat "$log")" " web queue push q 200"
 has "$(cat "$log")" " report queue push 403"
 lacks "$(cat "$log")" 0123456789abcdef
 
+# ---- Logins of browsers ---------------------------------------------------------------------------
+
+# from STATUS PATH [...]: as a page of ours calls, with the cookie of the last login.
+from() { local status=$1 path=$2; shift 2; answers "$status" "$path" "$@" -b "$home/jar" -c "$home/jar" -H "Origin: $base"; }
+logs_in() { from 200 /login -d "{\"token\": \"$1-0123456789abcdef\"}"; }
+serve --token-file "$tokens" --session-life 1h
+answers 405 /login
+answers 400 /login '{}'
+answers 400 /login '{"token": ["web-0123456789abcdef"]}'
+answers 413 /login "{\"token\": \"$(head -c 5000 /dev/zero | tr '\0' x)\"}"
+answers 403 /login -H 'Origin: https://evil.example' -d '{"token": "web-0123456789abcdef"}'
+lacks "$(cat "$home/head")" Set-Cookie
+logs_in web
+is "the login answers who we are" "$(field .name)" web
+has "$(cat "$home/head")" 'HttpOnly; SameSite=Strict'
+lacks "$(cat "$home/head")" Path
+lacks "$(cat "$home/head")" Secure
+cookie=$(sed -n 's/^Set-Cookie: \([^;]*\).*/\1/p' "$home/head" | tr -d '\r')
+from 200 /caller
+is "name" "$(field .name)" web
+from 200 /v1/queue/push -d '{"name": "q", "payload": "x"}'
+from 403 /v1/counter/add -d '{"name": "hits"}'
+from 200 /v1/batch -d '[{"call": "counter/add", "fields": {"name": "h"}}, {"call": "ping"}]'
+is "statuses" "$(field '[.[].status] | tojson')" '[403,200]'
+answers 200 '/v1/queue/stats?name=q' -H "Cookie: a=b; $cookie; c=d"
+answers 200 /v1/ping -H "Cookie: $cookie" -H 'Sec-Fetch-Site: same-origin' -d '{}'
+# What may change something must come from our own page, and say so.
+answers 403 /v1/ping -H "Cookie: $cookie" -d '{}'
+answers 403 /logout -H "Cookie: $cookie" -d ''
+answers 403 /v1/ping -H "Cookie: $cookie" -H 'Origin: https://evil.example' -d '{}'
+answers 403 /v1/ping -H "Cookie: $cookie" -H "Origin: http://127.0.0.1:1" -d '{}'
+answers 403 /v1/ping -H "Cookie: $cookie" -H 'Sec-Fetch-Site: same-site' -d '{}'
+answers 403 /v1/ping -H "Cookie: $cookie" -H 'Sec-Fetch-Site: cross-site' -H "Origin: $base" -d '{}'
+# A token counts more than a cookie, and a wrong cookie nothing.
+answers 401 /v1/ping -H "Cookie: $cookie" -H 'Authorization: Bearer wrong-0123456789abcdef'
+answers 401 /v1/ping -H "Cookie: ${cookie%????}0000"
+answers 401 /v1/ping -H "Cookie: tackle-session=x"
+answers 401 /v1/ping -H "Cookie: other=$cookie"
+# The server knows neither the token nor the secret of the session.
+stored=$(tackle call KEYS '*dashboard*' --json | jq -r '.[]' | while read -r key; do
+    tackle call DUMP "$key" | tr -d '\0'
+done)
+lacks "$stored" "${cookie#*=}"
+lacks "$stored" 0123456789abcdef
+# The Origin says that the browser came by HTTPS, to a proxy of ours.
+answers 200 /login -H "Origin: https://127.0.0.1:$port" -d '{"token": "web-0123456789abcdef"}'
+has "$(cat "$home/head")" '; Secure'
+# Another server of the namespace knows the session; one without the token does not.
+first=$server first_base=$base
+grep -v '^web ' "$tokens" >"$home/fewer"
+chmod 600 "$home/fewer"
+for other in 200:$tokens 401:$home/fewer; do
+    serve --token-file "${other#*:}"
+    answers "${other%%:*}" /v1/ping -H "Cookie: $cookie"
+    unserve
+done
+server=$first base=$first_base port=${first_base##*:}
+from 200 /logout -d ''
+is "ended" "$(field .ended)" true
+from 200 /logout -d ''
+is "ended" "$(field .ended)" false
+answers 401 /v1/ping -H "Cookie: $cookie"
+# A login that is right does not count, ten that are wrong are too many, and tokens go on working.
+for i in {1..12}; do logs_in report; done
+for i in {1..10}; do answers 401 /login '{"token": "wrong"}'; done
+answers 429 /login '{"token": "wrong"}'
+[ "$(sed -n 's/^Retry-After: //p' "$home/head" | tr -d '\r')" -gt 0 ] || fail "no Retry-After"
+answers 429 /login '{"token": "web-0123456789abcdef"}'
+from 200 '/v1/queue/stats?name=q'
+as web-0123456789abcdef 200 /v1/ping
+tackle call FLUSHALL >/dev/null
+from 401 /v1/ping
+logs_in report
+# Without Redis nobody can log in, and the page hears why.
+ends 0 tackle server stop
+answers 503 /login '{"token": "web-0123456789abcdef"}'
+from 503 /caller
+as web-0123456789abcdef 200 /caller
+as web-0123456789abcdef 503 /v1/ping
+answers 401 /v1/ping
+ends 0 tackle server start
+eventually from 401 /caller
+unserve
+serve --token-file "$tokens" --session-life 200ms
+logs_in web
+sleep 0.3
+from 401 /v1/ping
+unserve
+has "$(cat "$log")" " web login 200"
+serve
+answers 404 /login '{"token": "web-0123456789abcdef"}'
+answers 200 /v1/queue/push '{"name": "q", "payload": "x"}'
+unserve
+
 # ---- Less of it -----------------------------------------------------------------------------------
 
 serve --read-only --allow queue,ping

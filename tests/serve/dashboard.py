@@ -457,7 +457,8 @@ def one_stream(browser):
 
 
 def login(browser):
-    """With tokens: a wrong one, one that reads, and what it does not offer."""
+    """With tokens: a wrong one, one that reads, and what it does not offer. The session is that of the
+    browser, not of a page, and no script can read its cookie."""
     page = browser.page(BASE)
     page.fill('#token', 'wrong-0123456789abcdef')
     page.click('button', 'Log in')
@@ -469,7 +470,14 @@ def login(browser):
     show(page, 'queues/mails')
     page.wait_text('x')
     assert page.run("[...document.querySelectorAll('main button')].filter((b) => b.dataset.act).length") == 0
+    assert page.run("document.cookie + sessionStorage.length + Object.keys(localStorage).join()") == '0'
+    other = browser.page(BASE + '/#/queues/mails')
+    other.wait_text('report')
+    other.wait_text('live')
     page.click('button', 'Log out')
+    page.wait_text('Token')
+    other.wait_text('Your session has ended')
+    other.close()
     page.fill('#token', 'narrow-0123456789abcdef')
     page.click('button', 'Log in')
     page.wait("document.querySelectorAll('.menu a').length === 2")
