@@ -38,7 +38,7 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
     {                                                                                              \
         "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones"         \
     }
-/* --history and --history-for: of chats. */
+/* --history and --history-for of a chat. */
 #define CLI_HISTORY                                                                         \
     {"history", CLI_INTEGER, "N", "keep the last N messages, although all have read them"}, \
     {                                                                                       \

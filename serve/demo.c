@@ -353,7 +353,8 @@ static int make_history(serve_demo *demo, serve_history *history)
     enum { SLICE_S = 1800, SLICES = 7 * 48, US = 1000 };
     static const struct {
         const char *name;
-        int jobs, wait_ms, run_ms, failed; /* in half an hour; of a job; of a hundred attempts */
+        int jobs, wait_ms, run_ms,
+            failed; /* jobs in half an hour; times of a job; failures in a hundred attempts */
     } queues[] = {{"mails", 900, 40, 180, 1},
                   {"thumbnails", 1400, 90, 140, 1},
                   {"webhooks", 300, 250, 420, 18}};

@@ -75,7 +75,7 @@ typedef struct tkl_ads_options {
     TKL_RESERVED(8);
 } tkl_ads_options;
 
-/* No I/O. `name`: of the set of ads, 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+/* No I/O. `name`: the set's, 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
 TKL_API int tkl_ads_open(tkl_client *client, tkl_bytes name, const tkl_ads_options *options,
                          tkl_ads **ads) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Frees the handle, not the ads. NULL is fine. */

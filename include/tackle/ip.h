@@ -41,7 +41,7 @@ typedef struct tkl_ip_options {
     TKL_RESERVED(8);
 } tkl_ip_options;
 
-/* No I/O. `name`: of the table, 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+/* No I/O. `name`: the table's, 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
 TKL_API int tkl_ip_open(tkl_client *client, tkl_bytes name, const tkl_ip_options *options,
                         tkl_ip **ip) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Frees the handle, not the table. NULL is fine. */

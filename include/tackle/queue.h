@@ -466,7 +466,7 @@ typedef struct tkl_listing {
  * 10000. */
 TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
                            tkl_listing **listing) TKL_NONNULL(1, 5) TKL_CHECK;
-/* Chooses jobs. All zero means all of them; of several conditions all must hold. */
+/* Chooses jobs. All zero means all of them; all given conditions must hold. */
 typedef struct tkl_job_filter {
     const char *id;   /* this job; NULL: any */
     tkl_bytes kind;   /* the kind of the jobs; empty: any or none */

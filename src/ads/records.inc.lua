@@ -39,7 +39,7 @@ function records.is_amount(number)
   return type(number) == 'number' and number >= 0 and number < EXACT
 end
 
--- The terms of an ad: {serial, type, price, budget (0: none), locations, kinds (of the gate),
+-- The terms of an ad: {serial, type, price, budget (0: none), locations, kinds (the gate's),
 -- gates}.
 function records.unpack_terms(ad, packed)
   local fine, terms = pcall(cmsgpack.unpack, packed)

@@ -50,7 +50,7 @@
 
 #define TTL_MS      INT64_C(600000)
 #define HEADER_SIZE 24 /* a letter, up to 20 digits, a line feed */
-#define PART        10 /* the ttl by this: early refresh; "there is none" */
+#define PART        10 /* early refresh, and "there is none", take this part of the ttl */
 
 /* ---- Handles ------------------------------------------------------------- */
 

@@ -35,15 +35,15 @@ typedef struct tkl__moment {
     int64_t at;
 } tkl__moment;
 
-/* No I/O, no thread yet. `prefix`: of the keys of all values on the server. */
+/* No I/O, no thread yet. `prefix`: with it begin the keys of all values on the server. */
 int tkl__local_open(tkl_client *client, tkl_bytes prefix, int64_t bytes, tkl__local **local);
 void tkl__local_close(tkl__local *local); /* NULL is fine */
 
-/* Finds a value that is fresh for more than `early_ms` (of "there is none": 0). No I/O. */
+/* Finds a value that is fresh for more than `early_ms`, or a fresh "there is none". No I/O. */
 bool tkl__local_find(tkl__local *local, tkl_bytes key, int64_t early_ms, tkl__found *found);
 
 /* A value is stored in two steps: the moment is noted before the server is asked. A value that may
- * have changed since is not stored. `name`: of the key on the server. */
+ * have changed since is not stored. `name`: the key on the server. */
 tkl__moment tkl__local_note(tkl__local *local, tkl_bytes name);
 void tkl__local_store(tkl__local *local, const tkl__moment *moment, tkl_bytes key, tkl_bytes name,
                       tkl__shared *shared, int64_t fresh_ms);

@@ -10,7 +10,7 @@
 /* Whether both are the same bytes. No data (NULL) is the same as empty bytes. */
 bool tkl__same_bytes(tkl_bytes a, tkl_bytes b);
 
-/* Orders bytes as memcmp() does; of two texts that begin alike the shorter one comes first. */
+/* Orders bytes as memcmp() does; the shorter one of two texts that begin alike comes first. */
 int tkl__compare_bytes(tkl_bytes a, tkl_bytes b);
 
 /* Whether the text begins with the prefix. Every text begins with the empty prefix. */

@@ -16,7 +16,7 @@ function deadlines.overdue()
   return left <= 0 and first[1] or '', math.max(left, 0)
 end
 
--- Notes that the sender of an open file is alive. `key`: of the file's record.
+-- Notes that the sender of an open file is alive. `key`: the file's record.
 function deadlines.note_lease(token, file, key)
   redis.call('HDEL', key, 'doubt', 'lease_doubt')
   redis.call('ZADD', ENDS, now + file.lease + file.resume, token)

@@ -58,7 +58,7 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
 #define TKL__FILES_BATCH 64
 /* Most files of a request that takes time for each receiver of each file. */
 size_t tkl__files_batch(size_t receivers);
-/* Most chunks of one request: of a sender, and of a receiver. The server holds the replies to a
+/* Most chunks in one request of a sender, and of a receiver. The server holds the replies to a
  * receiver in memory in addition to what the channel holds. */
 #define TKL__FILES_SEND_WINDOW    32
 #define TKL__FILES_RECEIVE_WINDOW 12

@@ -123,7 +123,8 @@ static int note_file(tkl__files_receiving *r, const char *token, const tkl_reply
 {
     enum { LOST = 1 };
     size_t index = find_file(r, token);
-    bool known = index<r->count, there = tkl_reply_count(fields)> 0;
+    bool known = index < r->count;
+    bool there = tkl_reply_count(fields) > 0;
     bool lost = !there && tkl_reply_int(fields) == LOST;
     int rc = TKL_OK;
     if (known && there)

@@ -30,7 +30,7 @@ struct tkl__operation {
 };
 
 /* Adds an operation: copies it and the keys and arguments of its call, and takes `own` over, even
- * when it fails. `client`: of the handle, must be that of the pipeline. A failure is in the result,
+ * when it fails. `client`: the handle's, must be that of the pipeline. A failure is in the result,
  * too, and nothing is added. TKL_EINVAL in a transaction. */
 int tkl__pipeline_operation(tkl_pipeline *pipeline, const tkl_client *client,
                             const tkl__invocation *call, const tkl__operation *operation);

@@ -1,8 +1,8 @@
 -- post/ack: a reader acknowledges all messages up to an id.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] reader
--- ARGV[2] owner     '1': of a mailbox; '0': a member of a chat
--- ARGV[3] id        '': of the last message
+-- ARGV[2] owner     '1': the owner of a mailbox; '0': a member of a chat
+-- ARGV[3] id        id of the message; '': the last one
 -- flags: allow-oom
 -- returns {code, unread, how many of the unread were acknowledged}, {TKL_NOTFOUND, id of the last
 --   message} there is no such message yet, {TKL_NOTFOUND} no such chat, {TKL_NOTOWNER} the reader

@@ -1,7 +1,7 @@
 -- post/fetch: the oldest messages that a reader has not acknowledged, without its own.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] reader
--- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
+-- ARGV[2] owner     '1': the owner of a mailbox, whose visit is noted; '0': a member of a chat
 -- ARGV[3] max       messages; '0' only counts
 -- ARGV[4] budget    bytes; the message that exceeds it is the last. See also WORDS.
 -- flags: allow-oom

@@ -3,7 +3,7 @@
 -- ARGV[1] member
 -- ARGV[2] listed    when the chat was put into the member's list
 -- ARGV[3] most      members
--- ARGV[4] from      'start': of what is kept; 'end': what is sent from now on
+-- ARGV[4] from      'start': all kept messages; 'end': messages from now on
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_EXISTS a member already, TKL_FULL;
 --   TKL_CONFLICT too long after `listed`, or the entry in the list was removed
 -- include: shared/clock

@@ -50,7 +50,7 @@ function letters.make_room(mailbag, count, bytes)
 end
 
 -- Stores the letters behind the last message, and removes the messages before `kept_from`. Returns
--- the id of the first. `bytes`: of all letters.
+-- the id of the first. `bytes`: the size of all letters.
 function letters.store(mailbag, all, bytes, kept_from)
   local marks, first = {}, mailbag.last + 1
   for i, letter in ipairs(all) do

@@ -7,7 +7,7 @@
 
 local lifetime = {}
 
--- Sets when the keys expire. `owner`: of a mailbox; '': a chat.
+-- Sets when the keys expire. `owner`: the owner of a mailbox; '': it is a chat.
 function lifetime.expire(mailbag, owner)
   local longest = math.min(mailbag.max_age, mailbag.ttl)
   if longest < math.huge then

@@ -9,7 +9,7 @@
 
 #include "core/batch.h"
 
-/* Adds the calls that read the numbers of these queues; NULL: of none. */
+/* Adds the calls that read the numbers of these queues; NULL: no calls. */
 void tkl__queue_overview_ask(tkl__batch *batch, const tkl_queue_overview *known);
 
 /* Reads the names, from the replies of the register at *names_at, and the numbers of those that are

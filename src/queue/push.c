@@ -156,7 +156,7 @@ static size_t batch_size(const tkl_push *jobs, size_t count)
     return n;
 }
 
-/* The partition of jobs that belong together: of one group or unique key. NULL: any. */
+/* The partition of a group or unique key, whose jobs belong together. NULL: any. */
 static tkl__queue_partition *home_of(const tkl_queue *queue, const tkl_push *job)
 {
     tkl_bytes key = job->group.len > 0 ? job->group : job->unique;

@@ -1,4 +1,4 @@
--- search/left: what must be known of dead numbers to clear them: of some, or of those left behind.
+-- search/left: facts needed to clear dead numbers: some given ones, or those left behind.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token    of the index
 -- ARGV[2...] numbers  none: those that were left behind

@@ -10,8 +10,8 @@
 local AT_ONCE = 200
 local token, common, cursor = unpack(ARGV)
 
--- Whether the terms of the index lead to this one: to a word that documents have several times leads
--- the word, and bands of lengths are all known.
+-- Whether this term can be reached from the terms of the index. A word that documents have several
+-- times is reached from the word itself; bands of lengths always are.
 local function is_known(name)
   local own = string.gsub(name, '^m[248]', 'w')
   return string.find(name, '^l%d+$') or redis.call('ZSCORE', TERMS, own)

@@ -10,7 +10,7 @@
 -- ARGV[4] order    'count', 'up' or 'down' by the field, 'best' by relevance, or 'scan' for
 --                  candidates by number
 -- ARGV[5] is_text  1: the field is a text
--- ARGV[6] first    hits to skip; of a scan: the byte to begin with
+-- ARGV[6] first    hits to skip; for a scan the byte to begin with
 -- ARGV[7] most     hits, or candidates
 -- ARGV[8] place    of the walk, to go on; 0 at first
 -- ARGV[9] found    hits before that place

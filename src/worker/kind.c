@@ -20,7 +20,7 @@ static int by_kind(const void *a, const void *b)
 
 /* ---- Keeping ---------------------------------------------------------------- */
 
-/* *bytes: of all kinds together. */
+/* *bytes: the size of all kinds together. */
 static int check_kinds(const tkl_kind_handler *kinds, size_t count, size_t *bytes)
 {
     *bytes = 0;

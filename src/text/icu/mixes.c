@@ -29,7 +29,7 @@ typedef struct choice {
     tkl_bytes initial;
     bool whole;
     bool chinese;          /* a character */
-    bool syllable, single; /* certainly part of a form in pinyin; of a form in initials */
+    bool syllable, single; /* certainly part of a form in pinyin, or in initials */
 } choice;
 
 typedef struct cutter {
