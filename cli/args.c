@@ -93,11 +93,11 @@ static char *verbs_called(const char *name)
 int cli_unknown_component(const cli_session *cli, const char *name)
 {
     cli_nearness nearest = {.word = name};
-    for (size_t i = 0; cli_components[i] != NULL; i++) {
-        cli_nearest(&nearest, cli_components[i]->name);
+    for (size_t i = 0; cli_components[i] != NULL; i++)
         cli_known_as(&nearest, cli_components[i]->name);
-    }
     char *verbs = nearest.best == NULL ? verbs_called(name) : NULL;
+    for (size_t i = 0; verbs == NULL && cli_components[i] != NULL; i++)
+        cli_nearest(&nearest, cli_components[i]->name);
     int failed = verbs != NULL
                      ? cli_usage(cli, "unknown command '%s'; did you mean %s?", name, verbs)
                      : unknown(cli, "command", "", &nearest);

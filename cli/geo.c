@@ -466,7 +466,7 @@ static const cli_verb verbs[] = {
     {
         .name = "within",
         .args = "NAME GEOHASH",
-        .summary = "the places whose geohashes begin so, nearest to the centre first",
+        .summary = "places whose geohashes begin with GEOHASH, nearest to its centre first",
         .options = within_options,
         .details = "GEOHASH has at most 10 characters. Distances are in metres from its centre.",
         .example = TWO_CITIES "tackle geo within cities u3\n"

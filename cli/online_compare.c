@@ -95,8 +95,8 @@ static int measure_memory(tkl_online *online, measured *m)
     return TKL_OK;
 }
 
-static int measure_contender(tkl_client *client, const struct contender *who, int64_t users,
-                             int64_t days, time_t now, measured *m)
+static int measure_contender(cli_session *cli, tkl_client *client, const struct contender *who,
+                             int64_t users, int64_t days, time_t now, measured *m)
 {
     char name[96];
     tkl_online *online = NULL;
@@ -120,9 +120,12 @@ static int measure_contender(tkl_client *client, const struct contender *who, in
     m->present = users + (days - 1) * fresh;
     if (code == TKL_OK)
         code = measure_memory(online, m);
+    int failed = cli_end(cli, code);
     int dropped = online != NULL ? tkl_online_drop(online) : TKL_OK;
+    if (!failed && dropped != TKL_NOTFOUND)
+        failed = cli_end(cli, dropped);
     tkl_online_close(online);
-    return code != TKL_OK || dropped == TKL_NOTFOUND ? code : dropped;
+    return failed;
 }
 
 static json_t *measured_json(const struct contender *who, const measured *m)
@@ -156,8 +159,7 @@ int cli_online_compare(cli_session *cli)
     for (size_t i = 0; !failed && i < CONTENDERS; i++) {
         measured m = {0};
         cli_progress_update(&progress, i);
-        failed =
-            cli_end(cli, measure_contender(client, &contenders[i], users, days, time(NULL), &m));
+        failed = measure_contender(cli, client, &contenders[i], users, days, time(NULL), &m);
         if (!failed)
             json_array_append_new(rows, measured_json(&contenders[i], &m));
     }

@@ -36,6 +36,15 @@ static int print_cursor(const cli_session *cli, tkl_scan *scan)
     return failed;
 }
 
+enum { STEP = 500 }; /* keys of a step by default */
+
+/* The keys of one step: --count; without it, no more than --stop-after. 0: the default. */
+static int64_t step_of(const cli_session *cli)
+{
+    int64_t stop = cli_number(cli, "stop-after", 0);
+    return cli_number(cli, "count", stop > 0 && stop < STEP ? stop : 0);
+}
+
 /* Prints everything, or with --stop-after whole steps until so many are printed. */
 static int print_all(const cli_session *cli, tkl_scan *scan)
 {
@@ -66,14 +75,14 @@ static int scan_run(cli_session *cli)
         .key = tkl_str(cli_text(cli, "members", NULL)),
         .match = tkl_str(cli_text(cli, "match", NULL)),
         .type = cli_text(cli, "type", NULL),
-        .count = (int)cli_number(cli, "count", 0),
+        .count = (int)step_of(cli),
         .cursor = cli_text(cli, "cursor", NULL),
     };
     tkl_client *client = NULL;
     tkl_scan *scan = NULL;
     if (cli_flag(cli, "count") && cli_number(cli, "count", 0) < 1)
         return cli_usage(cli, "invalid --count: 1 or more");
-    if (cli_number(cli, "count", 0) != options.count)
+    if (step_of(cli) != options.count)
         return cli_usage(cli, "invalid --count: too large");
     int failed = cli_positive(cli, "stop-after");
     if (!failed)

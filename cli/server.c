@@ -17,7 +17,7 @@ static const cli_column fields[] = {
     {"version", "version"},
     {"durability", "durability"},
     {"saved_at", "last snapshot"},
-    {"aof_bytes", "append-only file"},
+    {"aof_bytes", "append-only file, bytes"},
     {"unsaved_changes", "changes since the snapshot"},
     {"at_risk", "a power cut loses"},
     {0},

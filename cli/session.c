@@ -12,6 +12,26 @@
 
 static const char by_configuration[] = "config:";
 
+static bool is_configured(const char *url)
+{
+    return strncmp(url, by_configuration, strlen(by_configuration)) == 0;
+}
+
+/* Finds the server that is used without --url. It cannot be config:NAME, which asks that server. */
+static int read_default(const cli_session *cli, tkl_default_server **server)
+{
+    int code = tkl_default_server_read(server);
+    if (code != TKL_OK)
+        return cli_end(cli, code);
+    if (!is_configured((*server)->url))
+        return CLI_OK;
+    int failed = cli_usage(cli, "%s: %s is for --url alone: it asks the server that is named here",
+                           (*server)->source, (*server)->url);
+    tkl_default_server_free(*server);
+    *server = NULL;
+    return failed;
+}
+
 /* --url config:NAME: asks the server that is used without --url for the one of a component. */
 static int find_configured(cli_session *cli)
 {
@@ -21,12 +41,13 @@ static int find_configured(cli_session *cli)
     char *url = NULL;
     if (*component == '\0')
         return cli_usage(cli, "--url config: lacks the name of a component");
-    int code = tkl_default_server_read(&server);
-    int failed = code == TKL_OK ? cli_open(cli, server->url, &client) : cli_end(cli, code);
+    int failed = read_default(cli, &server);
+    if (!failed)
+        failed = cli_open(cli, server->url, &client);
     tkl_default_server_free(server);
     if (failed)
         return failed;
-    code = tkl_config_url(client, tkl_str(component), &url);
+    int code = tkl_config_url(client, tkl_str(component), &url);
     if (code == TKL_NOTFOUND)
         failed = cli_no(cli, code, "no server is configured for '%s'", component);
     else
@@ -43,14 +64,14 @@ int cli_url(cli_session *cli, const char **url)
 {
     tkl_default_server *server = NULL;
     int failed = CLI_OK;
-    if (cli->url != NULL && strncmp(cli->url, by_configuration, strlen(by_configuration)) == 0)
+    if (cli->url != NULL && is_configured(cli->url))
         failed = find_configured(cli);
     *url = cli->url;
     if (cli->url != NULL)
         return failed;
-    int code = tkl_default_server_read(&server);
-    if (code != TKL_OK)
-        return cli_end(cli, code);
+    failed = read_default(cli, &server);
+    if (failed)
+        return failed;
     cli->url = strdup(server->url);
     cli->url_source = strdup(server->source);
     cli->is_default = server->is_fallback;

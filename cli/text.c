@@ -195,8 +195,8 @@ static const cli_verb verbs[] = {
         .args = "[TEXT...]",
         .summary = "texts as scores of a sorted set, in the order of their bytes",
         .options = lines_options,
-        .details = "Prints the score, and the last score of texts that begin so: with ZRANGE\n"
-                   "... BYSCORE the two find them.",
+        .details = "Prints the score, and the last score of texts that begin with it: ZRANGE\n"
+                   "... BYSCORE from the one to the other finds them.",
         .example = "tackle text score Mo 'Moby Dick'",
         .effect = CLI_READS,
         .run = text_score,

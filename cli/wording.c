@@ -91,7 +91,10 @@ char *cli_reword(const cli_session *cli, const char *message)
         return NULL;
     for (const char *at = message; *at != '\0';) {
         size_t len = strspn(at, field_letters);
-        if (len > 0)
+        if (len > 0 && at > message && at[-1] == '"' && at[len] == '"') { /* a member of JSON */
+            fwrite(at, 1, len, to);
+            at += len;
+        } else if (len > 0)
             at = reword_field(cli, to, at, len);
         while (*at != '\0' && strchr(field_letters, *at) == NULL)
             putc(*at++, to);

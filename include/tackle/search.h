@@ -291,7 +291,7 @@ typedef struct tkl_search_part {
                      */
     double score; /* its share of the document's relevance */
     tkl_bytes value; /* the value that the document has in this field; empty: none, or no field */
-    const tkl_search_term *terms; /* none for a range; for a prefix, the words that begin so */
+    const tkl_search_term *terms; /* none for a range; for a prefix, the words that begin with it */
     size_t term_count;
     TKL_RESERVED(4);
 } tkl_search_part;

@@ -45,10 +45,14 @@ static const char *word_for(const char *component)
 {
     static const struct {
         const char *component, *word;
-    } words[] = {{"ads", "set of ads"},           {"mail", "mailbox"},
-                 {"chats", "member of chats"},    {"sem", "semaphore"},
-                 {"stats", "type of statistics"}, {"online", "list of online users"},
-                 {"session", "store of sessions"}};
+    } words[] = {{"ads", "set of ads"},
+                 {"mail", "mailbox"},
+                 {"chats", "member of chats"},
+                 {"sem", "semaphore"},
+                 {"stats", "type of statistics"},
+                 {"online", "list of online users"},
+                 {"session", "store of sessions"},
+                 {"recent", "list of recent contacts"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(component, words[i].component) == 0)
             return words[i].word;

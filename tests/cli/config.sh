@@ -71,9 +71,13 @@ is "no server" "$(jq -r .error <<<"$err")" TKL_NOTFOUND
 ends 1 tackle --url config:nosuch ping
 has "$err" "no server is configured for 'nosuch'"
 ends 64 tackle --url config: ping
+ends 64 env TACKLE_URL=config:shop tackle ping
+has "$err" "TACKLE_URL: config:shop is for --url alone"
 is "while it is held" "$(tackle --url config:shop lock run door -- \
     tackle --namespace shop lock list --json | jq length)" 1
 tackle config get server shop >/dev/null || fail "it was dropped"
+ends 64 tackle config set server shop '{"host": "db", "timeout_ms": -5}'
+has "$err" '"timeout_ms" is not a whole number'
 ends 64 tackle config set server shop '{"host": "db", "port": "6379"}' --json
 is "checked" "$(jq -c '[.error,.message]' <<<"$err")" \
     '["TKL_EINVAL","\"port\" is not a whole number from 0 to 65535"]'

@@ -119,5 +119,9 @@ is "names take more" "$(jq '.[1].bytes > .[0].bytes and .[0].bytes > .[2].bytes'
 ends 0 tackle online compare --users 7 --days 1
 has "$out" "BYTES A DAY"
 is "nothing stays" "$(tackle online list)" "$before"
+tackle call CONFIG SET maxmemory 1 >/dev/null
+ends 70 tackle online compare --users 7 --days 1
+has "$err" "out of memory"
+tackle call CONFIG SET maxmemory 0 >/dev/null
 ends 64 tackle online compare --users 0
 ends 64 tackle online compare --days 32

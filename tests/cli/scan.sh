@@ -42,6 +42,7 @@ tackle scan --cursor "$cursor" >"$home/second"
 is "all in two pieces" "$(cat "$home/first" "$home/second" | sort | uniq | wc -l)" 3004
 is "none in both" "$(cat "$home/first" "$home/second" | wc -l)" 3004
 is "as JSON" "$(tackle scan --stop-after 1000 --json | tail -n 1 | jq -r .cursor)" "$cursor"
+is "not many more" "$(($(tackle scan --stop-after 20 2>/dev/null | wc -l) < 100))" 1
 ends 0 tackle scan --stop-after 100000
 is "nothing left" "$err" ""
 ends 64 tackle scan --cursor nonsense

@@ -26,6 +26,10 @@ refuses "queue: unknown verb 'delete'; did you mean 'drop'?" queue delete
 refuses "lock: unknown verb 'unlock'; did you mean 'release'?" lock unlock
 refuses "queue push: unknown option '--prio'; did you mean '--priority'?" queue push x --prio 3
 refuses "unknown command 'semaphore'; did you mean 'sem'?" semaphore list
+refuses "blist push: unknown option '--left'; did you mean '--first'?" blist push x a --left
+refuses "counter: unknown verb 'incr'; did you mean 'add'?" counter incr x
+refuses "unknown command 'info'; did you mean 'status'?" info
+refuses "unknown command 'publish'; did you mean 'channel publish'?" publish
 refuses "unknown command 'enqueue'" enqueue
 refuses "unknown command 'push'; did you mean 'queue push' or 'blist push'?" help push
 refuses "unknown command 'push'; did you mean 'queue push' or 'blist push'?" push
