@@ -312,72 +312,135 @@ static void replaced_documents_are_found_all_the_time(void **state)
 
 /* ---- Results of several steps -------------------------------------------- */
 
-enum { REPLACED = 2500, AT_ONCE = 50 };
+/* Documents that nobody touches, documents that are replaced all the time, and others, which make a
+ * range of votes too large for one step. */
+enum { STILL = 600, MOVING = 400, OTHERS = 2400, FOUND_MAX = STILL + MOVING, AT_ONCE = 50 };
 
-/* Replaces the documents [first, first + AT_ONCE), with other votes in each round. */
-static void replace_some(tkl_search *s, int first, int round)
+/* Adds or replaces the documents [first, first + AT_ONCE). In each round, those that move get other
+ * votes, and every other one of them lacks what the queries look for. Titles begin alike, so that
+ * their order in the index is that of whole titles. */
+static void add_round(tkl_search *s, int first, int round, int title_bytes)
 {
     tkl_search_doc docs[AT_ONCE];
-    tkl_search_value values[AT_ONCE];
-    char ids[AT_ONCE][16];
+    tkl_search_value values[AT_ONCE][2];
+    char ids[AT_ONCE][16], titles[AT_ONCE][1024];
     for (int i = 0; i < AT_ONCE; i++) {
-        sprintf(ids[i], "%d", first + i);
-        values[i] = (tkl_search_value){.field = tkl_str("votes"),
-                                       .number = (first + i + 997 * round) % REPLACED};
+        int doc = first + i;
+        bool found = doc < STILL || (doc < FOUND_MAX && (doc + round) % 2 == 0);
+        int votes = doc < STILL ? 2 * doc : (7 * doc + 997 * round) % (2 * STILL);
+        sprintf(ids[i], "%d", doc);
+        sprintf(titles[i], "%s %0*d", found ? "common" : "others", title_bytes, votes);
+        values[i][0] = (tkl_search_value){.field = tkl_str("votes"),
+                                          .number = found || doc >= FOUND_MAX ? votes : -1 - votes};
+        values[i][1] = (tkl_search_value){.field = tkl_str("title"), .text = tkl_str(titles[i])};
         docs[i] = (tkl_search_doc){.id = tkl_str(ids[i]),
-                                   .text = tkl_str("common words"),
-                                   .values = &values[i],
-                                   .value_count = 1};
+                                   .text = tkl_str(found ? "common words" : "other words"),
+                                   .values = values[i],
+                                   .value_count = 2};
     }
     assert_ok(tkl_search_add(s, docs, AT_ONCE, NULL));
 }
 
-static void check_once_each(const tkl_search_result *r)
+/* Adds all documents, and starts a program that replaces those that move. */
+static pid_t replace_all_the_time(fixture *f, tkl_search *s, int others, int title_bytes)
 {
-    bool seen[REPLACED] = {false};
-    for (size_t i = 0; i < r->count; i++) {
-        char id[16];
-        sprintf(id, TKL_FMT, TKL_ARG(r->hits[i].id));
-        if (seen[atoi(id)])
-            fail_msg("document %s twice", id);
-        seen[atoi(id)] = true;
-    }
-}
-
-/* A query by weights takes several steps, and so does one with a range. A document that is replaced
- * between two of them may come with both of its versions, and move others to other ranks. */
-static void no_document_is_twice_in_a_result(void **state)
-{
-    fixture *f = *state;
-    skip_under_sanitizers();
-    tkl_search *s = pages_open(f, NULL);
-    for (int i = 0; i < REPLACED; i += AT_ONCE)
-        replace_some(s, i, 0);
+    for (int i = 0; i < FOUND_MAX + others; i += AT_ONCE)
+        add_round(s, i, 0, title_bytes);
     pid_t child = fork();
     if (child == 0) {
         tkl_client *client;
         tkl_search *own;
         assert_ok(tkl_open(f->server->url, NULL, &client));
         assert_ok(tkl_search_open(client, tkl_str("pages"), NULL, &own));
-        for (int i = 0, n = 1;; i = (i + 17 * AT_ONCE) % REPLACED) /* far from the one before */
-            replace_some(own, i, n++);
+        for (int i = 0;; i += AT_ONCE)
+            add_round(own, STILL + i % MOVING, 1 + i / MOVING, title_bytes);
     }
-    /* Until the writer has overtaken some queries; it may be slow. */
-    for (int i = 0, overtaken = 0; i < 500 && overtaken < 10; i++) {
-        tkl_search_query_options options = {.order = tkl_str(i % 3 ? "votes=1" : "-votes"),
-                                            .count = 1000};
+    return child;
+}
+
+/* Whether all hits match, none is there twice, and of the documents that nobody touches all are
+ * there; of a page in the order of their votes: all between the first and the last. */
+static bool has_all_still(const tkl_search_result *r, bool whole)
+{
+    bool seen[FOUND_MAX] = {false};
+    int least = STILL, most = -1, count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const tkl_search_value *values = r->hits[i].values;
+        char id[16];
+        sprintf(id, TKL_FMT, TKL_ARG(r->hits[i].id));
+        int doc = atoi(id);
+        if (doc >= FOUND_MAX || seen[doc] || values[0].number < 0 ||
+            values[1].text.data[0] != 'c') {
+            print_message("document %d is there twice, or does not match\n", doc);
+            return false;
+        }
+        seen[doc] = true;
+        if (doc >= STILL)
+            continue;
+        count++;
+        least = doc < least ? doc : least;
+        most = doc > most ? doc : most;
+    }
+    if (count == most - least + 1 && (!whole || count == STILL))
+        return true;
+    print_message("%d documents from %d to %d, exact %d\n", count, least, most, r->exact);
+    return false;
+}
+
+/* Queries of several steps, in each order, while other documents are replaced. */
+static void check_still_documents(fixture *f, int others, int title_bytes)
+{
+    static const struct {
+        const char *query, *order;
+        int64_t offset, count;
+    } ways[] = {
+        {"common", "votes", 0, 1000},           {"common", "-votes", 0, 1000},
+        {"common", "title", 0, 1000},           {"common", "-title", 0, 1000},
+        {"common", "votes=1", 0, 1000},         {"common", "", 0, 1000},
+        {"common votes:>=0", "votes", 0, 1000}, {"common votes:>=0", "", 0, 1000},
+        {"common words", "-votes", 150, 550},   {"common +absent votes:>=0", "-votes", 0, 1000},
+    };
+    enum { WAYS = sizeof ways / sizeof *ways, QUERIES = 8 * WAYS };
+    tkl_search *s = pages_open(f, NULL);
+    pid_t child = replace_all_the_time(f, s, others, title_bytes);
+    int rc = TKL_OK, wrong = -1;
+    for (int i = 0; i < QUERIES && rc == TKL_OK && wrong < 0; i++) {
+        tkl_search_query_options options = {.order = tkl_str(ways[i % WAYS].order),
+                                            .offset = ways[i % WAYS].offset,
+                                            .count = ways[i % WAYS].count};
         tkl_search_result *r;
-        const char *query = i % 2 ? "common votes:>=0" : "common";
-        assert_ok(tkl_search_query(s, tkl_str(query), &options, &r));
-        check_once_each(r);
-        if (r->exact)
-            assert_int_equal(r->total, REPLACED);
-        overtaken += !r->exact;
+        rc = tkl_search_query(s, tkl_str(ways[i % WAYS].query), &options, &r);
+        bool right = rc == TKL_OK && has_all_still(r, options.offset == 0);
+        if (!right)
+            wrong = i % WAYS;
         tkl_search_result_free(r);
     }
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+    assert_ok(rc);
+    if (wrong >= 0)
+        fail_msg("'%s' by '%s'", ways[wrong].query, ways[wrong].order);
     tkl_search_close(s);
+}
+
+static void documents_that_stay_are_in_each_result_once(void **state)
+{
+    skip_under_sanitizers();
+    check_still_documents(*state, 0, 4);
+}
+
+/* Bitmaps are made of ranges. */
+static void documents_that_stay_are_in_ranges(void **state)
+{
+    skip_under_sanitizers();
+    check_still_documents(*state, OTHERS, 4);
+}
+
+/* Replies end before their steps would. */
+static void large_documents_that_stay_are_in_each_result_once(void **state)
+{
+    skip_under_sanitizers();
+    check_still_documents(*state, 0, 900);
 }
 
 static void a_killed_writer_leaves_whole_documents(void **state)
@@ -414,7 +477,9 @@ int main(void)
         TEST(what_others_clear_just_now_is_left_to_them),
         TEST(writers_of_the_same_documents_do_not_mix),
         TEST(replaced_documents_are_found_all_the_time),
-        TEST(no_document_is_twice_in_a_result),
+        TEST(documents_that_stay_are_in_each_result_once),
+        TEST(documents_that_stay_are_in_ranges),
+        TEST(large_documents_that_stay_are_in_each_result_once),
         TEST(a_killed_writer_leaves_whole_documents),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

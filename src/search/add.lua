@@ -87,7 +87,6 @@ postings.each_term(terms, ARGV, place_of_document(ndocs + 1), numbers, function(
   postings.post(term, list, next)
 end)
 if finish == '0' then
-  redis.call('HINCRBY', META, 'shifts', 1)
   return {numbers[1], decimal.whole(stamp)}
 end
 

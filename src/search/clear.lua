@@ -63,9 +63,6 @@ end
 postings.each_term(terms, ARGV, place_of_document(ndocs + 1), numbers, function(term, list)
   postings.unpost(term, list, tonumber(next_number))
 end)
-if finish == '1' and still > 0 then
-  redis.call('HINCRBY', META, 'shifts', 1)
-end
 for i = 1, ndocs do
   if finish == '1' and numbers[i] then
     free_number(numbers[i], place_of_document(i) + DOCUMENT, steps)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "core/error.h"
 #include "core/number.h"
 #include "core/reply.h"
@@ -36,7 +38,7 @@ enum {
     SIZES,
     KIND,
     NEXT,
-    FOUND,
+    SKIPPED,
     NUMBERS,
     RECORDS,
     FORWARDS,
@@ -78,9 +80,20 @@ static bool by_scan(const tkl__search_finding *f)
     return f->plan->verify || f->order->kind != TKL__SEARCH_BY_FIELD;
 }
 
-static bool needs_terms(const tkl__search_finding *f)
+/* Whether each document of a shard is compared with the query. */
+static bool verifies(const tkl__search_finding *f, const tkl__search_progress *p)
 {
-    return f->plan->verify || (f->order->kind == TKL__SEARCH_BY_RELEVANCE && is_scored(f->plan));
+    return f->plan->verify || p->made_before;
+}
+
+static bool ranks_by_terms(const tkl__search_finding *f)
+{
+    return f->order->kind == TKL__SEARCH_BY_RELEVANCE && is_scored(f->plan);
+}
+
+static bool needs_terms(const tkl__search_finding *f, const tkl__search_progress *p)
+{
+    return f->state != TKL__SEARCH_WEIGH && (verifies(f, p) || ranks_by_terms(f));
 }
 
 static const char *order_word(const tkl__search_finding *f, const tkl__search_progress *p)
@@ -109,7 +122,13 @@ static int64_t first_of(const tkl__search_finding *f, const tkl__search_progress
 {
     if (by_scan(f) || p->compare_all)
         return p->cursor;
-    return p->taken + (alone(f) ? f->offset : 0);
+    return alone(f) ? f->offset - p->skipped : 0;
+}
+
+/* Number of hits that a shard sends in the order of a field. */
+static int64_t walk_wanted(const tkl__search_finding *f)
+{
+    return alone(f) ? f->count : last_wanted(f);
 }
 
 static int64_t most_of(const tkl__search_finding *f, const tkl__search_progress *p)
@@ -121,7 +140,7 @@ static int64_t most_of(const tkl__search_finding *f, const tkl__search_progress 
         int64_t block = SCAN_BLOCK * SCAN_TERMS / (SCAN_TERMS + (int64_t)f->plan->term_count);
         return left < 1 ? 1 : left < block ? left : block;
     }
-    return (alone(f) ? f->count : last_wanted(f)) - p->taken;
+    return walk_wanted(f) - p->taken;
 }
 
 static bool has_ladder(const tkl__search_finding *f)
@@ -153,8 +172,7 @@ static void add_best_keys(const tkl__search_finding *f, const tkl__search_shard 
 }
 
 /* Adds the arguments for these keys. A single shard knows the weights of the words by itself. */
-static void add_best_args(const tkl__search_finding *f, const tkl__search_progress *p,
-                          tkl__search_call *call)
+static void add_best_args(const tkl__search_finding *f, tkl__search_call *call)
 {
     const tkl__search_plan *plan = f->plan;
     int64_t words = 0;
@@ -176,7 +194,6 @@ static void add_best_args(const tkl__search_finding *f, const tkl__search_progre
             tkl__args_str(&call->args, "");
         tkl__args_str(&call->args, plan->required[i] ? "1" : "0");
     }
-    tkl__args_bytes(&call->args, p->best_place);
 }
 
 /* Adds the key under which the shard may keep the result between two steps of this query. */
@@ -220,9 +237,8 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__args_str(&call->args, text ? "1" : "0");
     tkl__args_int(&call->args, first_of(f, p));
     tkl__args_int(&call->args, most_of(f, p));
-    tkl__args_int(&call->args, p->place);
-    tkl__args_int(&call->args, p->hits);
-    tkl__args_str(&call->args, needs_terms(f) && f->state != TKL__SEARCH_WEIGH ? "1" : "0");
+    tkl__args_bytes(&call->args, p->place);
+    tkl__args_str(&call->args, needs_terms(f, p) ? "1" : "0");
     tkl__args_str(&call->args, p->version);
     if (has_ladder(f))
         tkl__args_int(&call->args, (int64_t)f->order->field);
@@ -230,7 +246,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
         tkl__args_str(&call->args, "");
     tkl__search_call_plan_args(call, f->plan, shard, p->made_before ? "*" : p->made, true);
     if (strcmp(order_word(f, p), "best") == 0)
-        add_best_args(f, p, call);
+        add_best_args(f, call);
 }
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
@@ -320,11 +336,12 @@ static int judge_document(reading *r, const tkl__search_record *record, tkl_byte
     tkl__search_finding *f = r->f;
     *score = 0;
     *match = true;
-    if (needs_terms(f)) {
+    const tkl__search_progress *p = &f->shards[r->shard];
+    if (needs_terms(f, p)) {
         int rc = tkl__search_entries_read(&r->entries, terms, f->schema->is.positions);
         if (rc != TKL_OK)
             return rc;
-        *match = !f->plan->verify || tkl__search_matches(f->plan, record, &r->entries);
+        *match = !verifies(f, p) || tkl__search_matches(f->plan, record, &r->entries);
     }
     if (f->order->kind == TKL__SEARCH_BY_WEIGHTS)
         *score = tkl__search_weigh(f->order, record);
@@ -381,6 +398,53 @@ static int read_documents(tkl__search_finding *f, size_t shard, const tkl_reply 
     return rc;
 }
 
+/* An item with the id of its document, for finding those that came twice. */
+typedef struct arrival {
+    const tkl__search_finding *finding;
+    size_t index;
+    tkl_bytes id;
+} arrival;
+
+static int by_id(const void *a, const void *b)
+{
+    const arrival *x = a, *y = b;
+    size_t left = x->finding->items[x->index].shard, right = y->finding->items[y->index].shard;
+    if (left != right)
+        return left < right ? -1 : 1;
+    int order = tkl__text_word_compare(&x->id, &y->id);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Drops documents that came twice, because they were replaced between two steps: the version that
+ * came last stays. The others keep their order. */
+static int drop_repeated(tkl__search_finding *f)
+{
+    arrival *items = calloc(f->item_count + 1, sizeof *items);
+    bool *gone = calloc(f->item_count + 1, sizeof *gone);
+    int rc = items && gone ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < f->item_count; i++) {
+        tkl__search_record record;
+        if (!tkl__search_record_read(f->items[i].bytes, f->schema, &record))
+            rc = tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
+        items[i] = (arrival){f, i, record.id};
+    }
+    if (rc == TKL_OK) {
+        size_t kept = 0;
+        qsort(items, f->item_count, sizeof *items, by_id);
+        for (size_t i = 1; i < f->item_count; i++)
+            gone[items[i - 1].index] =
+                f->items[items[i - 1].index].shard == f->items[items[i].index].shard &&
+                tkl__text_word_compare(&items[i - 1].id, &items[i].id) == 0;
+        for (size_t i = 0; i < f->item_count; i++)
+            if (!gone[i])
+                f->items[kept++] = f->items[i];
+        f->item_count = kept;
+    }
+    free(items);
+    free(gone);
+    return rc;
+}
+
 /* Reads the fields that only the first reply of a shard is needed for. */
 static void read_head(tkl__search_finding *f, tkl__search_progress *p, const tkl_reply *reply)
 {
@@ -401,22 +465,14 @@ static bool has_enough(const tkl__search_finding *f)
 static void read_progress(tkl__search_progress *p, const tkl_reply *reply)
 {
     const char *kind = tkl_reply_str(tkl_reply_at(reply, KIND));
-    int64_t next = tkl_reply_int(tkl_reply_at(reply, NEXT));
-    if (strcmp(kind, "more") == 0) {
-        p->best_place = tkl_reply_bytes(tkl_reply_at(reply, PLACE));
-        p->best_steps++;
+    p->place = tkl_reply_bytes(tkl_reply_at(reply, PLACE));
+    if (strcmp(kind, "more") == 0)
         return;
-    }
     p->walked = strcmp(kind, "walk") == 0;
-    p->done = next < 0 || strcmp(kind, "list") == 0;
+    p->cursor = p->walked ? 0 : tkl_reply_int(tkl_reply_at(reply, NEXT));
+    p->skipped += p->walked ? tkl_reply_int(tkl_reply_at(reply, SKIPPED)) : 0;
+    p->done = strcmp(kind, "list") == 0 || (p->walked ? p->place.len == 0 : p->cursor < 0);
     p->compare_all = p->compare_all || (!p->walked && !p->done);
-    if (p->walked) {
-        p->place = next;
-        p->hits = tkl_reply_int(tkl_reply_at(reply, FOUND));
-        p->taken += (int64_t)tkl_reply_count(tkl_reply_at(reply, NUMBERS));
-    } else {
-        p->cursor = next;
-    }
 }
 
 static void read_places(const tkl_reply *places, bool *flags, size_t count)
@@ -454,9 +510,27 @@ static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *repl
     return TKL_OK;
 }
 
+/* Counts the hits of a walk. Those that came with two versions count once, so that others are sent
+ * in their place. */
+static int count_taken(tkl__search_finding *f, size_t shard, size_t before)
+{
+    tkl__search_progress *p = &f->shards[shard];
+    int rc = TKL_OK;
+    p->taken += (int64_t)(f->item_count - before);
+    if (p->taken >= walk_wanted(f) && f->changed) {
+        rc = drop_repeated(f);
+        p->taken = 0;
+        for (size_t i = 0; i < f->item_count; i++)
+            p->taken += f->items[i].shard == shard;
+    }
+    p->done = p->done || p->taken >= walk_wanted(f);
+    return rc;
+}
+
 static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
 {
     tkl__search_progress *p = &f->shards[shard];
+    size_t before = f->item_count;
     if (tkl_reply_count(reply) < ELEMENTS)
         return read_word(f, shard, reply);
     if (!*p->version)
@@ -464,7 +538,8 @@ static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *re
     else if (strcmp(p->version, tkl_reply_str(tkl_reply_at(reply, VERSION))) != 0)
         f->changed = true;
     read_progress(p, reply);
-    return read_documents(f, shard, reply);
+    int rc = read_documents(f, shard, reply);
+    return rc == TKL_OK && p->walked ? count_taken(f, shard, before) : rc;
 }
 
 /* One round trip to all shards that are not done. */
@@ -521,8 +596,9 @@ static int64_t how_far(const tkl__search_finding *f)
 {
     int64_t far = (int64_t)f->item_count;
     for (size_t i = 0; i < f->schema->shard_count; i++)
-        far ^= f->shards[i].place ^ f->shards[i].cursor ^ f->shards[i].best_steps ^
-               (int64_t)f->shards[i].done ^ ((int64_t)f->shards[i].compare_all << 32);
+        far ^= (int64_t)XXH3_64bits(f->shards[i].place.data, f->shards[i].place.len) ^
+               f->shards[i].cursor ^ (int64_t)f->shards[i].done ^
+               ((int64_t)f->shards[i].compare_all << 32);
     return far;
 }
 
@@ -640,53 +716,6 @@ static int check_page(const tkl__search_finding *f)
     return TKL_OK;
 }
 
-/* A document's place among the items, for finding those that came twice. */
-typedef struct place {
-    const tkl__search_finding *finding;
-    size_t index;
-    tkl_bytes id;
-} place;
-
-static int by_id(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    size_t left = x->finding->items[x->index].shard, right = y->finding->items[y->index].shard;
-    if (left != right)
-        return left < right ? -1 : 1;
-    int order = tkl__text_word_compare(&x->id, &y->id);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-/* Drops documents that came twice, because they were replaced between two steps: the version that
- * came last stays. The others keep their order. */
-static int drop_repeated(tkl__search_finding *f)
-{
-    place *places = calloc(f->item_count + 1, sizeof *places);
-    bool *gone = calloc(f->item_count + 1, sizeof *gone);
-    int rc = places && gone ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < f->item_count; i++) {
-        tkl__search_record record;
-        if (!tkl__search_record_read(f->items[i].bytes, f->schema, &record))
-            rc = tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
-        places[i] = (place){f, i, record.id};
-    }
-    if (rc == TKL_OK) {
-        size_t kept = 0;
-        qsort(places, f->item_count, sizeof *places, by_id);
-        for (size_t i = 1; i < f->item_count; i++)
-            gone[places[i - 1].index] =
-                f->items[places[i - 1].index].shard == f->items[places[i].index].shard &&
-                tkl__text_word_compare(&places[i - 1].id, &places[i].id) == 0;
-        for (size_t i = 0; i < f->item_count; i++)
-            if (!gone[i])
-                f->items[kept++] = f->items[i];
-        f->item_count = kept;
-    }
-    free(places);
-    free(gone);
-    return rc;
-}
-
 static int finish_result(tkl__search_finding *f)
 {
     int64_t candidates = 0, docs = 0, words = 0;
@@ -697,7 +726,7 @@ static int finish_result(tkl__search_finding *f)
         tkl__add(&words, f->shards[i].words);
         f->exact_made = f->exact_made && !f->shards[i].made_before;
     }
-    if (rc == TKL_OK && f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))
+    if (rc == TKL_OK && ranks_by_terms(f))
         rc = rank_items(f, docs, words);
     count_hits(f, candidates);
     f->exact = f->exact && f->exact_made;

@@ -10,21 +10,23 @@
 
 /* The progress of a query at one shard. */
 typedef struct tkl__search_progress {
-    char version[48]; /* version of the shard in its first reply; "" before that */
+    char version[24]; /* version of the shard in its first reply; "" before that */
     int64_t total;
-    int64_t docs, words;  /* totals of the shard */
-    int64_t cursor;       /* scan: the next byte to read */
-    int64_t place, hits;  /* walk: the next rank, and the number of hits before it */
-    int64_t taken;        /* walk: the number of hits received */
-    tkl_bytes best_place; /* relevance: where the search for the best goes on; empty at first */
-    int64_t best_steps;   /* how many calls have searched for the best so far */
+    int64_t docs, words; /* totals of the shard */
+    int64_t cursor;      /* scan: the next byte to read */
+    tkl_bytes place;     /* walk, and search for the best: where it goes on; empty at first */
+    int64_t skipped;     /* walk: the number of hits skipped */
+    int64_t taken;       /* walk: the number of hits received */
     bool done;
     bool compare_all; /* the shard sends all hits by their numbers: it could not tell the best by
                          relevance, or they are too much for one reply */
     bool walked;      /* the shard replied in the order of the field, from the offset on if there is
                          only one shard */
-    char made[48];    /* version for which bitmaps were made; "": none */
-    bool made_before; /* the index may have changed since bitmaps were made */
+    char made[40];    /* version for which bitmaps were made; "": none */
+    bool
+        made_before; /* the index may have changed since bitmaps were made: their numbers may belong
+                         to other documents by now, so that each document is compared with the
+                         query */
 } tkl__search_progress;
 
 /* The next step of a query. */

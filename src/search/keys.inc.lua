@@ -3,7 +3,7 @@
 -- script says which.
 
 local SHARD_KEYS = 11
-local META    = KEYS[1]  -- hash: token, settings, version, shifts, next, docs, words
+local META    = KEYS[1]  -- hash: token, settings, version, next, docs, words
 local IDS     = KEYS[2]  -- hash: id, number of the document
 local DOCS    = KEYS[3]  -- hash: number, record
 local FORWARD = KEYS[4]  -- hash: number, its terms

@@ -20,8 +20,15 @@ typedef struct making {
     size_t field;
     const char *side;
     int64_t step;
-    int64_t from;
+    tkl_reply *reply; /* of the last part; owned; NULL at first */
+    bool complete;
 } making;
+
+/* Where the last part ended; empty at first. */
+static tkl_bytes place_of(const making *m)
+{
+    return tkl_reply_bytes(tkl_reply_at(m->reply, 0));
+}
 
 static int make_part(making *m)
 {
@@ -37,13 +44,14 @@ static int make_part(making *m)
     tkl__args_int(&call.args, (int64_t)m->field);
     tkl__args_str(&call.args, m->side);
     tkl__args_int(&call.args, m->step);
-    tkl__args_int(&call.args, m->from);
+    tkl__args_bytes(&call.args, place_of(m));
     tkl__args_int(&call.args, PART);
     tkl__args_str(&call.args, schema->fields[m->field].numeric ? "0" : "1");
     int rc = tkl__search_call_run(&call, m->writer->search, &tkl__lua_search_ladder, &reply);
-    m->from = tkl_reply_type_of(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
     tkl__search_call_free(&call);
-    tkl_reply_free(reply);
+    tkl_reply_free(m->reply);
+    m->reply = reply;
+    m->complete = place_of(m).len == 0;
     return rc;
 }
 
@@ -60,7 +68,8 @@ void tkl__search_make_ladders(tkl__search_writer *writer, const tkl__search_shar
                     .step = tkl_reply_int(tkl_reply_at(one, 2))};
         if (m.field >= writer->schema->is.field_count || m.step < 1 || m.step > TKL__SEARCH_STEPS)
             return; /* not a reply of search/add */
-        for (int k = 0; rc == TKL_OK && m.from >= 0 && k < RUNS_MAX; k++)
+        for (int k = 0; rc == TKL_OK && !m.complete && k < RUNS_MAX; k++)
             rc = make_part(&m);
+        tkl_reply_free(m.reply);
     }
 }

@@ -4,17 +4,18 @@
 -- ARGV[2] name    of the field in names of steps
 -- ARGV[3] side    'top' or 'low'
 -- ARGV[4] step    from 1, the widest
--- ARGV[5] from    documents that were seen; 0 at first
+-- ARGV[5] place   of the part before in the field; '' at first
 -- ARGV[6] most    documents of this part
 -- ARGV[7] is_text  1: the field is a text
 -- flags: allow-oom
--- returns 'stale', or the documents seen, -1 when it is ready or cannot be made
+-- returns 'stale', or {the place to go on from, '' when it is ready or cannot be made}
 -- include: keys
 -- include: ladders
+-- include: places
 
 local FIELD, BITS = unpack(KEYS, SHARD_KEYS + 1)
-local token, field, side, step, from, most, is_text = unpack(ARGV)
-step, from, most = tonumber(step), tonumber(from), tonumber(most)
+local token, field, side, step, place, most, is_text = unpack(ARGV)
+step, most = tonumber(step), tonumber(most)
 
 if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
@@ -35,21 +36,29 @@ local function begin()
   return member[2]
 end
 
-local threshold = from == 0 and begin() or redis.call('HGET', LADDER, name)
+local threshold = place == '' and begin() or redis.call('HGET', LADDER, name)
 if not threshold then
-  return -1
+  return {''}
 end
 local low, high = ladders.step_bounds(threshold, side)
-local members = redis.call('ZRANGE', FIELD, low, high, 'BYSCORE', 'LIMIT', from, most)
+local has = redis.call('ZCOUNT', FIELD, low, high)
+local first = side == 'top' and redis.call('ZCOUNT', FIELD, '-inf', '(' .. threshold) or 0
+local behind = first + has
+if place ~= '' then
+  local _, up_to = places.ranks(FIELD, place)
+  first = up_to
+end
+local last = math.min(first + most, behind) - 1
+local members = first <= last and redis.call('ZRANGE', FIELD, first, last) or {}
 for _, member in ipairs(members) do
   local number = is_text == '1' and string.match(member, '%z(%d+)$') or member
   redis.call('SETBIT', BITS, number, '1')
 end
 if #members == most then
-  return from + #members
+  return {places.of(FIELD, members[#members])}
 end
--- Other clients wrote while the parts were made: the step is ready only if no document is missing.
-if redis.call('BITCOUNT', BITS) == redis.call('ZCOUNT', FIELD, low, high) then
+-- Another writer may have begun it again meanwhile: it is ready only if no document is missing.
+if redis.call('BITCOUNT', BITS) == has then
   redis.call('HSET', LADDER, name .. 'ready', '1')
 end
-return -1
+return {''}

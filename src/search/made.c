@@ -28,8 +28,11 @@ typedef struct making {
     const tkl__search_range *range;
     const tkl__search_union *of;
     tkl_bytes bits, made; /* keys: while it is made, and when it is complete */
-    int64_t from;         /* where the next step continues; -1: complete */
-    char version[48];     /* version of the shard in the last step */
+    tkl_bytes place;      /* range: where the last step ended, in `reply`; empty at first */
+    int64_t from;         /* union: the next term */
+    bool complete;
+    tkl_reply *reply; /* of the last step; owned */
+    char version[24]; /* version of the shard in the last step */
     char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1]; /* bounds; the call points to them
                                                                    */
 } making;
@@ -51,7 +54,7 @@ static void range_call(making *m, tkl__search_call *call)
     tkl__args_str(&call->args, m->finding->schema->token);
     tkl__args_str(&call->args, m->low);
     tkl__args_str(&call->args, m->high);
-    tkl__args_int(&call->args, m->from);
+    tkl__args_bytes(&call->args, m->place);
     tkl__args_int(&call->args, RANGE_STEP);
     tkl__args_int(&call->args, TTL_MS);
 }
@@ -79,21 +82,40 @@ static void union_call(const making *m, tkl__search_call *call)
     tkl__args_int(&call->args, TTL_MS);
 }
 
+/* Reads where a union goes on. */
+static int read_term(making *m, const tkl_reply *next)
+{
+    int64_t from = tkl_reply_int(next);
+    m->complete = from < 0;
+    if (from >= 0 && (from <= m->from || from >= (int64_t)m->of->count))
+        return tkl__fail(TKL_EPROTO, "not an answer of search/union");
+    m->from = from;
+    return TKL_OK;
+}
+
+/* Reads where a range goes on. */
+static int read_place(making *m, const tkl_reply *next)
+{
+    tkl_bytes place = tkl_reply_bytes(next);
+    m->complete = place.len == 0;
+    if (place.len == m->place.len && place.len && memcmp(place.data, m->place.data, place.len) == 0)
+        return tkl__fail(TKL_EPROTO, "not an answer of search/range");
+    m->place = place;
+    return TKL_OK;
+}
+
 static int read_step(making *m, const tkl_reply *reply)
 {
-    int64_t next = tkl_reply_int(tkl_reply_at(reply, 1));
+    const tkl_reply *next = tkl_reply_at(reply, 1);
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
         m->finding->outcome = TKL__SEARCH_STALE;
-        m->from = -1;
+        m->complete = true;
         return TKL_OK;
     }
-    if (next >= 0 && (next <= m->from || (m->of && next >= (int64_t)m->of->count)))
-        return tkl__fail(TKL_EPROTO, "not an answer of search/range or search/union");
     snprintf(m->version, sizeof m->version, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
-    m->from = next;
-    return TKL_OK;
+    return m->of ? read_term(m, next) : read_place(m, next);
 }
 
 static int make_step(making *m)
@@ -110,7 +132,8 @@ static int make_step(making *m)
     if (rc == TKL_OK)
         rc = read_step(m, reply);
     tkl__search_call_free(&call);
-    tkl_reply_free(reply);
+    tkl_reply_free(m->reply);
+    m->reply = reply;
     return rc;
 }
 
@@ -135,11 +158,12 @@ static int make_bitmap(making *m, const char *wanted, bool any)
     m->bits = (tkl_bytes){bits.data, bits.len};
     m->made = (tkl_bytes){made.data, made.len};
     int rc = bits.failed || made.failed ? tkl__nomem() : TKL_OK;
-    while (rc == TKL_OK && m->from >= 0) {
+    while (rc == TKL_OK && !m->complete) {
         rc = make_step(m);
         if (!any && m->finding->outcome == TKL__SEARCH_DONE && strcmp(m->version, wanted) != 0)
             break;
     }
+    tkl_reply_free(m->reply);
     tkl__buf_free(&bits);
     tkl__buf_free(&made);
     return rc;

@@ -3,12 +3,13 @@
 
 local making = {}
 
--- Begins a step. Returns true when the bitmap is complete already; it is then kept for longer.
-function making.is_made(bits, made, from, ttl)
-  if from == 0 and redis.call('EXISTS', made) == 1 then
+-- Begins a step. Returns true when the bitmap is complete before the first one; it is then kept for
+-- longer.
+function making.is_made(bits, made, is_first, ttl)
+  if is_first and redis.call('EXISTS', made) == 1 then
     redis.call('PEXPIRE', made, ttl)
     return true
-  elseif from == 0 then
+  elseif is_first then
     redis.call('DEL', bits)
   end
   redis.call('PEXPIRE', bits, ttl)

@@ -10,36 +10,35 @@
 -- ARGV[4] order    'count', 'up' or 'down' by the field, 'best' by relevance, or 'scan' for
 --                  candidates by number
 -- ARGV[5] is_text  1: the field is a text
--- ARGV[6] first    hits to skip; for a scan the byte to begin with
--- ARGV[7] most     hits, or candidates
--- ARGV[8] place    of the walk, to go on; 0 at first
--- ARGV[9] found    hits before that place
--- ARGV[10] forwards  1: with the terms of the documents
--- ARGV[11] kept_for  version for which an earlier step may have kept the result; '' at first
--- ARGV[12] ladder    name of the field in the ladder, '' for none; its steps are keys then
--- ARGV[13] version   for which bitmaps were made, or '*' for any
--- ARGV[14] ntemps  keys for results in between
--- ARGV[15] nranges
--- ARGV[16] nunions
--- ARGV[17] nprefixes
--- ARGV[18...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
+-- ARGV[6] first    hits to skip from the place on; for a scan the byte to begin with
+-- ARGV[7] most     hits from there on, or candidates
+-- ARGV[8] place    of the walk, or of the search for the best, to go on from; '' at first
+-- ARGV[9] forwards  1: with the terms of the documents
+-- ARGV[10] kept_for  version for which an earlier step may have kept the result; '' at first
+-- ARGV[11] ladder    name of the field in the ladder, '' for none; its steps are keys then
+-- ARGV[12] version   for which bitmaps were made, or '*' for any
+-- ARGV[13] ntemps  keys for results in between
+-- ARGV[14] nranges
+-- ARGV[15] nunions
+-- ARGV[16] nprefixes
+-- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
 --                   bounds in :terms and how many terms it had; for the order 'best' how many hits
 --                   are wanted, the average length of documents, how many words count, and of each
---                   its place among the terms, its weight, 1 if all hits have it; then the place
---                   of the search to go on at, '' at first. Length and weights may be '': those of
---                   this shard
+--                   its place among the terms, its weight, 1 if all hits have it. Length and weights
+--                   may be '': those of this shard
 -- flags: allow-oom
 -- returns 'stale'; 'words' when a prefix has other terms now; 'wide'; {'make', version, places of
 --   ranges, places of unions};
---   or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards, place};
---   with the kind 'more' the search for the best goes on at that place
+--   or {version, docs, words, total, sizes, kind, next, skipped, numbers, records, forwards, place}:
+--   a kind of 'walk' goes on from that place, and 'more' is the search for the best, which does, too;
+--   a scan goes on with the byte `next`; '' and -1 at the end
 -- include: keys
 -- include: bests
 -- include: plans
 -- include: walks
 
 local FIRST_STEP = SHARD_KEYS + 3
-local FIRST_BOUND = 18 -- index of the first bound in the arguments
+local FIRST_BOUND = 17 -- index of the first bound in the arguments
 local PREFIX_ARGUMENTS = 3
 local WORD_ARGUMENTS = 3
 local CLASSES = TKL__SEARCH_SEVERAL
@@ -54,10 +53,9 @@ local STEP_US = 2000
 -- this many milliseconds.
 local KEEP_LEAST_US, KEEP_MS = 300, '10000'
 local FIELD, RESULT = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
-local token, skip, steps, order, is_text, first, most, place, found, with_forwards, kept_for, ladder,
+local token, skip, steps, order, is_text, first, most, place, with_forwards, kept_for, ladder,
   made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
 skip, first, most = tonumber(skip), tonumber(first), tonumber(most)
-place, found = tonumber(place), tonumber(found)
 
 local began = clock.us()
 local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
@@ -81,24 +79,30 @@ end
 
 -- ---- The documents that are wanted -----------------------------------------
 
--- The documents of a result in the order of the field. Returns kind, numbers, the rank to continue
--- at, and the number of hits before it.
-local function in_order(result, scratch)
+-- Matches are {kind, numbers}; and where the client goes on, unless these are all: `next`, a byte, or
+-- `place`. Those of a walk have `members` and `skipped`, too. `chosen`: others of the result were left
+-- out, since they cannot be wanted.
+
+-- The first documents of a result in the order of the field.
+local function first_matches(result, scratch)
   local wanted = first + most
   local side = order == 'down' and 'top' or 'low'
   local near
-  if place == 0 and ladder ~= '' then
+  if place == '' and ladder ~= '' then
     local step_keys = {unpack(KEYS, FIRST_STEP, FIRST_STEP + LADDER_STEPS - 1)}
     near = walks.nearest(result, ladder, side, wanted, step_keys, scratch)
   end
   if near then
-    return 'list', near
-  elseif walks.is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
+    return {kind = 'list', numbers = near, chosen = true}
+  elseif place ~= '' or walks.is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
     local way = {reverse = order == 'down', is_text = is_text == '1', skip = first, most = most,
-                 place = place, found = found, stop_us = began + STEP_US}
-    return 'walk', walks.run(result, FIELD, way)
+                 place = place, stop_us = began + STEP_US}
+    local matches = walks.run(result, FIELD, way)
+    matches.kind = 'walk'
+    return matches
   end
-  return 'list', result.list or sets.read_bits(result.key, result.size, 0, result.size)
+  local all = result.list or sets.read_bits(result.key, result.size, 0, result.size)
+  return {kind = 'list', numbers = all}
 end
 
 -- The numbers of a list that are not below `least`, ascending.
@@ -147,7 +151,7 @@ local function best_of(result, plan, scratch)
   if result.size <= math.max(SMALL_RESULT, wanted) then
     return nil
   end
-  local before = ARGV[#ARGV] ~= '' and cmsgpack.unpack(ARGV[#ARGV])
+  local before = place ~= '' and cmsgpack.unpack(place)
   if before and before.version ~= plan.index.version then
     return nil
   end
@@ -164,28 +168,28 @@ local function best_of(result, plan, scratch)
   return best, go_on
 end
 
--- Chooses the wanted documents of a result. Returns the same as in_order(), and the place at which
--- the search for the best goes on.
+-- Chooses the wanted documents of a result.
 local function choose(result, plan, scratch)
   local best, go_on
   if order == 'best' then
     best, go_on = best_of(result, plan, scratch)
   end
   if go_on then
-    return 'more', {}, 0, 0, cmsgpack.pack(go_on)
+    return {kind = 'more', numbers = {}, place = cmsgpack.pack(go_on)}
   elseif best then
-    result = sets.list_of(best)
-  end
-  if order == 'count' then
-    return 'list', {}
+    return {kind = 'list', numbers = best, chosen = true}
+  elseif order == 'count' then
+    return {kind = 'list', numbers = {}}
   elseif order == 'up' or order == 'down' then
-    return in_order(result, scratch)
+    return first_matches(result, scratch)
   elseif result.list then
-    return 'list', first > 0 and ascending(result.list, first * BYTE_BITS) or result.list
+    local numbers = first > 0 and ascending(result.list, first * BYTE_BITS) or result.list
+    return {kind = 'list', numbers = numbers}
   end
   -- The search for the best has taken its time: few documents of all are sent with it, or none.
   local few = order ~= 'best' and most or is_late() and 0 or math.min(most, SMALL_RESULT)
-  return order == 'best' and 'all' or 'scan', sets.read_bits(result.key, result.size, first, few)
+  local numbers, next_byte = sets.read_bits(result.key, result.size, first, few)
+  return {kind = order == 'best' and 'all' or 'scan', numbers = numbers, next = next_byte}
 end
 
 -- The result that an earlier step has kept for this version of the index; nil: none.
@@ -205,8 +209,8 @@ local function keep_result(result, took_us)
   end
 end
 
--- Executes the plan, or takes the result that was kept of it. Returns {total, kind, numbers, next
--- place, found, go_on}, or nil and the reason.
+-- Executes the plan, or takes the result that was kept of it. Returns the matches with their total,
+-- or nil and the reason.
 local function find(plan, kept)
   local result, missing
   if kept then
@@ -219,14 +223,13 @@ local function find(plan, kept)
   elseif result.key and not result.bits then
     result = sets.list_of(sets.members(result))
   end
-  local total, took_us = result.size, clock.us() - began
-  local kind, numbers, next_place, found_now, go_on =
-    choose(result, plan, plan.temps[#plan.temps])
-  if (next_place or go_on) and not kept then
+  local took_us = clock.us() - began
+  local matches = choose(result, plan, plan.temps[#plan.temps])
+  matches.total = result.size
+  if not kept and (matches.next or matches.place) and #matches.numbers < most then
     keep_result(result, took_us)
   end
-  return {total = total, kind = kind, numbers = numbers, next_place = next_place or -1,
-          found = found_now or found, go_on = go_on or ''}
+  return matches
 end
 
 -- ---- The reply --------------------------------------------------
@@ -268,9 +271,9 @@ local function cut_documents(matches, count)
   end
 end
 
--- Cuts a walk behind hit number `count`. The client walks again, and skips what it has got.
+-- Cuts a walk behind hit number `count`. The client goes on from there.
 local function cut_walk(matches, count)
-  matches.next_place, matches.found = place, found
+  matches.place = places.of(FIELD, matches.members[count])
   cut_documents(matches, count)
 end
 
@@ -287,13 +290,14 @@ local function cut_scan(matches, count)
     read_batch(matches, count + 1, last)
   end
   if last < #numbers then
-    matches.next_place = byte + 1
+    matches.next = byte + 1
     cut_documents(matches, last)
   end
 end
 
 -- Adds the records of the documents, and their terms. What is too much for one reply is cut: a list
--- becomes a scan, which sends all documents by their numbers.
+-- becomes a scan, which sends all documents of the result by their numbers: from the first one on, if
+-- the list was chosen from them.
 local function add_documents(matches)
   local count = read_documents(matches)
   if count == #matches.numbers then
@@ -303,6 +307,11 @@ local function add_documents(matches)
     return
   elseif matches.kind == 'list' then
     matches.kind = 'scan'
+    if matches.chosen then
+      matches.next = 0
+      cut_documents(matches, 0)
+      return
+    end
     matches.numbers = ascending(matches.numbers, 0)
     count = read_documents(matches)
   end
@@ -348,5 +357,5 @@ end
 add_documents(matches)
 return {index.version, index.docs, index.words, matches.total,
         sizes_of(plan.terms, #plan.terms - extra_terms()), matches.kind,
-        matches.next_place, matches.found, matches.numbers, matches.records, matches.forwards,
-        matches.go_on}
+        matches.next or -1, matches.skipped or 0, matches.numbers, matches.records, matches.forwards,
+        matches.place or ''}

@@ -21,7 +21,7 @@ skip, from = tonumber(skip), tonumber(from)
 local index = indexes.read()
 if index.token ~= token then
   return 'stale'
-elseif making.is_made(BITS, MADE, from, ttl) then
+elseif making.is_made(BITS, MADE, from == 0, ttl) then
   return {index.version, -1}
 end
 

@@ -2,6 +2,7 @@
 -- include: keys
 -- include: sets
 -- include: ladders
+-- include: places
 -- include: shared/clock
 
 local walks = {}
@@ -10,8 +11,8 @@ local walks = {}
 -- client for sorting.
 local WALK_COST, LIST_COST = 0.35, 0.8
 local BLOCK_LEAST, BLOCK_MOST = 32, 500
--- Most documents that one walk tests, and hits after which it ends; the client then continues at
--- that rank.
+-- Most documents that one walk tests, and hits after which it ends; the client then goes on from the
+-- last of them.
 local WALK_MAX, WALK_HITS = 3000, 500
 -- A result of at most this many documents is sent whole.
 local SMALL = 48
@@ -89,9 +90,9 @@ function walks.result_tester(result, expected)
   end
 end
 
--- The numbers at the ranks [from, to] of the order. Documents without a value have an infinite
+-- The members at the ranks [from, to] of the order. Documents without a value have an infinite
 -- score; they come last, even when the order is reversed. `present`: how many have a value.
-function walks.numbers_at(field_key, from, to, all, present, reverse)
+function walks.members_at(field_key, from, to, all, present, reverse)
   if not reverse then
     return redis.call('ZRANGE', field_key, from, to)
   end
@@ -100,45 +101,70 @@ function walks.numbers_at(field_key, from, to, all, present, reverse)
   return redis.call('ZRANGE', field_key, from + shift, to + shift, 'REV')
 end
 
--- The numbers in members of the sorted set of a text field.
-function walks.numbers_of_members(list)
-  for i = 1, #list do
-    list[i] = string.match(list[i], '%z(%d+)$') or sets.damaged('the order of a field')
+-- The rank in this order that comes behind a place.
+function walks.rank_behind(field_key, place, all, present, reverse)
+  local before, up_to, score = places.ranks(field_key, place)
+  if not reverse then
+    return up_to
   end
-  return list
+  return score == 'inf' and present + all - before or present - before
 end
 
--- Continues the walk at way.place, until way.stop_us by the server's clock. Returns way.most hits from hit number way.skip on; the rank to
--- continue at, or nil at the end; and the number of hits before that rank.
+-- The numbers in members of the sorted set of a text field.
+function walks.numbers_of_members(members)
+  local numbers = {}
+  for i = 1, #members do
+    numbers[i] = string.match(members[i], '%z(%d+)$') or sets.damaged('the order of a field')
+  end
+  return numbers
+end
+
+-- Walks on from way.place, until way.stop_us by the server's clock. Returns {numbers, members,
+-- skipped, place}: at most way.most hits behind the first way.skip ones, their members, how many it
+-- has skipped, and the place to go on from, nil at the end.
 function walks.run(result, field_key, way)
   local all = redis.call('ZCARD', field_key)
   local present = all - redis.call('ZCOUNT', field_key, 'inf', 'inf')
-  local wanted = way.skip + way.most
-  local expected = walks.length(result, all, wanted - way.found)
+  local first = way.place == '' and 0
+    or walks.rank_behind(field_key, way.place, all, present, way.reverse)
+  local expected = walks.length(result, all, way.skip + way.most)
   local test = walks.result_tester(result, expected)
   local block = math.max(BLOCK_LEAST, math.min(BLOCK_MOST, math.ceil(expected)))
-  local hits, place, last = {}, way.place, math.min(all, way.place + WALK_MAX)
-  local function is_late()
-    return place > way.place and clock.us() > way.stop_us
-  end
-  -- At most WALK_MAX places and WALK_HITS hits.
-  while place < last and way.found < wanted and way.found < result.size and #hits < WALK_HITS
-    and not is_late() do
-    local stop = math.min(place + block, last)
-    if place < present and stop > present then
-      stop = present
-    end
-    local list = walks.numbers_at(field_key, place, stop - 1, all, present, way.reverse)
-    list = test(way.is_text and walks.numbers_of_members(list) or list)
-    for i = 1, #list do
-      way.found = way.found + 1
-      if way.found > way.skip and way.found <= wanted then
-        hits[#hits + 1] = list[i]
+  local hits, members, skipped, last = {}, {}, 0, nil
+  local rank, stop = first, math.min(all, first + WALK_MAX)
+
+  -- Takes the documents of a block that are hits.
+  local function take(block_members)
+    local numbers = way.is_text and walks.numbers_of_members(block_members) or block_members
+    local kept, next_kept = test(numbers), 1 -- in the order of the block
+    for i, number in ipairs(numbers) do
+      if number == kept[next_kept] then
+        next_kept = next_kept + 1
+        if skipped < way.skip then
+          skipped = skipped + 1
+        elseif #hits < way.most then
+          hits[#hits + 1], members[#members + 1] = number, block_members[i]
+        end
       end
     end
-    place = stop
+    last = #hits < way.most and block_members[#block_members] or members[#members]
+  end
+
+  local function is_late()
+    return rank > first and clock.us() > way.stop_us
+  end
+  -- At most WALK_MAX documents and WALK_HITS hits.
+  while rank < stop and #hits < math.min(way.most, WALK_HITS)
+    and skipped + #hits < result.size and not is_late() do
+    local behind = math.min(rank + block, stop)
+    if rank < present and behind > present then
+      behind = present
+    end
+    take(walks.members_at(field_key, rank, behind - 1, all, present, way.reverse))
+    rank = behind
     block = math.min(BLOCK_MOST, block * 2)
   end
-  local done = way.found >= wanted or way.found >= result.size or place >= all
-  return hits, not done and place or nil, way.found
+  local is_end = #hits < way.most and (rank >= all or skipped + #hits >= result.size)
+  return {numbers = hits, members = members, skipped = skipped,
+          place = not is_end and places.of(field_key, last) or nil}
 end
