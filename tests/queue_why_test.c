@@ -256,6 +256,32 @@ static void a_job_that_runs(void **state)
     one_queue_close(&d);
 }
 
+/* The next claim gets it, so it counts as ready, before the jobs behind it. */
+static void a_job_whose_lease_has_ended(void **state)
+{
+    one_queue d = one_queue_open(state);
+    tkl_consumer *crashed;
+    const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
+    assert_ok(tkl_consumer_open(&d.queue, 1, &options, &crashed));
+    push_words(d.queue, "a b");
+    assert_ok(tkl_queue_limits_set(d.queue, &(tkl_queue_limits){.concurrency = 1}));
+    tkl_jobs *jobs = claim_jobs(crashed, 1, 0);
+    const char *id = jobs->items[0].id;
+    assert_causes(d.queue, NULL, "concurrency,busy");
+    eventually(count_state(d.queue, TKL_JOB_STATE_READY) == 2, LONG_MS);
+    tkl_queue_reasons *reasons = why(d.queue, NULL);
+    assert_string_equal(reasons->id, id);
+    assert_int_equal(reasons->state, TKL_JOB_STATE_READY);
+    tkl_queue_reasons_free(reasons);
+    assert_causes(d.queue, id, "no worker");
+    tkl_jobs *again = claim_jobs(d.consumer, 1, 0);
+    assert_string_equal(again->items[0].id, id);
+    tkl_jobs_free(again);
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(crashed);
+    one_queue_close(&d);
+}
+
 /* With partitions the job that is ready counts, wherever it is. */
 static void partitions_are_asked_together(void **state)
 {
@@ -286,6 +312,7 @@ int main(void)
         TEST(jobs_of_a_flow),
         TEST(a_job_that_waits_for_a_thousand),
         TEST(a_job_that_runs),
+        TEST(a_job_whose_lease_has_ended),
         TEST(partitions_are_asked_together),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -9,6 +9,7 @@
 -- include: ends
 -- include: finding
 -- include: line
+-- include: upcoming
 -- include: workers
 
 now = clock.ms()
@@ -28,11 +29,22 @@ local function add(cause, used, limit, time, text)
   end
 end
 
+-- The first job that is ready, or that the next claim makes ready.
+local function next_ready()
+  local first, score = unpack(redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES'))
+  local soon = upcoming.ready()[1]
+  local place = tonumber(score)
+  if soon and (not first or soon.place < place or soon.place == place and soon.id < first) then
+    return soon.id
+  end
+  return first
+end
+
 -- The job that should come next: the first that is ready, held by its group, held by a flow, or
 -- delayed. Nil: none waits.
 local function next_job()
-  local spot = redis.call('ZRANGE', PARKED, 0, 0)[1]
-  local ready, flow = redis.call('ZRANGE', READY, 0, 0)[1], redis.call('ZRANGE', FLOW, 0, 0)[1]
+  local spot, flow = redis.call('ZRANGE', PARKED, 0, 0)[1], redis.call('ZRANGE', FLOW, 0, 0)[1]
+  local ready = next_ready()
   if ready or spot or flow then
     return ready or spot and jobs.read_spot(spot) or flow
   end
@@ -45,6 +57,11 @@ local function next_job()
 end
 
 -- ---- Limits of jobs that are ready ----
+
+-- How many jobs are claimed. The next claim takes back those whose leases have ended.
+local function running()
+  return redis.call('ZCOUNT', ACTIVE, '(' .. decimal.whole(now), '+inf')
+end
 
 local function a_worker_waits()
   for _, place in ipairs(redis.call('ZRANGE', WAITERS, 0, WAITERS_CHECKED - 1)) do
@@ -71,7 +88,7 @@ local function count_workers()
 end
 
 local function add_workers()
-  local active = redis.call('ZCOUNT', ACTIVE, '(' .. decimal.whole(now), '+inf')
+  local active = running()
   local count, threads = count_workers()
   if a_worker_waits() then
     return
@@ -83,7 +100,7 @@ local function add_workers()
 end
 
 local function add_gate()
-  local active = redis.call('ZCARD', ACTIVE)
+  local active = running()
   local gate = line.open_gate(meta)
   if meta.paused then
     add('paused')
@@ -141,11 +158,19 @@ if found.cursor then
 end
 local score = tonumber(found.score or 0)
 local history = jobs.read_history(redis.call('HGET', HISTORY, id))
-if score <= now and (found.state == 'delayed' or found.state == 'active') then
-  found.state = 'ready' -- the next claim makes it so
+local job = jobs.read(record)
+local place = found.state == 'ready' and score
+if score <= now and found.state == 'delayed' then -- the next claim makes it ready
+  place = jobs.place(job.priority, DUE, score)
+elseif score <= now and found.state == 'active' and history.failures < job.retries then
+  place = jobs.place(job.priority, BACK)
+end
+if place then
+  found.state = 'ready'
 end
 if found.state == 'ready' then
-  local rank = redis.call('ZRANK', READY, id) or 0
+  local rank = redis.call('ZRANK', READY, id) or
+               redis.call('ZCOUNT', READY, '-inf', '(' .. place)
   add_gate()
   add_workers()
   if rank > 0 then
@@ -154,7 +179,7 @@ if found.state == 'ready' then
 elseif found.state == 'delayed' then
   add(history.failures > 0 and 'retry' or 'delayed', history.failures, 0, score, history.problem)
 elseif found.key == PARKED then
-  add_group(jobs.read(record))
+  add_group(job)
 elseif found.state == 'held' then
   add_flow(score)
 elseif found.state == 'active' then
