@@ -14,6 +14,7 @@ enum {
     COLUMNS_MAX = 10,
     LEVELS_MAX = TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1,
     PAYLOAD_WIDTH = 60, /* bytes of a payload in a table; 3 n, as base64 has no padding then */
+    CUT_OF_TABLE = 2 * PAYLOAD_WIDTH, /* bytes to ask for: enough to see that a payload goes on */
 };
 
 /* ---- Words --------------------------------------------------------------- */
@@ -257,14 +258,14 @@ static json_t *claimant_text(const tkl_job_info *job)
 
 static json_t *job_json(const tkl_job_info *job)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
-                  job->id, "state", tkl_job_state_name(job->state), "kind",
-                  cli_json_present(job->kind), "payload", cli_json_bytes(job->payload), "priority",
-                  job->priority, "attempt", job->attempt, "retries", job->retries, "pushed_at",
-                  cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
-                  cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
-                  cli_json_present(job->error), "progress", cli_json_present(job->progress));
+    json_t *object = json_pack(
+        "{s:s, s:s, s:o, s:o, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "id", job->id,
+        "state", tkl_job_state_name(job->state), "kind", cli_json_present(job->kind), "payload",
+        cli_json_bytes(job->payload), "payload_size", (json_int_t)job->payload_size, "priority",
+        job->priority, "attempt", job->attempt, "retries", job->retries, "pushed_at",
+        cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
+        cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
+        cli_json_present(job->error), "progress", cli_json_present(job->progress));
     json_object_set_new(object, "worker", claimant_json(job));
     put_time(object, job);
     return object;
@@ -376,13 +377,25 @@ static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_lis
     return cli_print_rows(cli, rows, some_kind ? columns_of(state) : without_kind);
 }
 
+/* --cut, or what a table shows. 0: whole payloads. */
+static int read_cut(const cli_session *cli, size_t *cut)
+{
+    int64_t bytes = cli_number(cli, "cut", cli->json ? 0 : CUT_OF_TABLE);
+    *cut = (size_t)bytes;
+    return bytes > 0 || !cli_flag(cli, "cut") ? CLI_OK : cli_usage(cli, "--cut is 1 byte or more");
+}
+
 int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state)
 {
     tkl_listing *listing = NULL;
     int64_t max = cli_number(cli, "max", 20), skip = cli_number(cli, "skip", 0);
+    size_t cut;
     if (max < 1 || max > 1000 || skip < 0)
         return cli_usage(cli, "--max is 1 to 1000, --skip 0 or more");
-    int failed = cli_end(cli, tkl_queue_peek(queue, state, (size_t)skip, (size_t)max, &listing));
+    int failed = read_cut(cli, &cut);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_queue_peek(queue, state, (size_t)skip, (size_t)max, cut, &listing));
     if (!failed && listing->count == 0)
         failed = cli_queue_known(cli, queue); /* reports a mistyped name */
     if (!failed)
@@ -420,12 +433,13 @@ static int find_jobs(const cli_session *cli, tkl_queue *queue, tkl_job_state sta
                      const tkl_job_filter *filter, const char *after, size_t max, json_t *rows,
                      char **next)
 {
-    int failed = CLI_OK;
+    size_t cut;
+    int failed = read_cut(cli, &cut);
     *next = NULL;
-    do {
+    while (!failed) {
         tkl_listing *listing = NULL;
         failed = cli_end(cli, tkl_queue_find(queue, state, filter, after,
-                                             max - json_array_size(rows), &listing));
+                                             max - json_array_size(rows), cut, &listing));
         for (size_t i = 0; !failed && i < listing->count; i++)
             json_array_append_new(rows, cli->json ? job_json(&listing->items[i])
                                                   : job_row(&listing->items[i]));
@@ -433,7 +447,9 @@ static int find_jobs(const cli_session *cli, tkl_queue *queue, tkl_job_state sta
         *next = !failed && listing->next != NULL ? strdup(listing->next) : NULL;
         after = *next;
         tkl_listing_free(listing);
-    } while (!failed && after != NULL && json_array_size(rows) < max);
+        if (after == NULL || json_array_size(rows) == max)
+            break;
+    }
     return failed;
 }
 

@@ -13,6 +13,7 @@
 
 /* Jobs that are shown of a queue. */
 #define JOBS 10
+#define PAYLOAD_BYTES 512 /* of a payload: more than a line of any terminal shows */
 
 void top_reader_wake(top_reader *reader)
 {
@@ -87,7 +88,7 @@ static void read_jobs(top_reader *r, tkl_bytes name, int partitions, tkl_job_sta
     tkl_queue_options options = {.partitions = partitions};
     int code = tkl_queue_open(r->client, name, &options, &queue);
     if (code == TKL_OK)
-        code = tkl_queue_peek(queue, state, 0, JOBS, &fresh);
+        code = tkl_queue_peek(queue, state, 0, JOBS, PAYLOAD_BYTES, &fresh);
     tkl_queue_close(queue);
     pthread_mutex_lock(&r->mutex);
     bool is_wanted = is_same_name(r->looked, name);

@@ -140,9 +140,9 @@ static void more_than_a_thousand_are_listed_in_parts(void **state)
     }
     assert_int_equal(seen, N);
     tkl_listing *listing;
-    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 1001, &listing), TKL_EINVAL);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 1001, 0, &listing), TKL_EINVAL);
     assert_null(listing);
-    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_DONE, 0, 1, &listing), TKL_EINVAL);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_DONE, 0, 1, 0, &listing), TKL_EINVAL);
 }
 
 static void a_job_is_shown_with_all_that_is_known(void **state)
@@ -170,6 +170,97 @@ static void a_job_is_shown_with_all_that_is_known(void **state)
     assert_int_equal(info->error.len, 0);
     assert_true(info->pushed_ms > INT64_C(1577836800000));
     tkl_listing_free(l);
+}
+
+/* The first job of a state, looked at with a cut: its payload must be this, of so many bytes. */
+static void assert_cut(tkl_job_state state, size_t cut, const char *payload, size_t size)
+{
+    tkl_listing *l;
+    assert_ok(tkl_queue_peek(queue, state, 0, 1, cut, &l));
+    assert_int_equal(l->count, 1);
+    assert_int_equal(l->items[0].payload.len, strlen(payload));
+    assert_memory_equal(l->items[0].payload.data, payload, strlen(payload));
+    assert_int_equal(l->items[0].payload_size, size);
+    tkl_listing_free(l);
+}
+
+static void payloads_are_cut_on_the_server(void **state)
+{
+    (void)state;
+    tkl_listing *l;
+    job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("gr\xc3\xbc\xc3\x9f"
+                                                               "e"),
+                                            .kind = tkl_str("mail"),
+                                            .meta = tkl_str("beside")});
+    assert_cut(TKL_JOB_STATE_READY, 0,
+               "gr\xc3\xbc\xc3\x9f"
+               "e",
+               7);
+    assert_cut(TKL_JOB_STATE_READY, 4, "gr\xc3\xbc", 7);
+    assert_cut(TKL_JOB_STATE_READY, 3, "gr", 7); /* not within a character */
+    assert_cut(TKL_JOB_STATE_READY, 100,
+               "gr\xc3\xbc\xc3\x9f"
+               "e",
+               7);
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, &(tkl_job_filter){.text = tkl_str("e")},
+                             NULL, 10, 2, &l));
+    assert_int_equal(l->count, 1);
+    assert_int_equal(l->items[0].payload.len, 2);
+    assert_int_equal(l->items[0].payload_size, 7);
+    assert_string_equal(l->items[0].id, id.text);
+    tkl_listing_free(l);
+    claimed job = claim_one(consumer);
+    assert_cut(TKL_JOB_STATE_ACTIVE, 2, "gr", 7);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
+    assert_cut(TKL_JOB_STATE_DEAD, 2, "gr", 7);
+    assert_cut(TKL_JOB_STATE_DEAD, 7,
+               "gr\xc3\xbc\xc3\x9f"
+               "e",
+               7);
+}
+
+/* Of large jobs the server keeps the beginning apart, and reads no more than that. */
+static void a_page_of_large_jobs_is_small_when_it_is_cut(void **state)
+{
+    fixture *f = *state;
+    enum { N = 40, LARGE = 300000 };
+    static char large[LARGE + 1];
+    memset(large, 'x', LARGE);
+    memcpy(large, "begin", 5);
+    for (int i = 0; i < N; i++)
+        push_job(queue, &(tkl_push){.payload = {large, LARGE}, .kind = tkl_str("big")}, NULL);
+    tkl_listing *l;
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 100, 4096, &l));
+    assert_int_equal(l->count, N);
+    for (size_t i = 0; i < l->count; i++) {
+        assert_int_equal(l->items[i].payload.len, 4096);
+        assert_memory_equal(l->items[i].payload.data, large, 4096);
+        assert_int_equal(l->items[i].payload_size, LARGE);
+        assert_memory_equal(l->items[i].kind.data, "big", 3);
+    }
+    char id[TKL_JOB_ID_SIZE];
+    memcpy(id, l->items[0].id, sizeof id);
+    tkl_listing_free(l);
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_READY, &(tkl_job_filter){.kind = tkl_str("big")},
+                             NULL, 100, 5, &l));
+    assert_int_equal(l->count, N);
+    tkl_listing_free(l);
+
+    large[0] = 'B'; /* an edited job shows what it has now */
+    assert_ok(tkl_queue_edit(queue, id, (tkl_bytes){large, LARGE}));
+    assert_cut(TKL_JOB_STATE_READY, 5, "Begin", LARGE);
+    assert_ok(tkl_queue_edit(queue, id, tkl_str("small")));
+    assert_cut(TKL_JOB_STATE_READY, 5, "small", 5);
+    claimed job = claim_one(consumer);
+    finish_job(queue, &job, TKL_OUTCOME_DONE);
+    job = claim_one(consumer);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
+    assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
+    tkl_jobs *jobs = claim_jobs(consumer, 2, 0);
+    finish_all(consumer, jobs);
+    tkl_jobs_free(jobs);
+    assert_ok(tkl_queue_drain(queue, NULL));
+    assert_no_garbage(f->server);
 }
 
 static void failures_and_progress_are_shown(void **state)
@@ -645,6 +736,8 @@ int main(void)
         WORK_TEST(a_delayed_job_is_ready_from_its_time_on),
         WORK_TEST(more_than_a_thousand_are_listed_in_parts),
         WORK_TEST(a_job_is_shown_with_all_that_is_known),
+        WORK_TEST(payloads_are_cut_on_the_server),
+        WORK_TEST(a_page_of_large_jobs_is_small_when_it_is_cut),
         WORK_TEST(failures_and_progress_are_shown),
         WORK_TEST(an_unknown_id_is_not_found),
         WORK_TEST(a_delayed_job_is_promoted),

@@ -204,7 +204,7 @@ static void jobs_of_all_partitions_are_listed_in_one_order(void **state)
         push_one(queue, &(tkl_push){.payload = tkl_str("x"), .priority = (i * 7) % N - N / 2});
     for (size_t skip = 0; skip < N; skip += 15) {
         tkl_listing *l;
-        assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, skip, 15, &l));
+        assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, skip, 15, 0, &l));
         assert_int_equal(l->count, skip + 15 <= N ? 15 : N - skip);
         for (size_t i = 0; i < l->count; i++) {
             assert_int_equal(l->items[i].priority, (int)(skip + i) - N / 2);
@@ -213,7 +213,7 @@ static void jobs_of_all_partitions_are_listed_in_one_order(void **state)
         tkl_listing_free(l);
     }
     tkl_listing *l;
-    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 10001, 1, &l), TKL_EINVAL);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 10001, 1, 0, &l), TKL_EINVAL);
 }
 
 static void each_job_is_found_by_its_id(void **state)

@@ -22,7 +22,7 @@ static void look_at_everything(void)
     tkl_queue_level_list_free(levels);
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         tkl_listing *listing;
-        assert_ok(tkl_queue_peek(queue, states[i], 0, 10, &listing));
+        assert_ok(tkl_queue_peek(queue, states[i], 0, 10, 0, &listing));
         tkl_listing_free(listing);
     }
 }
@@ -321,11 +321,11 @@ static void an_ended_lease_counts_as_ready(void **state)
     assert_int_equal(s.active, 0);
     assert_int_equal(state_of(queue, id.text), TKL_JOB_STATE_READY);
     tkl_listing *listing;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 10, &listing));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 10, 0, &listing));
     assert_int_equal(listing->count, 2);
     assert_string_equal(listing->items[0].id, id.text);
     tkl_listing_free(listing);
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_ACTIVE, 0, 10, &listing));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_ACTIVE, 0, 10, 0, &listing));
     assert_int_equal(listing->count, 0);
     tkl_listing_free(listing);
     tkl_queue_level_list *levels;

@@ -36,7 +36,7 @@ static void assert_finds(tkl_job_state state, const tkl_job_filter *filter, size
     char *text = test_format("%s", ""), *after = NULL;
     do {
         tkl_listing *list;
-        assert_ok(tkl_queue_find(queue, state, filter, after, max, &list));
+        assert_ok(tkl_queue_find(queue, state, filter, after, max, 0, &list));
         assert_true(list->count <= max);
         free(after);
         for (size_t i = 0; i < list->count; i++) {
@@ -130,19 +130,19 @@ static void a_wrong_filter_is_refused(void **state)
         assert_code(tkl_queue_count_dead(queue, &wrong[i], &count), TKL_EINVAL);
         assert_code(tkl_queue_retry(queue, &wrong[i], &count), TKL_EINVAL);
         assert_code(tkl_queue_drop_dead(queue, &wrong[i], &count), TKL_EINVAL);
-        assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, &wrong[i], NULL, 1, &list),
+        assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, &wrong[i], NULL, 1, 0, &list),
                     TKL_EINVAL);
     }
     static const char *const places[] = {"", "x", "0", "0.0", "1.0.", "-1.0.", "0.6.", "0.0.x y"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, places[i], 1, &list),
+        assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, places[i], 1, 0, &list),
                     TKL_EINVAL);
-    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 0, &list), TKL_EINVAL);
-    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 1001, &list), TKL_EINVAL);
-    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_DONE, NULL, NULL, 1, &list), TKL_EINVAL);
-    assert_code(tkl_queue_find(queue, (tkl_job_state)99, NULL, NULL, 1, &list), TKL_EINVAL);
+    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 0, 0, &list), TKL_EINVAL);
+    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 1001, 0, &list), TKL_EINVAL);
+    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_DONE, NULL, NULL, 1, 0, &list), TKL_EINVAL);
+    assert_code(tkl_queue_find(queue, (tkl_job_state)99, NULL, NULL, 1, 0, &list), TKL_EINVAL);
     assert_code(
-        tkl_queue_find(queue, TKL_JOB_STATE_READY, &(tkl_job_filter){.id = "1"}, NULL, 1, &list),
+        tkl_queue_find(queue, TKL_JOB_STATE_READY, &(tkl_job_filter){.id = "1"}, NULL, 1, 0, &list),
         TKL_EINVAL);
 }
 
@@ -181,14 +181,14 @@ static void a_search_goes_on_behind_jobs_that_are_gone(void **state)
     job_id ids[6];
     for (int i = 0; i < 6; i++)
         ids[i] = push_text(queue, (const char *[]){"a", "b", "c", "d", "e", "f"}[i]);
-    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 3, &list));
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 3, 0, &list));
     assert_int_equal(list->count, 3);
     assert_non_null(list->next);
     for (int i = 0; i < 3; i++)
         assert_ok(tkl_queue_cancel(queue, ids[i].text));
     char *after = test_format("%s", list->next);
     tkl_listing_free(list);
-    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, after, 1000, &list));
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, after, 1000, 0, &list));
     assert_int_equal(list->count, 3);
     assert_string_equal(list->items[0].id, ids[3].text);
     assert_null(list->next);
@@ -205,7 +205,7 @@ static void due_jobs_and_ended_leases_are_found_as_ready(void **state)
     claimed job = claim_one(consumer);
     make_job_due(f, later.text);
     end_lease(f, &job);
-    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, NULL, NULL, 10, &list));
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, NULL, NULL, 10, 0, &list));
     assert_int_equal(list->count, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(list->items[i].state, TKL_JOB_STATE_READY);
@@ -237,7 +237,7 @@ static void moved_jobs_keep_their_options(void **state)
     assert_code(tkl_queue_move_dead(queue, &mails, other, &count), TKL_NOTFOUND);
     assert_int_equal(count, 0);
     assert_int_equal(stats_of(queue).dead, 1);
-    assert_ok(tkl_queue_peek(other, TKL_JOB_STATE_READY, 0, 10, &list));
+    assert_ok(tkl_queue_peek(other, TKL_JOB_STATE_READY, 0, 10, 0, &list));
     assert_int_equal(list->count, 1);
     const tkl_job_info *job = &list->items[0];
     assert_int_equal(job->payload.len, 3);

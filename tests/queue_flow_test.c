@@ -31,7 +31,7 @@ static void a_parent_runs_after_its_children(void **state)
     assert_int_equal(stats_of(queue).ready, 3);
     assert_int_equal(state_of(queue, pushed[2].id), TKL_JOB_STATE_HELD);
     tkl_listing *l;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_HELD, 0, 10, &l));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_HELD, 0, 10, 0, &l));
     assert_int_equal(l->count, 3);
     tkl_listing_free(l);
     claimed a = claim_one(consumer), b = claim_one(consumer);

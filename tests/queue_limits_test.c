@@ -166,7 +166,7 @@ static void parked_jobs_are_shown_and_drained(void **state)
     assert_int_equal(state_of(queue, ids[0].text), TKL_JOB_STATE_ACTIVE);
     assert_int_equal(state_of(queue, ids[1].text), TKL_JOB_STATE_HELD);
     tkl_listing *l;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_HELD, 0, 10, &l));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_HELD, 0, 10, 0, &l));
     assert_int_equal(l->count, 2);
     assert_string_equal(l->items[0].id, ids[1].text);
     assert_string_equal(l->items[1].id, ids[2].text);

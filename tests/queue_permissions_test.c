@@ -79,7 +79,7 @@ static void look(tkl_queue *queue)
     tkl_queue_level_list_free(levels);
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         tkl_listing *all, *one;
-        assert_ok(tkl_queue_peek(queue, states[i], 0, 10, &all));
+        assert_ok(tkl_queue_peek(queue, states[i], 0, 10, 0, &all));
         for (size_t k = 0; k < all->count; k++) {
             assert_ok(tkl_queue_show(queue, all->items[k].id, &one));
             tkl_listing_free(one);
@@ -109,7 +109,7 @@ static void manage(tkl_client *client, tkl_queue *queue)
     int64_t count;
     tkl_listing *found;
     assert_ok(tkl_queue_count_dead(queue, NULL, &count));
-    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, NULL, NULL, 10, &found));
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, NULL, NULL, 10, 0, &found));
     tkl_listing_free(found);
     assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     assert_ok(tkl_queue_names(client, &names));

@@ -44,9 +44,9 @@ static void swap_out(fixture *f, const char *part)
 static void a_foreign_key_in_the_way_loses_nothing(void **state)
 {
     fixture *f = *state;
-    static const char *const cases[] = {"unique",      "unique_ends", "groups",  "parked",
-                                        "rates",       "flow",        "history", "dead",
-                                        "flow_places", "parents",     "progress"};
+    static const char *const cases[] = {"unique",      "unique_ends", "groups",   "parked",
+                                        "rates",       "flow",        "history",  "dead",
+                                        "flow_places", "parents",     "progress", "heads"};
     limit(&(tkl_queue_limits){
         .group_concurrency = 1, .group_rate = 1000, .group_rate_period_ms = 1000});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -199,7 +199,7 @@ static void what_is_broken_can_be_cleared_away(void **state)
     static const tkl_job_state states[] = {TKL_JOB_STATE_READY, TKL_JOB_STATE_DELAYED,
                                            TKL_JOB_STATE_DEAD};
     for (size_t k = 0; k < 3; k++) {
-        assert_ok(tkl_queue_peek(queue, states[k], 0, 100, &l));
+        assert_ok(tkl_queue_peek(queue, states[k], 0, 100, 0, &l));
         assert_int_equal(l->count, 6);
         for (size_t i = 0; i < l->count; i++)
             assert_int_equal(state_of(queue, l->items[i].id), states[k]);

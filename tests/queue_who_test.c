@@ -190,7 +190,7 @@ static void a_renewed_claim_keeps_its_beginning(void **state)
         } while (until == before);
     }
     tkl_listing *peeked, *shown;
-    assert_ok(tkl_queue_peek(d.queue, TKL_JOB_STATE_ACTIVE, 0, 1, &peeked));
+    assert_ok(tkl_queue_peek(d.queue, TKL_JOB_STATE_ACTIVE, 0, 1, 0, &peeked));
     assert_ok(tkl_queue_show(d.queue, jobs->items[0].id, &shown));
     for (int i = 0; i < 2; i++) {
         const tkl_job_info *job = i ? shown->items : peeked->items;
@@ -484,7 +484,7 @@ static void hand_overs_and_reports_by_hand_are_counted(void **state)
     eventually(waits_alone(d.queue, 0), LONG_MS);
     push_job(d.queue, &(tkl_push){.kind = tkl_str("mail")}, NULL);
     pthread_join(thread, NULL);
-    assert_ok(tkl_queue_peek(d.queue, TKL_JOB_STATE_ACTIVE, 0, 1, &listing));
+    assert_ok(tkl_queue_peek(d.queue, TKL_JOB_STATE_ACTIVE, 0, 1, 0, &listing));
     assert_int_equal(listing->count, 1);
     assert_in_range(listing->items[0].since_ms, listing->items[0].pushed_ms,
                     listing->items[0].pushed_ms + LONG_MS);

@@ -310,7 +310,7 @@ static char *find_dead(tkl_queue *queue)
     assert_non_null(dead);
     for (size_t skip = 0, count = 1; count > 0; skip += count) {
         tkl_listing *page;
-        assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, skip, 1000, &page));
+        assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, skip, 1000, 0, &page));
         count = page->count;
         for (size_t i = 0; i < count; i++) {
             char text[16] = "";

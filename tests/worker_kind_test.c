@@ -105,7 +105,7 @@ static void an_unknown_kind_fails_and_says_so(void **state)
     tkl_worker_stats stats = drain_with(queue, kinds, 1, NULL, NULL);
     assert_int_equal(stats.done, 1);
     assert_int_equal(stats.dead, 2);
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, &dead));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, 0, &dead));
     assert_int_equal(dead->count, 2);
     for (size_t i = 0; i < 2; i++) {
         bool named = dead->items[i].kind.len > 0;
@@ -219,7 +219,7 @@ static void a_kind_is_seen_wherever_a_job_is(void **state)
                     .unique = tkl_str("u"),
                     .kind = tkl_str("resize")};
     assert_ok(tkl_queue_push(queue, &job, 1, NULL, &pushed));
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 1, &listing));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 1, 0, &listing));
     assert_memory_equal(listing->items[0].kind.data, "resize", 6);
     assert_memory_equal(listing->items[0].payload.data, "p", 1);
     tkl_listing_free(listing);

@@ -288,7 +288,7 @@ static int obey(tkl_task *task, void *arg)
 static char *dead_reason(tkl_queue *queue)
 {
     tkl_listing *dead;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, &dead));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, 0, &dead));
     assert_int_equal(dead->count, 1);
     tkl_bytes why = dead->items[0].error;
     char *text = test_format("%.*s", (int)why.len, why.data);

@@ -316,7 +316,7 @@ static void a_job_that_crashes_every_worker_ends_in_the_dead_letters(void **stat
     eventually(stats_of(queue).done == 20, LONG_MS);
     assert_int_equal(call_int(f->client, "LLEN", "log", NULL), 20);
     tkl_listing *dead;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, &dead));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, 0, &dead));
     assert_int_equal(dead->count, 1);
     assert_int_equal(dead->items[0].payload.len, 5);
     assert_true(dead->items[0].error.len > 0);

@@ -433,9 +433,9 @@ TKL_API void tkl_queue_kind_list_free(tkl_queue_kind_list *kinds); /* NULL is fi
 typedef struct tkl_job_info {
     char id[TKL_JOB_ID_SIZE];
     tkl_job_state state;
-    tkl_bytes payload, meta, group, unique;
-    tkl_bytes error;    /* why the last attempt failed */
-    tkl_bytes progress; /* as last reported by its worker */
+    tkl_bytes payload, meta, group, unique; /* the payload may be cut */
+    tkl_bytes error;                        /* why the last attempt failed */
+    tkl_bytes progress;                     /* as last reported by its worker */
     int priority;
     int attempt; /* attempts begun and failed so far */
     int retries;
@@ -448,7 +448,8 @@ typedef struct tkl_job_info {
     int64_t since_ms; /* Unix time in ms; 0: not known */
     char worker[TKL_WORKER_ID_SIZE];
     tkl_bytes host, label;
-    int64_t pid; /* 0: not known */
+    int64_t pid;         /* 0: not known */
+    size_t payload_size; /* bytes of the whole payload */
     TKL_RESERVED(2);
 } tkl_job_info;
 
@@ -463,9 +464,10 @@ typedef struct tkl_listing {
  * are large (about 16 MB in all). Changes nothing. Delayed jobs whose time has come, and claimed
  * jobs whose lease has ended, are listed as ready, at most 200 of each kind. Among delayed jobs,
  * `skip` counts schedules too. With several partitions, and for held jobs, `skip` is at most
- * 10000. */
+ * 10000. `cut`: the server sends only so many bytes of each payload, up to three fewer where a
+ * character would be cut; 0: all of it. Up to 4096 it is cheap however large the payloads are. */
 TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
-                           tkl_listing **listing) TKL_NONNULL(1, 5) TKL_CHECK;
+                           size_t cut, tkl_listing **listing) TKL_NONNULL(1, 6) TKL_CHECK;
 /* Chooses jobs. All zero means all of them; all given conditions must hold. */
 typedef struct tkl_job_filter {
     const char *id;   /* this job; NULL: any */
@@ -480,11 +482,11 @@ typedef struct tkl_job_filter {
  * ready, delayed, held, active, dead; within a state as tkl_queue_peek() lists them. Searches in
  * short steps, so that the server serves other clients in between, until it has `max` jobs or the
  * time-out of the queue is over. Then listing->next says where to go on: pass it as `after`, which is
- * NULL at the beginning. `filter` NULL: all jobs; its id must be NULL. A job that changes its state
- * meanwhile may be found twice, or not at all. */
+ * NULL at the beginning. `filter` NULL: all jobs; its id must be NULL. `cut`: as for
+ * tkl_queue_peek(). A job that changes its state meanwhile may be found twice, or not at all. */
 TKL_API int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *filter,
-                           const char *after, size_t max, tkl_listing **listing)
-    TKL_NONNULL(1, 6) TKL_CHECK;
+                           const char *after, size_t max, size_t cut, tkl_listing **listing)
+    TKL_NONNULL(1, 7) TKL_CHECK;
 /* Looks up one job by id, in whichever state. TKL_NOTFOUND: there is no such job. */
 TKL_API int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **listing)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;

@@ -35,6 +35,8 @@ if growth > 0 and meta.max_bytes and (meta.bytes or 0) + growth > meta.max_bytes
   return TKL_FULL
 end
 redis.call('HSET', JOBS, id, edited)
+redis.call('HDEL', HEADS, id)
+jobs.keep_head(id, edited)
 totals.add(meta, {bytes = growth})
 if #edited > LARGE then
   redis.call('HSET', META, 'large', 1)

@@ -94,9 +94,10 @@ function ends.publish(results, id, message)
   redis.pcall('SPUBLISH', results .. id, message)
 end
 
--- Removes the record of a job, its history, its progress and the time of its claim.
+-- Removes the record of a job, its head, its history, its progress and the time of its claim.
 function ends.remove_record(id)
   redis.call('HDEL', JOBS, id)
+  redis.call('HDEL', HEADS, id)
   redis.call('HDEL', HISTORY, id)
   redis.call('HDEL', PROGRESS, id)
   redis.call('HDEL', SINCE, id)

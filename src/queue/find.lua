@@ -7,6 +7,7 @@
 -- ARGV[5] reason    a part of it
 -- ARGV[6] text      a part of it
 -- ARGV[7] older     milliseconds
+-- ARGV[8] cut       bytes of each payload in the answer; 0 for all of it
 -- flags: no-writes
 -- returns {now, looked at, cursor to go on with ('' when that was all), {what places.append() says of
 --   each}}
@@ -17,18 +18,19 @@
 
 now = clock.ms()
 local STEP, BYTES = 200, 4194304 -- jobs and bytes of their records, in one script
-local place, cursor, max, kind, reason, text, older = unpack(ARGV)
-max = tonumber(max)
+local place, cursor, max, kind, reason, text, older, cut = unpack(ARGV)
+max, cut = tonumber(max), tonumber(cut)
 
 local which, found, count, bytes = filter.read(kind, reason, text, older), {}, 0, 0
 
 -- Looks at a member of the place.
 local function look_at(member, score)
   local id = places.id_of(place, member)
-  local record = redis.call('HGET', JOBS, id)
+  local record, read = places.read(id, text == '' and cut or 0) -- a text is searched for in all of it
   local since = place == 'dead' and tonumber(score) or jobs.pushed_at(id)
-  bytes = bytes + #(record or '')
+  bytes = bytes + (read or 0)
   if record and filter.fits(which, id, record, since) then
+    record = cut > 0 and jobs.cut(record, cut) or record
     places.append(found, id, score, record, place == 'active' and member)
     count = count + 1
   end

@@ -15,7 +15,7 @@ function firing.push(record, meta)
     return TKL_FULL, ''
   end
   local id = pushing.add_to_stock(stock, record)
-  redis.call('HSET', JOBS, id, record)
+  pushing.store(stock, {id, record})
   redis.call('ZADD', READY, jobs.place(job.priority, PUSHED), id)
   unique.hold(job, id)
   pushing.close_stock(stock, meta)

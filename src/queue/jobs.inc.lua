@@ -8,6 +8,7 @@ local IDS_PER_MS = 1024
 local NO_OPTIONS = '\n' -- first byte of a record without options
 local OPTIONS_MAX = 512 -- bytes of the line with the options of a job
 local LARGE = 65536 -- bytes: messages do not carry larger records
+local HEAD = 4096   -- bytes of the payload that the head of a large record has
 local RETRIES, BACKOFF, BACKOFF_MAX = 10, 1000, 3600000
 local PRIORITY_MAX = 1000
 
@@ -60,6 +61,29 @@ function jobs.kind_of(record)
     return ''
   end
   return jobs.read(record).kind_name
+end
+
+-- ---- Heads ----
+
+-- A record with only the first bytes of its payload.
+function jobs.cut(record, bytes)
+  return string.sub(record, 1, jobs.read(record).payload_at - 1 + bytes)
+end
+
+-- Stores the head of a record that is large: lists of jobs need not read the rest.
+function jobs.keep_head(id, record)
+  if #record > LARGE then
+    redis.call('HSET', HEADS, id, jobs.cut(record, HEAD))
+  end
+end
+
+-- The record of a job with only the first `bytes` of its payload, and how many bytes were read for
+-- it. Nil when the job is gone.
+function jobs.beginning(id, bytes)
+  local record = bytes <= HEAD and redis.call('HGET', HEADS, id) or redis.call('HGET', JOBS, id)
+  if record then
+    return jobs.cut(record, bytes), #record
+  end
 end
 
 -- ---- Histories ----

@@ -24,4 +24,5 @@ local REQUESTS_ODD  = KEYS[21] -- the same for the next window; the two alternat
 local WORKERS       = KEYS[22] -- hash: worker, when it was seen and what it says of itself
 local SINCE         = KEYS[23] -- hash: id, "token time" of a claim that was renewed
 local TIMES         = KEYS[24] -- hash: how long jobs waited and ran: see times.inc.lua
-local RESULT        = KEYS[25] -- string: the result of a job, in scripts about one job
+local HEADS         = KEYS[25] -- hash: id, head of a large record: see jobs.inc.lua
+local RESULT        = KEYS[26] -- string: the result of a job, in scripts about one job

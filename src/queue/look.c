@@ -21,7 +21,7 @@
 
 #define PEEK_MAX    1000
 #define SKIP_MAX    10000
-#define FOUND_PARTS 7 /* fields of a job in the reply of queue/peek */
+#define FOUND_PARTS 8 /* fields of a job in the reply of queue/peek */
 
 /* The replies own the bytes that the items point into. */
 typedef struct listing {
@@ -31,8 +31,8 @@ typedef struct listing {
     tkl_job_info items[];
 } listing;
 
-/* A job in a script's answer: id, score, record, history, progress, since when it is claimed, and
- * its worker. */
+/* A job in a script's answer: id, score, record, history, progress, since when it is claimed, its
+ * worker, and the size of the whole record. queue/show answers no size: its record is whole. */
 typedef struct found {
     const tkl__queue_partition *partition;
     tkl_job_state state;
@@ -56,6 +56,15 @@ void tkl_listing_free(tkl_listing *list)
 static tkl_bytes part_of(const found *f, size_t part)
 {
     return tkl_reply_bytes(tkl_reply_at(f->reply, f->at + part));
+}
+
+/* The size of the whole payload, of which the record in the answer may have only the beginning. */
+static size_t payload_size(const found *f, tkl_bytes payload)
+{
+    tkl_bytes record = part_of(f, 0);
+    int64_t whole = tkl__reply_number(tkl_reply_at(f->reply, f->at + 5));
+    bool cut = whole > 0 && (uint64_t)whole > record.len;
+    return payload.len + (cut ? (size_t)whole - record.len : 0);
 }
 
 /* A time from a score; 0 when another program wrote something else. */
@@ -88,6 +97,21 @@ static tkl_job_state state_now(const found *f, bool attempts_left)
     return over && comes_back ? TKL_JOB_STATE_READY : f->state;
 }
 
+/* Cuts off a character of which only the beginning is there, so that a text that was cut is still
+ * UTF-8. */
+static tkl_bytes whole_characters(tkl_bytes bytes)
+{
+    for (size_t behind = 1; behind <= 3 && behind <= bytes.len; behind++) {
+        unsigned char byte = (unsigned char)bytes.data[bytes.len - behind];
+        size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        if (length > behind)
+            return (tkl_bytes){bytes.data, bytes.len - behind};
+        if (byte < 0x80 || byte >= 0xC0)
+            break;
+    }
+    return bytes;
+}
+
 static void read_info(tkl_job_info *info, const found *f)
 {
     tkl__queue_record record = {0};
@@ -96,6 +120,7 @@ static void read_info(tkl_job_info *info, const found *f)
         tkl__queue_record_decode(part_of(f, 0), &record);
     *info = (tkl_job_info){.state = state_now(f, history.failures < record.retries),
                            .payload = record.payload,
+                           .payload_size = payload_size(f, record.payload),
                            .meta = record.meta,
                            .group = record.group,
                            .kind = record.kind,
@@ -106,6 +131,8 @@ static void read_info(tkl_job_info *info, const found *f)
                            .attempt = history.failures,
                            .retries = record.retries,
                            .pushed_ms = tkl__queue_id_time(f->id.data)};
+    if (info->payload_size > info->payload.len)
+        info->payload = whole_characters(info->payload);
     tkl__queue_show_id(f->partition, f->id.data, info->id);
     if (info->state == TKL_JOB_STATE_DELAYED || info->state == TKL_JOB_STATE_ACTIVE ||
         info->state == TKL_JOB_STATE_DEAD)
@@ -154,14 +181,15 @@ static size_t places_of(tkl_job_state state, const char *names[2])
     return n;
 }
 
-static int ask_peek(const tkl_queue *queue, const char *place, size_t skip, size_t max,
+static int ask_peek(const tkl_queue *queue, const char *place, size_t skip, size_t max, size_t cut,
                     tkl_reply **replies)
 {
-    char from[24], most[24];
+    char from[24], most[24], bytes[24];
     snprintf(from, sizeof from, "%zu", skip);
     snprintf(most, sizeof most, "%zu", max);
-    tkl_bytes args[] = {tkl_str(place), tkl_str(from), tkl_str(most)};
-    return tkl__queue_run_on_all(queue, &tkl__lua_queue_peek, args, 3, replies);
+    snprintf(bytes, sizeof bytes, "%zu", cut);
+    tkl_bytes args[] = {tkl_str(place), tkl_str(from), tkl_str(most), tkl_str(bytes)};
+    return tkl__queue_run_on_all(queue, &tkl__lua_queue_peek, args, 4, replies);
 }
 
 /* The answers of all partitions, for both places. */
@@ -205,7 +233,8 @@ static int newest_first(const void *a, const void *b)
     return by_turn(b, a);
 }
 
-static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, catch *c)
+static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, size_t cut,
+                    catch *c)
 {
     const char *names[2];
     size_t n = places_of(state, names), total = 0;
@@ -214,7 +243,8 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
     if (rc == TKL_OK && (max > PEEK_MAX || (many && skip > SKIP_MAX)))
         rc = tkl__fail(TKL_EINVAL, "at most %d jobs at a time, behind %d", PEEK_MAX, SKIP_MAX);
     for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        rc = ask_peek(queue, names[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
+        rc = ask_peek(queue, names[i], many ? 0 : skip, many ? skip + max : max, cut,
+                      &c->replies[i]);
         for (size_t k = 0; k < tkl_reply_count(c->replies[i]); k++)
             total += tkl_reply_count(tkl_reply_at(c->replies[i], k)) / FOUND_PARTS;
     }
@@ -231,12 +261,12 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
     return rc;
 }
 
-int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
+int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, size_t cut,
                    tkl_listing **list)
 {
     catch c = {.count = 0};
     *list = NULL;
-    int rc = peek_all(queue, state, skip, max, &c);
+    int rc = peek_all(queue, state, skip, max, cut, &c);
     bool many = queue->npartitions > 1 || state == TKL_JOB_STATE_HELD;
     size_t first = many && skip < c.count ? skip : many ? c.count : 0;
     size_t count = c.count - first < max ? c.count - first : max;
@@ -262,6 +292,7 @@ typedef struct search {
     tkl_job_state state; /* TKL_JOB_STATE_UNKNOWN: any */
     tkl__queue_filter filter;
     size_t max;
+    char cut[24];         /* bytes of each payload in the answer; 0: all of it */
     int partition, place; /* where it is */
     char *cursor;         /* where it is in that place; "": at its beginning. Owned */
     found *items;         /* `max` of them */
@@ -314,8 +345,9 @@ static int search_step(search *s, tkl__rounds *rounds)
                         s->filter.kind,
                         s->filter.reason,
                         s->filter.text,
-                        s->filter.older};
-    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_find, args, 7, true, &reply);
+                        s->filter.older,
+                        tkl_str(s->cut)};
+    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_find, args, 8, true, &reply);
     if (rc == TKL_OK)
         rc = tkl__expect_array(reply, PARTS);
     char *cursor = rc == TKL_OK ? strdup(tkl_reply_str(tkl_reply_at(reply, CURSOR))) : NULL;
@@ -367,13 +399,14 @@ static int check_search(tkl_job_state state, size_t max)
 }
 
 int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *filter,
-                   const char *after, size_t max, tkl_listing **list)
+                   const char *after, size_t max, size_t cut, tkl_listing **list)
 {
     search s = {.queue = queue, .state = state, .max = max};
     tkl__rounds rounds = {.idle = 0};
     int64_t deadline = tkl__queue_deadline(queue);
     bool more = true;
     *list = NULL;
+    snprintf(s.cut, sizeof s.cut, "%zu", cut);
     int rc = check_search(state, max);
     if (rc == TKL_OK)
         rc = tkl__queue_filter_read(filter, &s.filter);

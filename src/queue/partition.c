@@ -35,6 +35,7 @@ static const char *const parts[TKL__QUEUE_KEYS] = {
     [TKL__QUEUE_WORKERS] = "workers",
     [TKL__QUEUE_SINCE] = "since",
     [TKL__QUEUE_TIMES] = "times",
+    [TKL__QUEUE_HEADS] = "heads",
 };
 
 /* "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name collides

@@ -40,6 +40,7 @@ typedef enum tkl__queue_key {
     TKL__QUEUE_WORKERS,
     TKL__QUEUE_SINCE,
     TKL__QUEUE_TIMES,
+    TKL__QUEUE_HEADS,
     TKL__QUEUE_KEYS,
 } tkl__queue_key;
 

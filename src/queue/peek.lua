@@ -3,6 +3,7 @@
 -- ARGV[1] state     ready, delayed, active, parked, flow or dead
 -- ARGV[2] skip
 -- ARGV[3] max
+-- ARGV[4] cut       bytes of each payload in the answer; 0 for all of it
 -- flags: no-writes
 -- returns what places.append() says of each; fewer when they are large
 -- include: shared/clock
@@ -10,10 +11,10 @@
 -- include: upcoming
 
 now = clock.ms()
-local BYTES = 16000000 -- bytes of records in one answer
+local BYTES, BYTES_CUT = 16000000, 4000000 -- bytes of records that are read for one answer
 local STEP, STEPS = 200, 100 -- members read at once, and how often
-local state, skip, max = unpack(ARGV)
-skip, max = tonumber(skip), tonumber(max)
+local state, skip, max, cut = unpack(ARGV)
+skip, max, cut = tonumber(skip), tonumber(max), tonumber(cut)
 
 local key, order = places.key(state), {'WITHSCORES', places.order(state)}
 local soon = state == 'ready' and upcoming.ready() or {}
@@ -25,24 +26,27 @@ if state == 'delayed' or state == 'active' then -- the first ones are due and co
 end
 
 local function is_enough()
-  return max == 0 or bytes > BYTES
+  return max == 0 or bytes > (cut > 0 and BYTES_CUT or BYTES)
 end
 
-local function add(id, score, record, claim)
-  if not record or is_enough() then -- schedules and timers have no record
+local function add(id, score, claim)
+  if is_enough() then
     return
   elseif skip_soon > 0 then
     skip_soon = skip_soon - 1
     return
   end
-  bytes, max = bytes + #record, max - 1
-  places.append(answer, id, score, record, claim)
+  local record, read = places.read(id, cut)
+  if record then -- schedules and timers have none
+    bytes, max = bytes + read, max - 1
+    places.append(answer, id, score, record, claim)
+  end
 end
 
 -- Adds jobs that the next claim makes ready, up to a place: at most 2 * SOON in all.
 local function add_soon(before)
   while soon[next_soon] and soon[next_soon].place < before do
-    add(soon[next_soon].id, decimal.whole(soon[next_soon].place), soon[next_soon].record)
+    add(soon[next_soon].id, decimal.whole(soon[next_soon].place))
     next_soon = next_soon + 1
   end
 end
@@ -55,7 +59,7 @@ for _ = 1, STEPS do
     end
     local id = places.id_of(state, found[i])
     add_soon(tonumber(found[i + 1]))
-    add(id, found[i + 1], redis.call('HGET', JOBS, id), state == 'active' and found[i])
+    add(id, found[i + 1], state == 'active' and found[i])
   end
   if #found < 2 * STEP then
     add_soon(math.huge)

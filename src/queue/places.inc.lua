@@ -22,12 +22,24 @@ function places.id_of(place, member)
   return place == 'active' and jobs.claimed_id(member) or member
 end
 
+-- The record of a job, and how many bytes were read for it. `cut`: bytes of its payload, 0 for all of
+-- it.
+function places.read(id, cut)
+  if cut > 0 then
+    return jobs.beginning(id, cut)
+  end
+  local record = redis.call('HGET', JOBS, id)
+  return record, #(record or '')
+end
+
 -- Adds a job to an answer: id, score, record, history and progress, since when it is claimed and by
--- whom (see workers.claimant()). `claim`: its member in ACTIVE; nil elsewhere.
+-- whom (see workers.claimant()), and the size of the whole record. `claim`: its member in ACTIVE; nil
+-- elsewhere.
 function places.append(answer, id, score, record, claim)
   local since, worker = workers.claimant(claim, score)
   for _, part in ipairs({id, score, record, redis.call('HGET', HISTORY, id) or '',
-                         redis.call('HGET', PROGRESS, id) or '', since, worker}) do
+                         redis.call('HGET', PROGRESS, id) or '', since, worker,
+                         redis.call('HSTRLEN', JOBS, id)}) do
     answer[#answer + 1] = part
   end
 end

@@ -166,7 +166,9 @@ store('ZADD', FLOW, flow)
 store('HSET', FLOW_PLACES, flow_places)
 store('ZADD', READY, ready)
 store('ZADD', DELAYED, delayed)
-store('HSET', JOBS, records)
+if records[1] then
+  pushing.store(stock, records)
+end
 pushing.close_stock(stock, meta)
 local answer = table.concat(words, ' ')
 pushing.remember_answer(lane, number, answer)

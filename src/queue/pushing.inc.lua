@@ -66,6 +66,14 @@ function pushing.add_to_stock(stock, record)
   return id
 end
 
+-- Stores new records: {id, record, ...}.
+function pushing.store(stock, records)
+  redis.call('HSET', JOBS, unpack(records))
+  for i = 1, stock.large and #records or 0, 2 do
+    jobs.keep_head(records[i], records[i + 1])
+  end
+end
+
 -- Stores the totals of the stock.
 function pushing.close_stock(stock, meta)
   local added = stock.number - stock.first

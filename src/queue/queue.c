@@ -43,6 +43,8 @@
  *              removed when they are over; the key expires a day after a worker was last seen.
  *   :since     hash id -> "token time" of claims that were renewed: when they began.
  *   :times     hash of counts: see times.inc.lua and tally.c.
+ *   :heads     hash id -> beginning of a record of more than 64 KB, so that a list of jobs need not
+ *              read all of it.
  *   :result:ID result of a job, string; expires. Also the channel on which its end is published.
  *
  * All times are milliseconds of the server's clock. Everything that does not expire is the user's

@@ -61,13 +61,15 @@ function reports.bytes_of(ids)
   return bytes
 end
 
--- Removes the records of jobs, their histories, their progress and the times of their claims.
+-- Removes the records of jobs, their heads, their histories, their progress and the times of their
+-- claims.
 function reports.remove_records(ids)
   redis.call('HDEL', JOBS, unpack(ids))
-  if redis.call('EXISTS', HISTORY, PROGRESS, SINCE) > 0 then
+  if redis.call('EXISTS', HISTORY, PROGRESS, SINCE, HEADS) > 0 then
     redis.call('HDEL', HISTORY, unpack(ids))
     redis.call('HDEL', PROGRESS, unpack(ids))
     redis.call('HDEL', SINCE, unpack(ids))
+    redis.call('HDEL', HEADS, unpack(ids))
   end
 end
 

@@ -10,8 +10,8 @@ function totals.check_keys()
   types.check_hashes(JOBS)
   types.check_zsets(READY, DELAYED, ACTIVE)
   if redis.call('EXISTS', HISTORY, PROGRESS, DEAD, UNIQUE, UNIQUE_ENDS, GROUPS, PARKED,
-                RATES, FLOW, FLOW_PLACES, PARENTS, SINCE) > 0 then
-    types.check_hashes(HISTORY, PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS, SINCE)
+                RATES, FLOW, FLOW_PLACES, PARENTS, SINCE, HEADS) > 0 then
+    types.check_hashes(HISTORY, PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS, SINCE, HEADS)
     types.check_zsets(DEAD, UNIQUE_ENDS, PARKED, RATES, FLOW)
   end
 end

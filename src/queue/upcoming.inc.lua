@@ -5,21 +5,24 @@
 
 local upcoming = {}
 
-local SOON, SOON_BYTES = 200, 8000000 -- most jobs of each kind, and bytes of their records
+local SOON, SOON_BYTES = 200, 4000000 -- most jobs of each kind, and bytes that are read of them
 
--- Delayed jobs that are due: {id, since when it is ready, record, place in READY} of each.
+-- Delayed jobs that are due: {id, since when it is ready, place in READY} of each.
 function upcoming.due()
   local found, bytes = {}, 0
   local due = ranked.up_to(DELAYED, now, SOON, 'WITHSCORES')
   for i = 1, #due, 2 do
     local kind, id = jobs.read_delayed(due[i])
-    local record = kind == 'job' and bytes < SOON_BYTES and redis.call('HGET', JOBS, id)
+    local record, read
+    if kind == 'job' and bytes < SOON_BYTES then
+      record, read = jobs.beginning(id, 0)
+    end
     if record then
       local time = tonumber(due[i + 1])
       local place = jobs.place(jobs.priority_of(record), DUE, time)
-      found[#found + 1] = {id = id, since = math.max(time, jobs.pushed_at(id)), record = record,
+      found[#found + 1] = {id = id, since = math.max(time, jobs.pushed_at(id)),
                            place = tonumber(place)}
-      bytes = bytes + #record
+      bytes = bytes + read
     end
   end
   return found
@@ -31,12 +34,15 @@ function upcoming.ended()
   local ended = ranked.up_to(ACTIVE, now, SOON, 'WITHSCORES')
   for i = 1, #ended, 2 do
     local id = jobs.claimed_id(ended[i])
-    local record = bytes < SOON_BYTES and redis.call('HGET', JOBS, id)
+    local record, read
+    if bytes < SOON_BYTES then
+      record, read = jobs.beginning(id, 0)
+    end
     local job = record and jobs.read(record)
     if job and jobs.read_history(redis.call('HGET', HISTORY, id)).failures < job.retries then
-      found[#found + 1] = {id = id, since = tonumber(ended[i + 1]), record = record,
+      found[#found + 1] = {id = id, since = tonumber(ended[i + 1]),
                            place = tonumber(jobs.place(job.priority, BACK))}
-      bytes = bytes + #record
+      bytes = bytes + read
     end
   end
   return found

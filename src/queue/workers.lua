@@ -25,10 +25,8 @@ local function workers_in_line()
   return found
 end
 
--- The kind of a job, unless its record is large.
 local function kind_of(id)
-  return redis.call('HSTRLEN', JOBS, id) <= LARGE and
-         jobs.kind_of(redis.call('HGET', JOBS, id)) or ''
+  return jobs.kind_of((jobs.beginning(id, 0)))
 end
 
 local rows, claims = {}, {}

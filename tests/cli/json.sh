@@ -150,6 +150,8 @@ t queue stats q
 t queue stats nothing
 t queue list
 t queue peek q
+t queue peek q --cut 1b
+t queue find q a --cut 0
 t queue peek q --state delayed
 t queue peek nothing
 t queue requeue q nothing

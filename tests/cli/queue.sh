@@ -96,7 +96,7 @@ json push options soon --priority=-1000 --meta 'a "note"' --group customer --uni
 id=$(jq -r '.ids[0]' <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"
-yields 'keys_unsorted' '["id","state","kind","payload","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","worker","due_at","until","since"]'
+yields 'keys_unsorted' '["id","state","kind","payload","payload_size","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","worker","due_at","until","since"]'
 yields '[.state, .priority, .attempt, .retries, .due_at, .meta, .group, .unique, .error]' \
     '["ready",-1000,0,3,null,"a \"note\"","customer","key",null]'
 yields "(.pushed_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
@@ -181,6 +181,8 @@ ends 0 tackle queue list
 has "$out" "NAME"
 has "$out" "mails"
 
+json peek mails --cut 1 --max 1
+yields '[.[] | (.payload | length), .payload_size]' '[1,5]'
 json peek mails --max 2 --skip 1
 yields '[.[].payload]' '["bob","carol"]'
 yields '.[0] | [.state, .priority, .attempt]' '["ready",0,0]'
@@ -521,7 +523,7 @@ for wrong in "push" "push ''" "push q --priority 1001" "push q --priority high" 
     "work q --batch -1 -- true" "work q --once --drain -- true" "work q --wait 1s -- true" \
     "work q --lease 0 -- true" "claim" "claim q --lease 1ms" "claim q --wait x" "ack q" "ack q id" "fail q id t --dead --delay 1s" \
     "renew q id t --lease 0" "stats" "stats a b" "list a" "peek" "peek q --state asleep" "peek q --max 0" \
-    "peek q --max 1001" "peek q --skip -1" "show q" "result q" "dead" "dead q id" "dead q --delete" \
+    "peek q --max 1001" "peek q --skip -1" "peek q --cut 0" "find q x --cut much" "show q" "result q" "dead" "dead q id" "dead q --delete" \
     "retry q" "retry q id --all" "cancel q" "promote q" "pause" "drain" "drop q" "limit" "limit q --rate 5" \
     "limit q --max-jobs -1" "limit q --max-bytes big" "schedule" "schedule q" "schedule jump" \
     "schedule q" "schedule q i payload" "schedule q i --cron '* * * * *' --every 1m x" \

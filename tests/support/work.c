@@ -64,7 +64,7 @@ void end_lease(fixture *f, const claimed *job)
 tkl_listing *peek(tkl_job_state state, size_t skip, size_t max)
 {
     tkl_listing *listing;
-    assert_ok(tkl_queue_peek(queue, state, skip, max, &listing));
+    assert_ok(tkl_queue_peek(queue, state, skip, max, 0, &listing));
     return listing;
 }
 

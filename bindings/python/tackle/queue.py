@@ -567,16 +567,24 @@ class Queue(Component):
         """A watcher of what happens to the jobs of this queue from now on."""
         return Watcher(self)
 
-    def peek(self, state: str = "ready", skip: int = 0, max: int = 100) -> Listing:
-        """Looks at jobs that are "ready", "delayed", "held", "active" or "dead"."""
-        found: Listing = self._call("tkl_queue_peek", state, skip, max)
+    def peek(self, state: str = "ready", skip: int = 0, max: int = 100, cut: int = 0) -> Listing:
+        """Looks at jobs that are "ready", "delayed", "held", "active" or "dead". With `cut` the server
+        sends only so many bytes of each payload; `payload_size` has the size of the whole.
+
+        >>> mails = client.queue("mails")
+        >>> id = mails.push("to alice").id
+        >>> [(job.payload.text, job.payload_size) for job in mails.peek(cut=2)]
+        [('to', 8)]
+        """
+        found: Listing = self._call("tkl_queue_peek", state, skip, max, cut)
         return found
 
     def find(self, text: Name = "", *, state: Optional[str] = None, kind: Optional[str] = None,
              reason: Optional[Name] = None, older: Optional[Duration] = None,
-             after: Optional[str] = None, max: int = 100) -> Listing:
+             after: Optional[str] = None, max: int = 100, cut: int = 0) -> Listing:
         """Jobs whose payload, kind, last error or id contains `text`, of one state or of all but
         done. When `next` of the result is not empty, there may be more: pass it as `after`.
+        `cut`: as for peek().
 
         >>> mails = client.queue("mails")
         >>> pushed = mails.push_all(["to ann", "to bob"])
@@ -585,7 +593,7 @@ class Queue(Component):
         """
         found: Listing = self._call("tkl_queue_find", state or "unknown",
                                     _filter(kind=kind, reason=reason, text=text, older=older),
-                                    after, max)
+                                    after, max, cut)
         return found
 
     def show(self, id: str) -> JobInfo:
