@@ -200,7 +200,7 @@ static const cli_option peek_options[] = {
      "state of the jobs to show (default ready)"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
-    {"cut", CLI_SIZE, "SIZE", "only the first bytes of each payload (default: all)"},
+    {"cut", CLI_SIZE, "SIZE", "only so much of each payload (default: all)"},
     PARTITIONS,
     {0},
 };
@@ -218,7 +218,7 @@ static const cli_option find_options[] = {
     {"older", CLI_DURATION, "DURATION", "only jobs pushed (dead letters: died) earlier"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"after", CLI_TEXT, "PLACE", "go on where another search ended"},
-    {"cut", CLI_SIZE, "SIZE", "only the first bytes of each payload (default: all)"},
+    {"cut", CLI_SIZE, "SIZE", "only so much of each payload (default: all)"},
     PARTITIONS,
     {0},
 };
@@ -226,7 +226,7 @@ static const cli_option find_options[] = {
 static const cli_option dead_options[] = {
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
-    {"cut", CLI_SIZE, "SIZE", "only the first bytes of each payload (default: all)"},
+    {"cut", CLI_SIZE, "SIZE", "only so much of each payload (default: all)"},
     CONDITIONS,
     {"delete", CLI_FLAG, NULL, "delete the dead letters with these IDs, or those that fit"},
     {"delete-all", CLI_FLAG, NULL, "delete all dead letters"},
