@@ -45,7 +45,7 @@ typedef struct tkl_search tkl_search;
 /* Most hits of one page, and the last hit that a page can reach. */
 #define TKL_SEARCH_PAGE_MAX  1000
 #define TKL_SEARCH_REACH_MAX 100000
-/* Most words, or values of a field, that a prefix stands for: if there are more, the most frequent. */
+/* Most words, or values of a field, that a prefix stands for: the most frequent ones. */
 #define TKL_SEARCH_PREFIX_MAX 500
 /* Most values that a facet can show. */
 #define TKL_SEARCH_FACET_MAX 500

@@ -40,8 +40,8 @@ int tkl__cache_read(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys
                     tkl_cache_value **value);
 /* Forgets the local copy of these keys, after a change of the server. */
 void tkl__cache_forget(const tkl_cache *cache, const tkl__keys *keys);
-/* Stores a value under these keys; NULL: there is none. `token`: the lease that must be held; "": none. It
- * is not stored when a tag was dropped since `generations` (NULL: not checked) were read. */
+/* Stores a value under these keys; NULL: there is none. `token`: the lease that must
+ * be held; "": none. It is not stored when a tag was dropped since `generations` (NULL: not checked) were read. */
 int tkl__cache_store(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys,
                      const char *token, const tkl_bytes *data, const tkl_reply *generations);
 

@@ -100,7 +100,7 @@ int tkl__post_notified(const tkl__post_caught_up *reader, const tkl_bytes *membe
 
 int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
                     tkl_messages **messages);
-/* Reads the newest messages before the id `before` (0: the newest of all), oldest first. TKL_EMPTY. */
+/* Reads the newest messages before the id `before` (0: before none), oldest first. TKL_EMPTY. */
 int tkl__post_history(const tkl__post *post, tkl_bytes reader, int64_t before, size_t max,
                       tkl_messages **messages);
 /* Checks the number of messages to fetch. */

@@ -61,7 +61,7 @@ function workers.lease_of(token)
 end
 
 -- When a job was claimed. SINCE has it if the claim was renewed; before that it is a lease before
--- the end of the lease. `lease`: its worker's; nil when it is not known. Returns nil when it is not known.
+-- the end of the lease. `lease`: its worker's, or nil. Returns nil when it is not known.
 function workers.claimed_at(claim, lease_end, noted, lease)
   local token, since = string.match(noted or '', '^(%S+) (%d+)$')
   if token and token == jobs.claim_token(claim) then
