@@ -15,6 +15,7 @@
 #include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/permissions.h"
+#include "support/process.h"
 #include "support/proxy.h"
 
 #define SOON 20000 /* ms */
@@ -89,6 +90,18 @@ static void a_hit_asks_no_server(void **state)
     assert_true(value->none);
     tkl_cache_value_free(value);
     assert_int_equal(server_calls(f->server, "fcall_ro"), calls);
+    tkl_cache_close(cache);
+}
+
+static void a_copy_without_news_sleeps(void **state)
+{
+    fixture *f = *state;
+    tkl_cache *cache = open_local(f->client, 1000000);
+    set_value(cache, "k", "1");
+    eventually(is_hit(cache, "k", "1"), SOON);
+    long before = process_sleeps();
+    test_sleep_ms(1000);
+    assert_in_range(process_sleeps() - before, 1, 10);
     tkl_cache_close(cache);
 }
 
@@ -360,6 +373,14 @@ static void without_permission_values_come_from_the_server(void **state)
         assert_true(has_value(cache, "k", "1"));
     assert_false(stats_of(cache).live);
     assert_int_equal(stats_of(cache).hits, 0);
+    test_sleep_ms(300); /* it asks for the permission again later, not now */
+    char *calls = server_ask(f->server, "INFO commandstats");
+    const char *tracking = strstr(calls, "cmdstat_client|tracking:");
+    assert_non_null(tracking);
+    const char *rejected = strstr(tracking, "rejected_calls=");
+    assert_non_null(rejected);
+    assert_in_range(atoi(rejected + strlen("rejected_calls=")), 1, 2);
+    free(calls);
     tkl_cache_close(cache);
     tkl_close(client);
     server_do(f->server, "ACL DELUSER deaf");
@@ -460,6 +481,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_hit_asks_no_server),
+        TEST(a_copy_without_news_sleeps),
         TEST(a_value_outlives_its_copy),
         TEST(an_expired_value_is_no_hit),
         TEST(the_copy_is_bounded),

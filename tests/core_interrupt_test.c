@@ -13,10 +13,12 @@
 #include "core/block.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/follow.h"
 #include "core/interrupt.h"
 #include "core/resp.h"
 #include "core/wait.h"
 #include "support/fixture.h"
+#include "support/process.h"
 
 /* Longer than any test takes. */
 #define LONG_MS 60000
@@ -334,6 +336,57 @@ static void a_user_who_may_not_unblock_is_interrupted_too(void **state)
     server_end(s);
 }
 
+/* ---- Followers ----------------------------------------------------------- */
+
+static int count_load(void *arg, int64_t deadline, int64_t *again)
+{
+    (void)deadline;
+    (void)again;
+    atomic_fetch_add((atomic_int *)arg, 1);
+    return TKL_OK;
+}
+
+static void follower_begin(tkl__follower *follower, tkl_client *client, atomic_int *loads)
+{
+    *follower = (tkl__follower){
+        .client = client, .channel = tkl_str("news"), .load = count_load, .arg = loads};
+    tkl__follow_init(follower);
+    assert_ok(tkl__follow_lock(follower));
+    tkl__follow_unlock(follower);
+}
+
+static void a_follower_without_news_sleeps(void **state)
+{
+    fixture *f = *state;
+    atomic_int loads = 0;
+    tkl__follower follower;
+    follower_begin(&follower, f->client, &loads);
+    long before = process_sleeps();
+    test_sleep_ms(1000);
+    assert_in_range(process_sleeps() - before, 1, 10);
+    assert_int_equal(atomic_load(&loads), 1);
+    tkl__follow_close(&follower);
+}
+
+static void a_follower_of_an_interrupted_client_loads_once_a_second(void **state)
+{
+    fixture *f = *state;
+    atomic_int loads = 0;
+    tkl__follower follower;
+    int64_t began = test_now_ms();
+    tkl_interrupt(f->client);
+    follower_begin(&follower, f->client, &loads);
+    test_sleep_ms(1500);
+    int most = 1 + (int)((test_now_ms() - began) / 1000);
+    assert_in_range(atomic_load(&loads), 1, most);
+    tkl_resume(f->client);
+    eventually(server_ask_int(f->server, "SPUBLISH news now") == 1, SOON_MS);
+    int heard = atomic_load(&loads);
+    eventually(server_ask_int(f->server, "SPUBLISH news now") == 1 && atomic_load(&loads) > heard,
+               SOON_MS);
+    tkl__follow_close(&follower);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +400,8 @@ int main(void)
         TEST(a_parent_interrupts_itself_alone),
         TEST(an_item_under_way_is_not_lost),
         TEST(a_user_who_may_not_unblock_is_interrupted_too),
+        TEST(a_follower_without_news_sleeps),
+        TEST(a_follower_of_an_interrupted_client_loads_once_a_second),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

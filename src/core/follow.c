@@ -27,6 +27,18 @@
 
 /* ---- The thread ---------------------------------------------------------- */
 
+/* The requests of the thread end with the follower. Its sleeps do not heed `end`, for which they
+ * would wake 20 times a second: the bell ends them. */
+static void begin_sleep(void)
+{
+    tkl__heed(NULL);
+}
+
+static void end_sleep(const tkl__follower *f)
+{
+    tkl__heed(&f->end);
+}
+
 static bool is_over(tkl__follower *f)
 {
     return f->end != 0;
@@ -97,7 +109,10 @@ static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t dead
     tkl__waiter *const waiters[] = {waiter};
     tkl_bytes message;
     size_t which;
-    return tkl__await_any(f->client, waiters, 1, f->bell, deadline, &which, &message);
+    begin_sleep();
+    tkl__event event = tkl__await_any(f->client, waiters, 1, f->bell, deadline, &which, &message);
+    end_sleep(f);
+    return event;
 }
 
 /* Waits until there is something to load: a message arrives, the time `again` comes, or the copy is
@@ -141,7 +156,9 @@ static void pause_until(tkl__follower *f, int64_t at)
 {
     struct pollfd files[] = {{f->bell, POLLIN, 0}, {f->client->interrupt.fd, POLLIN, 0}};
     nfds_t count = tkl__is_interrupted(f->client) ? 1 : 2;
+    begin_sleep();
     poll(files, count, tkl__poll_ms(at));
+    end_sleep(f);
     if (count == 2 && files[1].revents)
         note_cut(f);
 }

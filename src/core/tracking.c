@@ -209,22 +209,32 @@ static bool beat_heard(const tkl__tracking *t, heard *h)
     return t->client->route->serves(t->client, TKL__NO_SLOT, h->node);
 }
 
+/* Sleeps until a file is readable, the time has come, or the bell rings; the bell is the first file.
+ * The sleep does not heed `end`, for which it would wake 20 times a second: the bell rings then. */
+static int sleep_at(const tkl__tracking *t, struct pollfd *files, nfds_t count, int64_t until)
+{
+    eventfd_t rung;
+    files[0] = (struct pollfd){t->bell, POLLIN, 0};
+    tkl__heed(NULL);
+    int ready = poll(files, count, tkl__poll_ms(until));
+    tkl__heed(&t->end);
+    if (files[0].revents)
+        eventfd_read(t->bell, &rung);
+    return ready;
+}
+
 /* Waits until a server sends something, a heartbeat is due, or the bell rings. */
 static void await_news(const tkl__tracking *t, struct pollfd *files)
 {
     const tkl__route *route = t->client->route;
     int64_t until = TKL__FOREVER;
-    files[0] = (struct pollfd){t->bell, POLLIN, 0};
     files[1] = (struct pollfd){route->lookout ? route->lookout(t->client) : -1, POLLIN, 0};
     for (size_t i = 0; i < t->count; i++) {
         const heard *h = &t->heard[i];
         files[2 + i] = (struct pollfd){h->conn->stream.fd, POLLIN, 0};
         until = h->beat_at < until ? h->beat_at : until;
     }
-    int ready = poll(files, 2 + t->count, tkl__poll_ms(until));
-    eventfd_t rung;
-    if (files[0].revents)
-        eventfd_read(t->bell, &rung);
+    int ready = sleep_at(t, files, 2 + t->count, until);
     if (route->heed && (ready == 0 || files[1].revents))
         route->heed(t->client);
 }
@@ -249,7 +259,7 @@ static void hear_on(tkl__tracking *t)
 static void *track_keys(void *arg)
 {
     tkl__tracking *t = arg;
-    struct pollfd bell = {t->bell, POLLIN, 0};
+    struct pollfd bell;
     tkl__heed(&t->end);
     for (int failures = 0; !is_over(t);) {
         int rc = hear_all(t);
@@ -259,7 +269,7 @@ static void *track_keys(void *arg)
         failures = rc == TKL_OK ? 0 : failures + 1;
         int64_t pause = rc == TKL_EAUTH ? REFUSED_US : tkl__backoff(failures, PAUSE_MAX_US);
         if (!is_over(t))
-            poll(&bell, 1, tkl__poll_ms(tkl__now() + pause));
+            sleep_at(t, &bell, 1, tkl__now() + pause);
     }
     return NULL;
 }

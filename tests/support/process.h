@@ -22,6 +22,9 @@ pid_t process_fork(int (*body)(void *arg), void *arg);
 /* Waits for its end: the exit code, or 128 + the signal. */
 int process_wait(pid_t pid);
 
+/* How often the threads of this program have gone to sleep until now: once for each time they woke. */
+long process_sleeps(void);
+
 /* Writes an executable shell script. */
 void process_script(const char *path, const char *text);
 
