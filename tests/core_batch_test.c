@@ -57,7 +57,7 @@ static void the_first_failure_counts_with_its_own_text(void **state)
     tkl__batch_free(&batch);
 }
 
-static void note(tkl__first *first, int failure, const char *text)
+static void note(tkl_error *first, int failure, const char *text)
 {
     tkl__first_note(first, failure == TKL_OK ? TKL_OK : tkl__fail(failure, "%s", text));
 }
@@ -65,7 +65,7 @@ static void note(tkl__first *first, int failure, const char *text)
 static void an_error_takes_precedence_over_a_no(void **state)
 {
     (void)state;
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     assert_ok(tkl__first_tell(&first));
     note(&first, TKL_OK, "");
     note(&first, TKL_NOTFOUND, "no 1");

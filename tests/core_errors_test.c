@@ -241,6 +241,52 @@ static void an_error_of_a_script_has_the_code_of_its_cause(void **state)
                 TKL_ETYPE);
 }
 
+/* ---- Errors of other threads --------------------------------------------- */
+
+typedef struct notes {
+    tkl_client *client;
+    tkl_error errors[8];
+} notes;
+
+static void note_own_error(void *arg, int index)
+{
+    notes *n = arg;
+    char word[32];
+    snprintf(word, sizeof word, "NONSENSE%d", index);
+    tkl_error_last(tkl_callz(n->client, NULL, word, NULL), &n->errors[index]);
+    assert_ok(tkl_callz(n->client, NULL, "PING", NULL));
+}
+
+static void an_error_is_a_value_that_threads_can_pass_on(void **state)
+{
+    fixture *f = *state;
+    notes n = {.client = f->client};
+    assert_code(tkl_callz(f->client, NULL, "NONSENSE", NULL), TKL_EREFUSED);
+    crew_join(crew_start(8, note_own_error, &n));
+    assert_contains(tkl_errmsg(), "NONSENSE'");
+    for (int i = 0; i < 8; i++) {
+        char word[32];
+        tkl_error copy = n.errors[i];
+        snprintf(word, sizeof word, "NONSENSE%d'", i);
+        assert_code(copy.code, TKL_EREFUSED);
+        assert_contains(copy.text, word);
+    }
+}
+
+static void an_error_has_a_text_unless_it_is_none(void **state)
+{
+    fixture *f = *state;
+    tkl_error error;
+    tkl_error_last(tkl_callz(f->client, NULL, "NONSENSE", NULL), &error);
+    assert_code(error.code, TKL_EREFUSED);
+    assert_string_equal(error.text, tkl_errmsg());
+    tkl_error_last(tkl_callz(f->client, NULL, "PING", NULL), &error);
+    assert_ok(error.code);
+    assert_string_equal(error.text, "");
+    tkl_error_last(TKL_FULL, &error); /* a code of a batch's item, say, without words of its own */
+    assert_string_equal(error.text, tkl_strerror(TKL_FULL));
+}
+
 /* ---- Permissions --------------------------------------------------------- */
 
 #define SECRET "hush-hush"
@@ -422,6 +468,8 @@ int main(void)
         TEST(the_wrong_type_is_told),
         TEST(an_unknown_script_is_told),
         TEST(an_error_of_a_script_has_the_code_of_its_cause),
+        TEST(an_error_is_a_value_that_threads_can_pass_on),
+        TEST(an_error_has_a_text_unless_it_is_none),
         cmocka_unit_test(credentials_are_checked_and_never_shown),
         cmocka_unit_test(no_way_in_shows_the_password),
         TEST(a_password_where_none_is_wanted_is_told),

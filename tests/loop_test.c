@@ -117,14 +117,17 @@ static void results_and_texts_are_those_of_blocking_calls(void **state)
 typedef struct numbered {
     tkl_client *client;
     int number;
+    tkl_error error;
 } numbered;
 
 static int fail_with_own_text(void *arg)
 {
-    const numbered *n = arg;
+    numbered *n = arg;
     char word[32];
     snprintf(word, sizeof word, "NONSENSE%d", n->number);
-    return tkl_callz(n->client, NULL, word, NULL);
+    int rc = tkl_callz(n->client, NULL, word, NULL);
+    tkl_error_last(rc, &n->error);
+    return rc;
 }
 
 static void operations_do_not_see_each_others_texts(void **state)
@@ -135,7 +138,7 @@ static void operations_do_not_see_each_others_texts(void **state)
     ticket tickets[COUNT];
     tkl_loop *loop = loop_open(f->client, 1);
     for (int i = 0; i < COUNT; i++) {
-        args[i] = (numbered){f->client, i};
+        args[i] = (numbered){.client = f->client, .number = i};
         ticket_submit(loop, &tickets[i], fail_with_own_text, &args[i]);
     }
     tickets_await(loop, tickets, COUNT);
@@ -144,6 +147,8 @@ static void operations_do_not_see_each_others_texts(void **state)
         snprintf(word, sizeof word, "NONSENSE%d'", i);
         assert_code(tickets[i].code, TKL_EREFUSED);
         assert_contains(tickets[i].text, word);
+        assert_code(args[i].error.code, TKL_EREFUSED);
+        assert_string_equal(args[i].error.text, tickets[i].text);
         ticket_free(&tickets[i]);
     }
     tkl_loop_close(loop);

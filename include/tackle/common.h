@@ -117,6 +117,17 @@ TKL_API const char *tkl_codename(int code);
  * next call. Works for a failed tkl_open() too. */
 TKL_API const char *tkl_errmsg(void);
 
+/* The result of a call with its reason: a value that can be copied, kept, and given to another
+ * thread. This struct is frozen. */
+#define TKL_ERROR_TEXT_SIZE 1024 /* of the longest text, with its NUL */
+typedef struct tkl_error {
+    int code;
+    char text[TKL_ERROR_TEXT_SIZE]; /* "" for TKL_OK */
+} tkl_error;
+
+/* Notes that the calling thread's last call returned `code`, with the text of tkl_errmsg(). */
+TKL_API void tkl_error_last(int code, tkl_error *error) TKL_NONNULL(2);
+
 /* A token proves that its owner holds or has something: 32 hex digits (but see tkl_job), 128 bits. */
 #define TKL_TOKEN_SIZE 33
 

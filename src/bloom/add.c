@@ -207,7 +207,7 @@ static int read_run(batch *b, const run *r, const tkl__batch *calls, size_t inde
  * were not added stay there. */
 static int read_runs(batch *b, const run *runs, const tkl__batch *calls)
 {
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     size_t sent = 0, kept = 0;
     for (size_t i = 0; i < calls->count; i++) {
         sent += runs[i].count;

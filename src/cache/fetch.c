@@ -184,7 +184,7 @@ static int compute_value(fetch *f, bool leased, tkl_cache_compute *compute, void
             give_back(f, false);
         rc = tkl__cache_value_new(f->cache, given, value);
     } else if (leased) {
-        tkl__first failure = {0};
+        tkl_error failure = {0};
         tkl__first_note(&failure, rc);
         give_back(f, true);
         rc = tkl__first_tell(&failure);

@@ -70,7 +70,7 @@ static int take_time(tkl__chat_list *list, const tkl_reply *reply)
 /* Returns the first failure; the other lists count nevertheless. */
 static int add_to_lists(tkl__chat_lists *lists, int64_t deadline)
 {
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     tkl__batch batch;
     tkl__batch_init(&batch, lists->client);
     for (size_t i = 0; i < lists->count; i++)

@@ -13,7 +13,7 @@
  *
  * The first failure is that of the call that was added first, whichever failed earlier. Its code is
  * returned, and its text is the calling thread's. A component that judges its replies itself keeps
- * to this rule with tkl__batch_code() and tkl__first.
+ * to this rule with tkl__batch_code() and tkl__first_note().
  */
 #ifndef TKL_CORE_BATCH_H
 #define TKL_CORE_BATCH_H
@@ -28,7 +28,7 @@ typedef struct tkl__batch {
     tkl__buf wire;          /* all calls, in RESP form */
     tkl__request *requests; /* one for each call; their `wire` is set by a run */
     size_t count, cap;
-    tkl__first failure; /* why nothing is or was sent */
+    tkl_error failure;  /* why nothing is or was sent */
     tkl_reply *replies; /* replies of the last run; NULL: none */
     tkl__request small[TKL__BATCH_SMALL];
 } tkl__batch;

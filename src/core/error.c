@@ -61,6 +61,14 @@ const char *tkl_errmsg(void)
     return LAST_TEXT;
 }
 
+void tkl_error_last(int code, tkl_error *error)
+{
+    const char *text = *LAST_TEXT ? LAST_TEXT : tkl_strerror(code);
+    *error = (tkl_error){.code = code};
+    if (code != TKL_OK)
+        snprintf(error->text, sizeof error->text, "%s", text);
+}
+
 void tkl__begin(void)
 {
     LAST_TEXT[0] = '\0';
@@ -76,15 +84,14 @@ int tkl__no_or_ok(int code)
     return code == TKL_OK ? TKL_OK : tkl__no(code);
 }
 
-void tkl__first_note(tkl__first *first, int code)
+void tkl__first_note(tkl_error *first, int code)
 {
     if (code == TKL_OK || first->code < 0 || (first->code > 0 && code > 0))
         return;
-    first->code = code;
-    snprintf(first->text, sizeof first->text, "%s", *LAST_TEXT ? LAST_TEXT : tkl_strerror(code));
+    tkl_error_last(code, first);
 }
 
-int tkl__first_tell(const tkl__first *first)
+int tkl__first_tell(const tkl_error *first)
 {
     return first->code == TKL_OK ? TKL_OK : tkl__fail(first->code, "%s", first->text);
 }
@@ -129,7 +136,7 @@ static void clean_last(void)
  * reason and much about the script. */
 static void explain_oom(void)
 {
-    char said[TKL__ERRMSG_MAX];
+    char said[TKL_ERROR_TEXT_SIZE];
     if (strncmp(LAST_TEXT, "OOM", 3) != 0)
         return;
     memcpy(said, LAST_TEXT, sizeof said);
@@ -154,10 +161,10 @@ int tkl__fail(int code, const char *format, ...)
 /* Appends the reason after the first n bytes of the text, as much of it as fits. */
 static void append_reason(int n, const char *reason)
 {
-    if (n < 0 || n >= TKL__ERRMSG_MAX)
+    if (n < 0 || n >= TKL_ERROR_TEXT_SIZE)
         return;
-    int room = TKL__ERRMSG_MAX - n - (int)sizeof ": ";
-    snprintf(LAST_TEXT + n, TKL__ERRMSG_MAX - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
+    int room = TKL_ERROR_TEXT_SIZE - n - (int)sizeof ": ";
+    snprintf(LAST_TEXT + n, TKL_ERROR_TEXT_SIZE - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
 }
 
 int tkl__fail_errno(int code, const char *format, ...)
@@ -174,7 +181,7 @@ int tkl__fail_errno(int code, const char *format, ...)
 
 int tkl__fail_in(int code, const char *format, ...)
 {
-    char inner[TKL__ERRMSG_MAX];
+    char inner[TKL_ERROR_TEXT_SIZE];
     memcpy(inner, LAST_TEXT, sizeof inner);
     va_list args;
     va_start(args, format);

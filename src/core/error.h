@@ -7,8 +7,6 @@
 
 #include <tackle/common.h>
 
-#define TKL__ERRMSG_MAX 1024
-
 /* Clears the text at the beginning of a call. Everything that sends a request or makes a key does
  * this. */
 void tkl__begin(void);
@@ -41,16 +39,13 @@ int tkl__no(int code);
 /* Returns the code that a script answered: TKL_OK, or a "no" with the text of its code. */
 int tkl__no_or_ok(int code);
 
-/* The first failure of a batch, with its own text: later failures overwrite the thread's text. An
- * error takes precedence over a "no". All zero at the start. */
-typedef struct tkl__first {
-    int code; /* TKL_OK: none yet */
-    char text[TKL__ERRMSG_MAX];
-} tkl__first;
-/* Notes that one item of the batch ended with `code`; the calling thread's text is its reason. */
-void tkl__first_note(tkl__first *first, int code);
+/* The first failure of a batch: later failures overwrite the thread's text. An error takes
+ * precedence over a "no". All zero at the start: none yet.
+ *
+ * Notes that one item of the batch ended with `code`; the calling thread's text is its reason. */
+void tkl__first_note(tkl_error *first, int code);
 /* Makes the first failure the calling thread's error; returns its code. */
-int tkl__first_tell(const tkl__first *first);
+int tkl__first_tell(const tkl_error *first);
 
 int tkl__nomem(void);
 

@@ -13,7 +13,7 @@
 #include "core/error.h"
 
 typedef struct tkl__own {
-    char text[TKL__ERRMSG_MAX];           /* reason of the last failure: see error.h */
+    char text[TKL_ERROR_TEXT_SIZE];       /* reason of the last failure: see error.h */
     const _Atomic int64_t *end, *end_too; /* see tkl__heed() and tkl__heed_too(); NULL: none */
     bool cut_short;                       /* see tkl__was_cut_short() */
     int64_t finish_until;                 /* see tkl__let_finish() */

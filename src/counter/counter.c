@@ -236,7 +236,7 @@ static const tkl_counter *first_counter(const tkl_counter_item *items, size_t co
 
 /* One round trip. Items that cannot be sent have their own codes. */
 static void add_some(tkl__batch *batch, const tkl_counter *first, const tkl_counter_item *items,
-                     size_t count, int *codes, tkl__first *failed)
+                     size_t count, int *codes, tkl_error *failed)
 {
     size_t sent = 0;
     tkl__batch_clear(batch);
@@ -267,7 +267,7 @@ static void add_some(tkl__batch *batch, const tkl_counter *first, const tkl_coun
 int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes)
 {
     const tkl_counter *first = first_counter(items, count);
-    tkl__first failed = {.code = TKL_OK};
+    tkl_error failed = {.code = TKL_OK};
     tkl__batch batch;
     for (size_t i = 0; codes && i < count; i++)
         codes[i] = TKL_EINVAL;

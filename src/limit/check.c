@@ -226,7 +226,7 @@ static int read_one(const tkl__limit_question *q, const tkl__batch *batch, size_
 static int run_each(const bundle *b, tkl_limit_answer *answers)
 {
     const tkl_limit *limit = b->questions[0].limit;
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     tkl__batch batch;
     tkl__batch_init(&batch, limit->client);
     for (size_t i = 0; i < b->count; i++) {
@@ -297,7 +297,7 @@ static int run_together(const bundle *b, tkl_reply **reply)
 static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answer *answers)
 {
     tkl__limit_times times;
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     for (size_t i = 0; i < b->count; i++)
         tkl__first_note(&first, tkl__limit_read(&b->questions[i], reply, TKL__LIMIT_NUMBERS * i,
                                                 &answers[i], &times));

@@ -77,7 +77,7 @@ int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
 /* Tells each operation its outcome: its reply, or `rc`, whose text is the calling thread's. */
 static void finish_all(tkl_pipeline *p, int rc, const tkl_reply *replies)
 {
-    char text[TKL__ERRMSG_MAX];
+    char text[TKL_ERROR_TEXT_SIZE];
     snprintf(text, sizeof text, "%s", tkl_errmsg());
     for (size_t i = 0; p->operations > 0 && i < p->count; i++) {
         const tkl__operation *operation = &p->entries[i].operation;

@@ -321,7 +321,7 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
     tkl__batch_free(&batch);
     if (replies && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     for (size_t i = 0; i < count; i++)
         tkl__first_note(&first,
                         settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul));

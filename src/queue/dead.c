@@ -89,7 +89,7 @@ static void add_move(tkl__batch *batch, const tkl__queue_partition *from, const 
 }
 
 /* Notes the answer to the push of one dead letter: "id*1", "=id" or "-". */
-static void note_move(task *t, tkl_bytes answer, tkl_bytes id, tkl__buf *arrived, tkl__first *first)
+static void note_move(task *t, tkl_bytes answer, tkl_bytes id, tkl__buf *arrived, tkl_error *first)
 {
     char word = answer.len > 0 ? answer.data[0] : '-';
     if (word == '=')
@@ -108,7 +108,7 @@ static int move_found(task *t, const tkl__queue_partition *from, const tkl_reply
     tkl__batch batch;
     tkl__buf arrived;
     tkl_reply *reply = NULL;
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     size_t count = tkl_reply_count(found) / 2;
     if (count == 0)
         return TKL_OK;

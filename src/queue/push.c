@@ -330,7 +330,7 @@ static int next_answer(const tkl__queue_partition *partition, answer *a, char id
 static int read_answers(const push_batch *t, tkl_pushed *pushed)
 {
     char unwanted[TKL_JOB_ID_SIZE];
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     answer *answers = calloc(t->nchunks + 1, sizeof *answers);
     if (!answers)
         return tkl__nomem();
@@ -387,7 +387,7 @@ static int run_push_batch(request *r, push_batch *t, tkl_pushed *pushed)
 /* Sends one batch after the other. After an error, the rest is not sent. */
 static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *pushed)
 {
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     for (size_t done = 0, n; done < count && first.code >= 0; done += n) {
         push_batch t;
         n = r->flow ? count : batch_size(jobs + done, count - done);
@@ -425,7 +425,7 @@ static int make_request(request *r, tkl_bytes given, tkl__queue_lane **lane)
 
 static int check_all(const tkl_push *jobs, size_t count, tkl_pushed *pushed)
 {
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     for (size_t i = 0; i < count; i++) {
         int rc = tkl__queue_check_job(&jobs[i]);
         if (pushed)

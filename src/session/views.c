@@ -73,7 +73,7 @@ static int judge_reply(const tkl_session *s, const tkl__batch *batch, size_t ind
 
 /* One round trip. */
 static void touch_some(tkl__batch *batch, tkl_session *s, const tkl_session_view *views,
-                       size_t count, int *codes, tkl__first *first)
+                       size_t count, int *codes, tkl_error *first)
 {
     char id[TKL_SESSION_ID_SIZE];
     size_t sent = 0;
@@ -97,7 +97,7 @@ static void touch_some(tkl__batch *batch, tkl_session *s, const tkl_session_view
 int tkl_session_touch(tkl_session *sessions, const tkl_session_view *views, size_t count,
                       int *codes)
 {
-    tkl__first first = {.code = TKL_OK};
+    tkl_error first = {.code = TKL_OK};
     tkl__batch batch;
     tkl__batch_init(&batch, sessions->client);
     for (size_t from = 0, some; from < count; from += some) {

@@ -11,6 +11,7 @@ from tackle._headers import ARRAYS, ENUMS, FUNCTIONS, OPAQUE, STRUCTS
 UNNEEDED = {
     "tkl_str": "makes bytes of a string in C",
     "tkl_codename": "exceptions have names, from the headers",
+    "tkl_error_last": "exceptions have the code and the text",
     "tkl_callz": "for C: Client.call() takes any number of arguments",
     "tkl_pipeline_addz": "for C: Pipeline.call() takes any number of arguments",
     "tkl_log_print": "for C: Python formats strings itself",
