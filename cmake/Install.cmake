@@ -50,8 +50,10 @@ install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT
 file(GLOB metrics_examples CONFIGURE_DEPENDS examples/metrics/*)
 install(FILES ${metrics_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/metrics
   COMPONENT command)
-file(GLOB http_clients CONFIGURE_DEPENDS clients/http/*)
-install(FILES ${http_clients} DESTINATION ${CMAKE_INSTALL_DOCDIR}/clients/http COMPONENT command)
+foreach(clients http node)
+  file(GLOB files CONFIGURE_DEPENDS clients/${clients}/*)
+  install(FILES ${files} DESTINATION ${CMAKE_INSTALL_DOCDIR}/clients/${clients} COMPONENT command)
+endforeach()
 install(FILES ${naive_examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/naive
   COMPONENT command)
 install(FILES docs/man/libtackle.3 docs/man/tackle.3

@@ -6,6 +6,7 @@
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
 #   tests/serve/        the HTTP server: *_test.c see its internals, *.sh call it
 #   tests/tools/*.sh    what the build itself is made of
+#   tests/clients/*.sh  clients/, where the language of the client is installed
 #   tests/install/      what is installed, as a user finds it
 #   examples/*.c        public interface only; also run as tests; examples/naive/*.c: classic
 #                       techniques that fail, beside tackle
@@ -138,6 +139,14 @@ file(GLOB serve_tests CONFIGURE_DEPENDS tests/serve/*.sh)
 foreach(source ${serve_tests})
   get_filename_component(test ${source} NAME_WE)
   tackle_shell_test(serve_${test} ${source})
+endforeach()
+
+# ---- Clients in other languages; those of clients/http have their test in tests/serve ------------
+
+file(GLOB client_tests CONFIGURE_DEPENDS tests/clients/*.sh)
+foreach(source ${client_tests})
+  get_filename_component(test ${source} NAME_WE)
+  tackle_shell_test(clients_${test} ${source})
 endforeach()
 
 # ---- Examples ---------------------------------------------------------------------------------
