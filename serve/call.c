@@ -318,10 +318,9 @@ void serve_call(tkl_client *client, const serve_route *route, const json_t *fiel
     free(h.results);
 }
 
-/* ---- Batches ------------------------------------------------------------- */
+/* ---- Calls of a batch ---------------------------------------------------- */
 
-/* Runs one call of a batch. */
-static void run_item(tkl_client *client, const json_t *item, const serve_caller *caller,
+void serve_call_item(tkl_client *client, const json_t *item, const serve_caller *caller,
                      serve_answer *answer)
 {
     const char *call = json_string_value(json_object_get(item, "call"));
@@ -344,31 +343,4 @@ static void run_item(tkl_client *client, const json_t *item, const serve_caller 
         caller->note(caller->arg, &route, answer, cli_now_ms() - began_ms);
     free(path);
     json_decref(none);
-}
-
-void serve_batch(tkl_client *client, const json_t *calls, const serve_caller *caller,
-                 serve_answer *answer)
-{
-    size_t count = json_array_size(calls), size = 0;
-    if (!json_is_array(calls) || count > SERVE_BATCH_MAX) {
-        serve_answer_error(answer, 400, TKL_EINVAL, "a batch is an array of at most 1000 calls");
-        return;
-    }
-    FILE *to = open_memstream(&answer->body, &size);
-    if (to == NULL)
-        return;
-    fputs("[", to);
-    for (size_t i = 0; i < count && !caller->is_gone(caller->arg); i++) {
-        serve_answer one = {0};
-        run_item(client, json_array_get(calls, i), caller, &one);
-        fprintf(to, "%s{\"status\": %d, \"body\": %s}", i > 0 ? ", " : "", one.status,
-                one.body != NULL ? one.body : "null");
-        serve_answer_free(&one);
-    }
-    fputs("]", to);
-    if (fclose(to) != 0) {
-        free(answer->body);
-        answer->body = NULL;
-    }
-    answer->status = 200;
 }

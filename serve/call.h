@@ -52,13 +52,8 @@ bool serve_can_resume(const cli_verb *verb);
 void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
                 const serve_caller *caller, serve_answer *answer);
 
-/* ---- Batches ------------------------------------------------------------- */
-
-enum { SERVE_BATCH_MAX = 1000 };
-
-/* Runs calls one after the other: [{"call": "queue/push", "fields": {...}}, ...]. The answer is
- * [{"status": 200, "body": ...}, ...]. */
-void serve_batch(tkl_client *client, const json_t *calls, const serve_caller *caller,
-                 serve_answer *answer);
+/* Runs a call of a batch, {"call": "queue/push", "fields": {...}}, in the same way. */
+void serve_call_item(tkl_client *client, const json_t *item, const serve_caller *caller,
+                     serve_answer *answer);
 
 #endif

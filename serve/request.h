@@ -17,7 +17,7 @@
 #include <netdb.h>
 #include <pthread.h>
 
-#include "call.h"
+#include "batch.h"
 #include "events.h"
 #include "http.h"
 #include "login.h"
@@ -69,6 +69,9 @@ typedef struct serve_request {
     bool is_running;    /* submitted, and not done */
     bool is_done;       /* there is an answer */
     bool is_suspended;  /* its connection is */
+    serve_batch *batch; /* the calls of a SERVE_BATCH; belongs to the operation until is_batching */
+    bool is_batching;   /* the operation has read the calls, and they run */
+    bool is_cancelled;  /* nobody wants the answer, or we end */
     serve_answer answer;
     struct serve_request *next, *prev; /* among those that run */
 
@@ -128,7 +131,7 @@ enum MHD_Result serve_admit_user(serve_request *r, const char *method);
 
 /* Submits the call and suspends the connection until there is an answer, or a stream begins. */
 enum MHD_Result serve_submit(serve_request *r);
-void serve_cancel(const serve_request *r);
+void serve_cancel(serve_request *r);
 void serve_request_free(serve_request *r);
 
 /* Cancels the calls whose clients have gone away. */

@@ -111,11 +111,16 @@ static int prepare_stream(serve_request *r, json_t *fields, serve_caller *caller
     return CLI_USAGE;
 }
 
+static serve_caller caller_of(serve_request *r)
+{
+    return (serve_caller){.is_gone = is_gone, .may = may_call, .note = log_item, .arg = r};
+}
+
 /* Runs as an operation of the loop. */
 static int run_request(void *arg)
 {
     serve_request *r = arg;
-    serve_caller caller = {.is_gone = is_gone, .may = may_call, .note = log_item, .arg = r};
+    serve_caller caller = caller_of(r);
     json_error_t error;
     json_t *fields = fields_of(r, &error);
     char message[JSON_ERROR_TEXT_LENGTH + 64];
@@ -126,7 +131,7 @@ static int run_request(void *arg)
                  error.line, error.column, error.text);
         serve_answer_error(&r->answer, 400, TKL_EINVAL, message);
     } else if (r->kind == SERVE_BATCH) {
-        serve_batch(r->http->client, fields, &caller, &r->answer);
+        r->batch = serve_batch_new(fields, &r->answer);
     } else if (!json_is_object(fields)) {
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
     } else if (r->kind == SERVE_LOGIN) {
@@ -202,6 +207,7 @@ void serve_request_free(serve_request *r)
     json_decref(r->query);
     OPENSSL_cleanse(r->user.secret, sizeof r->user.secret);
     serve_stream_free(r->stream);
+    serve_batch_free(r->batch);
     serve_answer_free(&r->answer);
     free(r);
 }
@@ -219,14 +225,9 @@ static void begin_stream(serve_request *r)
     serve_log_answer(r, &r->route, &begun, cli_now_ms() - r->began_ms);
 }
 
-/* Called when the operation has ended, in tkl_loop_dispatch(). `code` is another one than TKL_OK when
- * it did not begin. */
-static void end_request(void *arg, int code, const char *text)
+/* Nothing of the request runs any more, and there is an answer. */
+static void finish_request(serve_request *r)
 {
-    serve_request *r = arg;
-    if (code != TKL_OK)
-        serve_answer_error(&r->answer, serve_status(code), code,
-                           *text != '\0' ? text : tkl_strerror(code));
     unlist_running(r);
     unlist_stirred(r);
     r->is_running = false;
@@ -241,6 +242,32 @@ static void end_request(void *arg, int code, const char *text)
     }
     epoll_ctl(r->http->watched, EPOLL_CTL_DEL, r->peer->file, NULL);
     resume_connection(r);
+}
+
+static void finish_batch(void *arg)
+{
+    serve_request *r = arg;
+    serve_batch_answer(r->batch, &r->answer);
+    finish_request(r);
+}
+
+/* Called when the operation has ended, in tkl_loop_dispatch(). `code` is another one than TKL_OK when
+ * it did not begin. */
+static void end_request(void *arg, int code, const char *text)
+{
+    serve_request *r = arg;
+    if (code != TKL_OK)
+        serve_answer_error(&r->answer, serve_status(code), code,
+                           *text != '\0' ? text : tkl_strerror(code));
+    if (r->batch == NULL) {
+        finish_request(r);
+        return;
+    }
+    serve_caller caller = caller_of(r);
+    r->is_batching = true;
+    if (r->is_cancelled)
+        serve_batch_cancel(r->batch);
+    serve_batch_run(r->batch, r->http->loop, r->http->client, &caller, finish_batch, r);
 }
 
 /* Submits the call and suspends the connection. libmicrohttpd does not look at suspended
@@ -260,8 +287,11 @@ enum MHD_Result serve_submit(serve_request *r)
     return MHD_YES;
 }
 
-void serve_cancel(const serve_request *r)
+void serve_cancel(serve_request *r)
 {
+    r->is_cancelled = true;
+    if (r->is_batching)
+        serve_batch_cancel(r->batch);
     int code = tkl_loop_cancel(r->http->loop, r->operation);
     (void)code; /* TKL_NOTFOUND: it has ended, and its callback comes */
 }

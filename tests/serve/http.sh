@@ -139,6 +139,25 @@ answers 200 /v1/batch "[$(printf '{"call": "ping"}, %.0s' {1..999}){\"call\": \"
 is "a thousand" "$(field length)" 1000
 answers 400 /v1/batch "[$(printf '{"call": "ping"}, %.0s' {1..1000}){\"call\": \"ping\"}]"
 answers 400 /v1/batch '{}'
+answers 400 /v1/batch '{"calls": [], "order": true}'
+answers 400 /v1/batch '{"calls": [], "in_order": 1}'
+answers 200 /v1/batch '{"calls": []}'
+# Calls run at once: the first one waits for what the last one brings. In order, it waits in vain.
+wait_and_push() {
+    echo '[{"call": "queue/claim", "fields": {"name": "late", "wait": "'"$1"'"}},
+           {"call": "queue/push", "fields": {"name": "late", "payload": "x"}}]'
+}
+answers 200 /v1/batch "$(wait_and_push 30s)"
+is "statuses" "$(field '[.[].status] | tojson')" '[200,200]'
+answers 200 /v1/batch "{\"in_order\": true, \"calls\": $(wait_and_push 10ms)}"
+is "statuses" "$(field '[.[].status] | tojson')" '[404,200]'
+# A client that goes away leaves the lines of all its calls.
+curl -s -m 1 -d "[$(printf '{"call": "queue/claim", "fields": {"name": "left", "wait": "1m"}}, %.0s' {1..20}){\"call\": \"ping\"}]" \
+    "$base/v1/batch" >/dev/null
+nobody_waits() { curl -s "$base/metrics" | grep -q '^tackle_serve_calls_waiting 0$'; }
+eventually nobody_waits
+answers 200 /v1/queue/push '{"name": "left", "payload": "x"}'
+answers 200 /v1/queue/claim '{"name": "left"}'
 
 # ---- Descriptions ---------------------------------------------------------------------------------
 
