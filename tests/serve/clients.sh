@@ -9,14 +9,18 @@ chmod 600 "$home/tokens"
 serve --token-file "$home/tokens"
 export TACKLE_HTTP=$base TACKLE_HTTP_TOKEN=examples-0123456789
 
+export GOCACHE=$home/go GOTOOLCHAIN=local
+
 tried=0
 for client in "$TACKLE_SOURCE"/clients/http/*; do
-    program=$(sed -n '1s,^#!.*[/ ],,p' "$client")
-    command -v "$program" >/dev/null || continue
-    # Node has fetch() since version 18.
-    [ "$program" != node ] || node -e 'process.exit(typeof fetch == "function" ? 0 : 1)' || continue
+    run=("$(sed -n '1s,^#!.*[/ ],,p' "$client")")
+    [[ $client != *.go ]] || run=(go run)
+    command -v "${run[0]}" >/dev/null ||
+        { echo "skipped: $(basename "$client"): no ${run[0]}"; continue; }
+    [ "${run[0]}" != node ] || node -e 'process.exit(typeof fetch == "function" ? 0 : 1)' ||
+        { echo "skipped: $(basename "$client"): node has no fetch() before version 18"; continue; }
     tackle call FLUSHALL >/dev/null
-    ends 0 "$program" "$client"
+    ends 0 "${run[@]}" "$client"
     has "$out" "holding the lock"
     has "$out" "a mail to ann@example.org"
     has "$out" "a mail to bob@example.org"
