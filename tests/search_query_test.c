@@ -4,7 +4,7 @@
  * about wrong ones.
  */
 #include "core/buf.h"
-#include "search/query.h"
+#include "search/parse.h"
 #include "support/locale.h"
 #include "support/test.h"
 

@@ -12,8 +12,8 @@
 #include "core/error.h"
 #include "core/number.h"
 #include "core/reply.h"
-#include "search/find.h"
 #include "search/pieces.h"
+#include "search/query_steps.h"
 #include "search/scripts.h"
 #include "search/why.h"
 
@@ -21,7 +21,7 @@
 
 /* Facts about the index and the document. */
 typedef struct explainer {
-    tkl__search_finding *f;
+    tkl__search_run *run;
     int64_t docs, words;         /* totals of the index */
     tkl__search_record record;   /* all zero without a document */
     tkl__search_entries entries; /* terms of the document that the query may have */
@@ -33,57 +33,57 @@ typedef struct explainer {
 } explainer;
 
 /* Asks all shards for their totals, and for the document. *replies: those of the shards. */
-static int ask_document(const tkl__search_finding *f, tkl_bytes id, tkl_reply **replies)
+static int ask_document(const tkl__search_run *run, tkl_bytes id, tkl_reply **replies)
 {
-    const tkl__search_schema *schema = f->schema;
+    const tkl__search_schema *schema = run->schema;
     tkl__args args;
     tkl__batch batch;
     tkl__args_init(&args);
     tkl__args_str(&args, schema->token);
     tkl__args_bytes(&args, id);
-    tkl__batch_init(&batch, f->search->client);
+    tkl__batch_init(&batch, run->search->client);
     for (size_t i = 0; i < schema->shard_count; i++)
         tkl__batch_eval(&batch, &tkl__lua_search_explain,
                         &(tkl__keys){(tkl_bytes *)schema->shards[i].keys, TKL__SEARCH_SCRIPT_KEYS},
                         &args, true);
-    int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), replies);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(run->search), replies);
     tkl__args_free(&args);
-    return rc == TKL_OK ? tkl__search_box_keep(f->box, *replies) : rc;
+    return rc == TKL_OK ? tkl__search_box_keep(run->box, *replies) : rc;
 }
 
 /* Reads {docs, words, number, record, terms} of the shard that has the document. */
 static int read_document(explainer *e, size_t shard, tkl_bytes id, const tkl_reply *reply)
 {
-    tkl__search_finding *f = e->f;
+    tkl__search_run *run = e->run;
     tkl_bytes number = tkl_reply_bytes(tkl_reply_at(reply, 2));
     tkl_bytes record = tkl_reply_bytes(tkl_reply_at(reply, 3));
     tkl_bytes terms = tkl_reply_bytes(tkl_reply_at(reply, 4));
     if (number.len == 0)
         return tkl__fail(TKL_NOTFOUND, "the index has no document '" TKL_FMT "'", TKL_ARG(id));
-    if (!tkl__search_record_read(record, f->schema, &e->record))
+    if (!tkl__search_record_read(record, run->schema, &e->record))
         return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
     size_t pieces = tkl__search_pieces_of(terms);
-    int rc = pieces ? tkl__search_fetch_terms(f, shard, number, record, pieces, &terms) : TKL_OK;
+    int rc = pieces ? tkl__search_fetch_terms(run, shard, number, record, pieces, &terms) : TKL_OK;
     if (rc == TKL_OK && pieces && !terms.data)
-        f->outcome = TKL__SEARCH_CHANGED;
-    return rc == TKL_OK ? tkl__search_entries_read(&e->entries, terms, f->schema->is.positions)
+        run->outcome = TKL__SEARCH_CHANGED;
+    return rc == TKL_OK ? tkl__search_entries_read(&e->entries, terms, run->schema->is.positions)
                         : rc;
 }
 
 static int fetch_document(explainer *e, tkl_bytes id)
 {
-    tkl__search_finding *f = e->f;
+    tkl__search_run *run = e->run;
     tkl_reply *replies;
-    size_t home = tkl__search_shard_of(f->schema, id);
-    int rc = ask_document(f, id, &replies);
-    for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++) {
+    size_t home = tkl__search_shard_of(run->schema, id);
+    int rc = ask_document(run, id, &replies);
+    for (size_t i = 0; rc == TKL_OK && i < run->schema->shard_count; i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
         if (tkl_reply_type_of(reply) != TKL_REPLY_ARRAY)
-            f->outcome = TKL__SEARCH_STALE;
+            run->outcome = TKL__SEARCH_STALE;
         tkl__add(&e->docs, tkl__reply_number(tkl_reply_at(reply, 0)));
         tkl__add(&e->words, tkl__reply_number(tkl_reply_at(reply, 1)));
     }
-    if (rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && id.len)
+    if (rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && id.len)
         rc = read_document(e, home, id, tkl_reply_at(replies, home));
     return rc;
 }
@@ -103,7 +103,7 @@ static size_t place_of_term(const tkl__search_plan *plan, tkl_bytes term)
 /* Adds a term to the last part. `skip`: bytes of the term before the word or the value. */
 static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t skip)
 {
-    const tkl__search_finding *f = e->f;
+    const tkl__search_run *run = e->run;
     if (e->term_count == e->term_cap) {
         size_t cap = e->term_cap ? 2 * e->term_cap : 16;
         tkl_search_term *grown = realloc(e->terms, cap * sizeof *grown);
@@ -114,9 +114,9 @@ static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t 
     }
     tkl_search_term *to = &e->terms[e->term_count++];
     const tkl__search_entry *entry = tkl__search_entry_of(&e->entries, term);
-    size_t place = place_of_term(f->plan, term);
-    bool planned = place < f->plan->term_count;
-    *to = (tkl_search_term){.documents = planned ? f->sizes[place] : TKL_NONE};
+    size_t place = place_of_term(run->plan, term);
+    bool planned = place < run->plan->term_count;
+    *to = (tkl_search_term){.documents = planned ? run->sizes[place] : TKL_NONE};
     if (entry)
         to->times = term.data[0] == 'w' ? (int64_t)entry->times : 1;
     if (entry && planned && !e->counted[place] && !part->excluded) {
@@ -125,14 +125,15 @@ static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t 
         part->score += to->score;
     }
     part->term_count++;
-    return tkl__search_box_copy(f->box, (tkl_bytes){term.data + skip, term.len - skip}, &to->text);
+    return tkl__search_box_copy(run->box, (tkl_bytes){term.data + skip, term.len - skip},
+                                &to->text);
 }
 
 /* Adds a term, or those that begin with it. */
 static int add_terms(explainer *e, tkl_search_part *part, const tkl__buf *term, bool prefix,
                      size_t skip)
 {
-    const tkl_names *words = prefix ? tkl__search_prefix_words(e->f->plan, term) : NULL;
+    const tkl_names *words = prefix ? tkl__search_prefix_words(e->run->plan, term) : NULL;
     int rc = term->failed ? tkl__nomem() : TKL_OK;
     if (rc == TKL_OK && !prefix)
         rc = add_term(e, part, (tkl_bytes){term->data, term->len}, skip);
@@ -193,21 +194,21 @@ static int explain_value(const explainer *e, const tkl__search_query_item *item,
     const tkl__search_cell *cell = &e->record.cells[item->field];
     if ((item->kind != TKL__QUERY_VALUE && item->kind != TKL__QUERY_RANGE) || !cell->present)
         return TKL_OK;
-    tkl_bytes text = e->f->schema->fields[item->field].numeric
+    tkl_bytes text = e->run->schema->fields[item->field].numeric
                          ? tkl_str(tkl__double_text(cell->number, number))
                          : cell->text;
-    return tkl__search_box_copy(e->f->box, text, &part->value);
+    return tkl__search_box_copy(e->run->box, text, &part->value);
 }
 
 static int explain_item(explainer *e, const tkl__search_query_item *item, tkl_search_part *part)
 {
-    const tkl__search_plan *plan = e->f->plan;
+    const tkl__search_plan *plan = e->run->plan;
     tkl__buf text;
     tkl__buf_init(&text);
     write_item(&text, plan->schema, item);
     int rc = text.failed
                  ? tkl__nomem()
-                 : tkl__search_box_copy(e->f->box, (tkl_bytes){text.data, text.len}, &part->text);
+                 : tkl__search_box_copy(e->run->box, (tkl_bytes){text.data, text.len}, &part->text);
     part->matches = e->record.id.len && tkl__search_has_item(plan, item, &e->record, &e->entries);
     if (rc == TKL_OK)
         rc = explain_value(e, item, part);
@@ -229,12 +230,12 @@ static int explain_item(explainer *e, const tkl__search_query_item *item, tkl_se
 /* Makes the parts, and gives them their terms when all of these are known. */
 static int explain_parts(explainer *e)
 {
-    const tkl__search_query *q = &e->f->plan->query;
+    const tkl__search_query *q = &e->run->plan->query;
     size_t count = q->excluded_count, at = 0;
     int rc = TKL_OK;
     for (size_t i = 0; i < q->wanted_count; i++)
         count += q->wanted[i].count;
-    tkl_search_part *parts = tkl__search_box_alloc(e->f->box, count * sizeof *parts);
+    tkl_search_part *parts = tkl__search_box_alloc(e->run->box, count * sizeof *parts);
     if (!parts)
         return tkl__nomem();
     for (size_t i = 0; i < q->wanted_count; i++)
@@ -246,7 +247,7 @@ static int explain_parts(explainer *e)
         parts[at].excluded = true;
         rc = explain_item(e, &q->excluded[i], &parts[at++]);
     }
-    tkl_search_term *terms = tkl__search_box_alloc(e->f->box, e->term_count * sizeof *terms);
+    tkl_search_term *terms = tkl__search_box_alloc(e->run->box, e->term_count * sizeof *terms);
     if (rc != TKL_OK || !terms)
         return rc != TKL_OK ? rc : tkl__nomem();
     if (e->term_count)
@@ -284,9 +285,9 @@ static int say_why(explainer *e)
                 tkl__buf_addf(&out, "%s" TKL_FMT, k > i ? ", " : "", TKL_ARG(is->parts[k].text));
         }
     }
-    int rc = out.failed
-                 ? tkl__nomem()
-                 : tkl__search_box_copy(e->f->box, (tkl_bytes){out.data, out.len}, &e->is->reason);
+    int rc = out.failed ? tkl__nomem()
+                        : tkl__search_box_copy(e->run->box, (tkl_bytes){out.data, out.len},
+                                               &e->is->reason);
     tkl__buf_free(&out);
     return rc;
 }
@@ -300,40 +301,40 @@ typedef struct explained {
 /* Makes the explanation, which is empty. */
 static int begin_explanation(explainer *e)
 {
-    explained *made = tkl__search_box_alloc(e->f->box, sizeof *made);
+    explained *made = tkl__search_box_alloc(e->run->box, sizeof *made);
     if (!made)
         return tkl__nomem();
-    made->box = e->f->box;
+    made->box = e->run->box;
     e->is = &made->is;
     return TKL_OK;
 }
 
 static int make_explanation(explainer *e)
 {
-    tkl__search_finding *f = e->f;
+    tkl__search_run *run = e->run;
     int rc = begin_explanation(e);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__search_rarity_make(&e->rarity, f->plan, f->sizes, e->docs, e->words);
-    e->counted = calloc(f->plan->term_count + 1, sizeof *e->counted);
+    rc = tkl__search_rarity_make(&e->rarity, run->plan, run->sizes, e->docs, e->words);
+    e->counted = calloc(run->plan->term_count + 1, sizeof *e->counted);
     if (rc == TKL_OK)
         rc = e->counted ? explain_parts(e) : tkl__nomem();
     if (rc == TKL_OK)
-        rc = tkl__search_say(f);
+        rc = tkl__search_say(run);
     if (rc != TKL_OK)
         return rc;
-    bool given = e->record.id.len > 0, nothing = f->plan->query.nothing;
-    e->is->matches = given && !nothing && tkl__search_matches(f->plan, &e->record, &e->entries);
+    bool given = e->record.id.len > 0, nothing = run->plan->query.nothing;
+    e->is->matches = given && !nothing && tkl__search_matches(run->plan, &e->record, &e->entries);
     e->is->score = given ? tkl__search_relevance(&e->rarity, &e->record, &e->entries) : 0;
     e->is->length = e->record.length;
     e->is->average_length = e->rarity.length;
     e->is->documents = e->docs;
-    e->is->total = f->total;
-    e->is->exact = f->exact;
-    e->is->understood = f->box->is.understood;
-    e->is->dropped = f->box->is.dropped;
-    e->is->reason = f->box->is.why;
-    e->is->nearest = f->box->is.nearest;
+    e->is->total = run->total;
+    e->is->exact = run->exact;
+    e->is->understood = run->box->is.understood;
+    e->is->dropped = run->box->is.dropped;
+    e->is->reason = run->box->is.why;
+    e->is->nearest = run->box->is.nearest;
     return given && !nothing && !e->is->matches ? say_why(e) : TKL_OK;
 }
 
@@ -349,34 +350,34 @@ static int explain_plan(tkl_search *search, tkl__search_plan *plan, void *arg,
 {
     static const tkl__search_order by_relevance = {.kind = TKL__SEARCH_BY_RELEVANCE};
     explaining *x = arg;
-    tkl__search_finding f = {.search = search,
-                             .schema = plan->schema,
-                             .plan = plan,
-                             .order = &by_relevance,
-                             .compare_max = TKL__SEARCH_COMPARE_MAX,
-                             .exact = true,
-                             .box = tkl__search_box_new(plan->schema)};
-    explainer e = {.f = &f};
-    int rc = f.box ? TKL_OK : tkl__nomem();
+    tkl__search_run run = {.search = search,
+                           .schema = plan->schema,
+                           .plan = plan,
+                           .order = &by_relevance,
+                           .compare_max = TKL__SEARCH_COMPARE_MAX,
+                           .exact = true,
+                           .box = tkl__search_box_new(plan->schema)};
+    explainer e = {.run = &run};
+    int rc = run.box ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK && !plan->query.nothing)
-        rc = tkl__search_find(&f);
-    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE)
+        rc = tkl__search_query_steps(&run);
+    if (rc == TKL_OK && run.outcome == TKL__SEARCH_DONE)
         rc = fetch_document(&e, x->id);
-    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE)
+    if (rc == TKL_OK && run.outcome == TKL__SEARCH_DONE)
         rc = make_explanation(&e);
-    *outcome = f.outcome;
-    *total = f.total;
-    if (rc == TKL_OK && f.outcome == TKL__SEARCH_DONE && (!plan->apart || f.total > 0)) {
+    *outcome = run.outcome;
+    *total = run.total;
+    if (rc == TKL_OK && run.outcome == TKL__SEARCH_DONE && (!plan->apart || run.total > 0)) {
         tkl_search_explanation_free(x->result);
         x->result = e.is;
     } else {
-        tkl__search_box_free(f.box);
+        tkl__search_box_free(run.box);
     }
     tkl__search_entries_free(&e.entries);
     tkl__search_rarity_free(&e.rarity);
     free(e.counted);
     free(e.terms);
-    tkl__search_finding_free(&f);
+    tkl__search_run_free(&run);
     return rc;
 }
 
@@ -405,17 +406,17 @@ int tkl_search_explain(tkl_search *search, tkl_bytes query, tkl_bytes id,
 /* Explains the query of a plan that has nothing but the query. */
 static int explain_query(explainer *e)
 {
-    tkl__search_finding *f = e->f;
-    const tkl__search_query *query = &f->plan->query;
+    tkl__search_run *run = e->run;
+    const tkl__search_query *query = &run->plan->query;
     int rc = begin_explanation(e);
     if (rc == TKL_OK)
         rc = explain_parts(e);
     if (rc == TKL_OK)
-        rc = tkl__search_say_query(f);
+        rc = tkl__search_say_query(run);
     if (rc != TKL_OK)
         return rc;
-    e->is->understood = f->box->is.understood;
-    e->is->dropped = f->box->is.dropped;
+    e->is->understood = run->box->is.understood;
+    e->is->dropped = run->box->is.dropped;
     if (query->nothing)
         e->is->reason = tkl_str(tkl__search_nothing_text(query));
     return TKL_OK;
@@ -425,24 +426,24 @@ int tkl_search_parse(tkl_bytes query, const tkl_search_schema *schema,
                      tkl_search_explanation **explanation)
 {
     tkl__search_plan plan = {.schema = NULL};
-    tkl__search_finding f = {.plan = &plan};
-    explainer e = {.f = &f};
+    tkl__search_run run = {.plan = &plan};
+    explainer e = {.run = &run};
     *explanation = NULL;
     int rc = tkl__search_schema_make(schema, &plan.schema);
     if (rc != TKL_OK)
         return rc;
-    f.schema = plan.schema;
+    run.schema = plan.schema;
     rc = tkl__search_query_parse(query, &plan.schema->rules, &plan.query);
     if (rc == TKL_OK) {
-        f.box = tkl__search_box_new(plan.schema);
-        rc = f.box ? explain_query(&e) : tkl__nomem();
+        run.box = tkl__search_box_new(plan.schema);
+        rc = run.box ? explain_query(&e) : tkl__nomem();
         tkl__search_query_free(&plan.query);
     }
     tkl__search_schema_free(plan.schema); /* the box shares it */
     if (rc == TKL_OK)
         *explanation = e.is;
     else
-        tkl__search_box_free(f.box);
+        tkl__search_box_free(run.box);
     free(e.terms);
     return rc;
 }

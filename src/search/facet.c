@@ -23,8 +23,8 @@
 #include "search/scripts.h"
 #include "text/library.h"
 
-/* Number of values that one run counts. */
-#define RUN            20
+/* Number of values that one step counts. */
+#define COUNT_STEP     20
 #define VALUES_DEFAULT 10
 /* Most values that are counted without a look at how frequent they are in the index. */
 #define FEW_VALUES TKL_SEARCH_FACET_MAX
@@ -49,7 +49,7 @@ int tkl__search_facets_check(const tkl__search_schema *schema,
 
 /* One facet while it is computed. */
 typedef struct facet {
-    tkl__search_finding *f;
+    tkl__search_run *run;
     size_t field;
     tkl_bytes *terms; /* terms of its values, in the order of bytes */
     tkl_search_count *counts;
@@ -73,12 +73,12 @@ static int read_shard_values(facet *x, const tkl__search_shard *shard, tkl_bytes
     while (rc == TKL_OK && came > 0 && !x->cut) {
         tkl_reply *replies = NULL;
         tkl__batch batch;
-        tkl__batch_init(&batch, x->f->search->client);
+        tkl__batch_init(&batch, x->run->search->client);
         tkl__batch_fail(&batch, from.failed ? tkl__nomem() : TKL_OK);
         TKL__BATCH_WORDS(&batch, tkl_str("ZRANGE"), shard->keys[TKL__SEARCH_TERMS],
                          {from.data, from.len}, high, tkl_str("BYLEX"), tkl_str("LIMIT"),
                          tkl_str("0"), tkl_str(NAMES_STEP));
-        rc = tkl__batch_end(&batch, tkl__search_deadline(x->f->search), &replies);
+        rc = tkl__batch_end(&batch, tkl__search_deadline(x->run->search), &replies);
         const tkl_reply *page = tkl_reply_at(replies, 0);
         came = tkl_reply_count(page);
         if (rc == TKL_OK)
@@ -98,25 +98,25 @@ static int read_shard_values(facet *x, const tkl__search_shard *shard, tkl_bytes
 
 static int find_values(facet *x)
 {
-    tkl__search_finding *f = x->f;
+    tkl__search_run *run = x->run;
     tkl_bytes low = {0}, high = {0};
     tkl__buf prefix;
     tkl__names names = {0};
     tkl__buf_init(&prefix);
-    tkl__search_term_value(&prefix, f->schema, x->field, tkl_str(""));
+    tkl__search_term_value(&prefix, run->schema, x->field, tkl_str(""));
     int rc = prefix.failed ? tkl__nomem()
                            : tkl__search_bounds((tkl_bytes){prefix.data, prefix.len}, &low, &high);
-    for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++)
-        rc = read_shard_values(x, &f->schema->shards[i], low, high, &names);
+    for (size_t i = 0; rc == TKL_OK && i < run->schema->shard_count; i++)
+        rc = read_shard_values(x, &run->schema->shards[i], low, high, &names);
     if (rc == TKL_OK) {
         tkl__names_tidy(&names, NULL, NULL);
         x->count = names.count;
-        x->terms = tkl__search_box_alloc(f->box, x->count * sizeof *x->terms);
-        x->counts = tkl__search_box_alloc(f->box, x->count * sizeof *x->counts);
+        x->terms = tkl__search_box_alloc(run->box, x->count * sizeof *x->terms);
+        x->counts = tkl__search_box_alloc(run->box, x->count * sizeof *x->counts);
         rc = x->terms && x->counts ? TKL_OK : tkl__nomem();
     }
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++) {
-        char *copy = tkl__search_box_alloc(f->box, names.items[i].len);
+        char *copy = tkl__search_box_alloc(run->box, names.items[i].len);
         if (!copy)
             rc = tkl__nomem();
         else
@@ -144,61 +144,63 @@ static void add_term_keys(const facet *x, const tkl__search_shard *shard, size_t
     tkl__buf_free(&key);
 }
 
-/* Makes the run that counts the values [from, to) on one shard. */
+/* Makes the call that counts the values [from, to) on one shard. */
 static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl__search_call *call)
 {
-    const tkl__search_finding *f = x->f;
-    const tkl__search_shard *shard = &f->schema->shards[index];
-    const tkl__search_progress *p = &f->shards[index];
+    const tkl__search_run *run = x->run;
+    const tkl__search_shard *shard = &run->schema->shards[index];
+    const tkl__search_progress *p = &run->shards[index];
     tkl__search_call_begin(call, shard);
-    tkl__search_call_plan_keys(call, f->plan, shard, p->made);
+    tkl__search_call_plan_keys(call, run->plan, shard, p->made);
     add_term_keys(x, shard, from, to, call);
-    tkl__args_str(&call->args, f->schema->token);
+    tkl__args_str(&call->args, run->schema->token);
     tkl__args_int(&call->args, (int64_t)tkl__search_term_at(shard));
-    tkl__args_bytes(&call->args, (tkl_bytes){f->plan->steps.data, f->plan->steps.len});
+    tkl__args_bytes(&call->args, (tkl_bytes){run->plan->steps.data, run->plan->steps.len});
     tkl__args_int(&call->args, (int64_t)(to - from));
-    tkl__search_call_plan_args(call, f->plan, index, p->made_before ? "*" : p->made, false);
+    tkl__search_call_plan_args(call, run->plan, index, p->made_before ? "*" : p->made, false);
 }
 
-/* Adds the counts of one run. A value is shown as one of the counted documents has it. */
+/* Adds the counts of one step. A value is shown as one of the counted documents has it. */
 static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *reply)
 {
-    tkl__search_finding *f = x->f;
+    tkl__search_run *run = x->run;
     if (tkl_reply_type_of(reply) != TKL_REPLY_ARRAY) {
         bool stale = strcmp(tkl_reply_str(reply), "stale") == 0; /* else "make": it starts over */
-        f->outcome = stale ? TKL__SEARCH_STALE : TKL__SEARCH_CHANGED;
+        run->outcome = stale ? TKL__SEARCH_STALE : TKL__SEARCH_CHANGED;
         return TKL_OK;
     }
-    if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), f->shards[index].version) != 0)
-        f->exact = false;
+    if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), run->shards[index].version) != 0)
+        run->exact = false;
     const tkl_reply *counts = tkl_reply_at(reply, 1), *records = tkl_reply_at(reply, 2);
     for (size_t i = 0; i < tkl_reply_count(counts); i++) {
         tkl_search_count *count = &x->counts[from + i];
         tkl__add(&count->count, tkl_reply_int(tkl_reply_at(counts, i)));
         tkl__search_record record;
-        if (tkl__search_record_read(tkl_reply_bytes(tkl_reply_at(records, i)), f->schema, &record))
+        if (tkl__search_record_read(tkl_reply_bytes(tkl_reply_at(records, i)), run->schema,
+                                    &record))
             count->value = record.cells[x->field].text;
     }
     return TKL_OK;
 }
 
-/* Counts the values [from, from + RUN) on all shards, in one round trip. */
+/* Counts the values [from, from + COUNT_STEP) on all shards, in one round trip. */
 static int count_some(facet *x, size_t from)
 {
-    tkl__search_finding *f = x->f;
-    size_t to = from + RUN < x->count ? from + RUN : x->count, shards = f->schema->shard_count;
+    tkl__search_run *run = x->run;
+    size_t to = from + COUNT_STEP < x->count ? from + COUNT_STEP : x->count,
+           shards = run->schema->shard_count;
     tkl_reply *replies;
     tkl__batch batch;
-    tkl__batch_init(&batch, f->search->client);
+    tkl__batch_init(&batch, run->search->client);
     for (size_t i = 0; i < shards; i++) {
         tkl__search_call call = {0};
         make_call(x, i, from, to, &call);
         tkl__search_call_add(&batch, &call, &tkl__lua_search_facet);
         tkl__search_call_free(&call);
     }
-    int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), &replies);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(run->search), &replies);
     if (rc == TKL_OK)
-        rc = tkl__search_box_keep(f->box, replies);
+        rc = tkl__search_box_keep(run->box, replies);
     for (size_t i = 0; rc == TKL_OK && i < shards; i++)
         rc = read_counts(x, i, from, tkl_reply_at(replies, i));
     return rc;
@@ -209,25 +211,25 @@ static int count_some(facet *x, size_t from)
 /* Adds the sizes of the values [from, to) on all shards. */
 static int add_sizes(facet *x, tkl__search_sized *values, size_t from, size_t to)
 {
-    tkl__search_finding *f = x->f;
+    tkl__search_run *run = x->run;
     tkl_reply *replies;
     tkl__batch batch;
-    tkl__batch_init(&batch, f->search->client);
-    for (size_t i = 0; i < f->schema->shard_count; i++) {
-        const tkl__search_shard *shard = &f->schema->shards[i];
+    tkl__batch_init(&batch, run->search->client);
+    for (size_t i = 0; i < run->schema->shard_count; i++) {
+        const tkl__search_shard *shard = &run->schema->shards[i];
         tkl__search_call call = {0};
         tkl__search_call_begin(&call, shard);
         add_term_keys(x, shard, from, to, &call);
-        tkl__args_str(&call.args, f->schema->token);
+        tkl__args_str(&call.args, run->schema->token);
         tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
         tkl__search_call_add(&batch, &call, &tkl__lua_search_sizes);
         tkl__search_call_free(&call);
     }
-    int rc = tkl__batch_end(&batch, tkl__search_deadline(f->search), &replies);
-    for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++) {
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(run->search), &replies);
+    for (size_t i = 0; rc == TKL_OK && i < run->schema->shard_count; i++) {
         const tkl_reply *sizes = tkl_reply_at(replies, i);
         if (tkl_reply_type_of(sizes) != TKL_REPLY_ARRAY)
-            f->outcome = TKL__SEARCH_STALE;
+            run->outcome = TKL__SEARCH_STALE;
         for (size_t k = 0; k < to - from; k++)
             tkl__add(&values[from + k].size, tkl_reply_int(tkl_reply_at(sizes, k)));
     }
@@ -243,7 +245,7 @@ static int sort_values(facet *x, tkl__search_sized **sizes)
     *sizes = values;
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         values[i].term = x->terms[i];
-    for (size_t i = 0; rc == TKL_OK && x->f->outcome == TKL__SEARCH_DONE && i < x->count;
+    for (size_t i = 0; rc == TKL_OK && x->run->outcome == TKL__SEARCH_DONE && i < x->count;
          i += SIZES_STEP)
         rc = add_sizes(x, values, i, i + SIZES_STEP < x->count ? i + SIZES_STEP : x->count);
     if (rc == TKL_OK)
@@ -269,14 +271,14 @@ static int count_values(facet *x)
     bool many = x->count > FEW_VALUES;
     if (rc == TKL_OK && many)
         rc = sort_values(x, &sizes);
-    size_t name = 2 + x->f->schema->fields[x->field].name.len; /* "v", the field and "=" */
+    size_t name = 2 + x->run->schema->fields[x->field].name.len; /* "v", the field and "=" */
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         x->counts[i].value = (tkl_bytes){x->terms[i].data + name, x->terms[i].len - name};
-    while (rc == TKL_OK && x->f->outcome == TKL__SEARCH_DONE && x->counted < x->count) {
+    while (rc == TKL_OK && x->run->outcome == TKL__SEARCH_DONE && x->counted < x->count) {
         if (many && (x->counted >= COUNT_MOST || has_enough(x, sizes[x->counted].size)))
             break;
         rc = count_some(x, x->counted);
-        x->counted = x->counted + RUN < x->count ? x->counted + RUN : x->count;
+        x->counted = x->counted + COUNT_STEP < x->count ? x->counted + COUNT_STEP : x->count;
     }
     x->cut = x->cut || x->counted < x->count;
     x->count = x->counted;
@@ -295,10 +297,10 @@ static int by_sort(const void *a, const void *b)
 /* Collects the values of all documents that were returned, sorted. */
 static int read_cells(facet *x, tkl__search_cell *cells, size_t *count)
 {
-    const tkl__search_finding *f = x->f;
-    for (size_t i = 0; i < f->item_count; i++) {
+    const tkl__search_run *run = x->run;
+    for (size_t i = 0; i < run->item_count; i++) {
         tkl__search_record record;
-        if (!tkl__search_record_read(f->items[i].bytes, f->schema, &record))
+        if (!tkl__search_record_read(run->items[i].bytes, run->schema, &record))
             return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
         if (record.cells[x->field].present)
             cells[(*count)++] = record.cells[x->field];
@@ -309,10 +311,10 @@ static int read_cells(facet *x, tkl__search_cell *cells, size_t *count)
 
 static int count_here(facet *x)
 {
-    const tkl__search_finding *f = x->f;
+    const tkl__search_run *run = x->run;
     size_t count = 0;
-    tkl__search_cell *cells = calloc(f->item_count + 1, sizeof *cells);
-    x->counts = tkl__search_box_alloc(f->box, (f->item_count + 1) * sizeof *x->counts);
+    tkl__search_cell *cells = calloc(run->item_count + 1, sizeof *cells);
+    x->counts = tkl__search_box_alloc(run->box, (run->item_count + 1) * sizeof *x->counts);
     int rc = cells && x->counts ? read_cells(x, cells, &count) : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         if (i == 0 || tkl__text_word_compare(&cells[i - 1].sort, &cells[i].sort) != 0)
@@ -345,8 +347,8 @@ static void make_facet(facet *x, tkl_search_facet *result)
         sum += x->counts[i].count;
         some += x->counts[i].count > 0;
     }
-    int64_t of = x->f->plan->verify ? (int64_t)x->f->item_count : x->f->total;
-    *result = (tkl_search_facet){.field = x->f->schema->fields[x->field].name,
+    int64_t of = x->run->plan->verify ? (int64_t)x->run->item_count : x->run->total;
+    *result = (tkl_search_facet){.field = x->run->schema->fields[x->field].name,
                                  .counts = x->counts,
                                  .count = some < x->wanted ? some : x->wanted,
                                  .more = some > x->wanted || (x->cut && sum < of),
@@ -355,36 +357,36 @@ static void make_facet(facet *x, tkl_search_facet *result)
         result->missing = TKL_NONE;
 }
 
-static tkl_search_facet *begin_facets(tkl__search_finding *f,
-                                      const tkl_search_query_options *options)
+static tkl_search_facet *begin_facets(tkl__search_run *run, const tkl_search_query_options *options)
 {
-    tkl_search_facet *facets = tkl__search_box_alloc(f->box, options->facet_count * sizeof *facets);
-    f->box->is.facets = facets;
-    f->box->is.facet_count = facets ? options->facet_count : 0;
+    tkl_search_facet *facets =
+        tkl__search_box_alloc(run->box, options->facet_count * sizeof *facets);
+    run->box->is.facets = facets;
+    run->box->is.facet_count = facets ? options->facet_count : 0;
     return facets;
 }
 
-int tkl__search_facets(tkl__search_finding *f, const tkl_search_query_options *options)
+int tkl__search_facets(tkl__search_run *run, const tkl_search_query_options *options)
 {
     int64_t most = options->facet_values ? options->facet_values : VALUES_DEFAULT;
-    tkl_search_facet *facets = begin_facets(f, options);
+    tkl_search_facet *facets = begin_facets(run, options);
     int rc = facets ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < options->facet_count; i++) {
-        facet x = {.f = f,
-                   .field = (size_t)tkl__search_field_of(f->schema, options->facets[i]),
+        facet x = {.run = run,
+                   .field = (size_t)tkl__search_field_of(run->schema, options->facets[i]),
                    .wanted = (size_t)most};
-        rc = f->plan->verify ? count_here(&x) : count_values(&x);
+        rc = run->plan->verify ? count_here(&x) : count_values(&x);
         make_facet(&x, &facets[i]);
     }
     return rc;
 }
 
-int tkl__search_facets_none(tkl__search_finding *f, const tkl_search_query_options *options)
+int tkl__search_facets_none(tkl__search_run *run, const tkl_search_query_options *options)
 {
-    tkl_search_facet *facets = begin_facets(f, options);
+    tkl_search_facet *facets = begin_facets(run, options);
     for (size_t i = 0; facets && i < options->facet_count; i++) {
-        int field = tkl__search_field_of(f->schema, options->facets[i]);
-        facets[i].field = f->schema->fields[field].name;
+        int field = tkl__search_field_of(run->schema, options->facets[i]);
+        facets[i].field = run->schema->fields[field].name;
     }
     return facets ? TKL_OK : tkl__nomem();
 }

@@ -5,7 +5,7 @@
 #ifndef TKL_SEARCH_HIGHLIGHT_H
 #define TKL_SEARCH_HIGHLIGHT_H
 
-#include "search/query.h"
+#include "search/parse.h"
 
 typedef struct tkl__search_highlight_options {
     tkl_bytes before, after; /* put around each match */

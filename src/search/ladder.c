@@ -20,7 +20,7 @@ typedef struct making {
     size_t field;
     const char *side;
     int64_t step;
-    tkl_reply *reply; /* of the last part; owned; NULL at first */
+    tkl_reply *reply; /* reply to the last part; owned; NULL at first */
     bool complete;
 } making;
 

@@ -13,7 +13,7 @@
 #include "core/number.h"
 #include "core/token.h"
 #include "search/call.h"
-#include "search/find.h"
+#include "search/query_steps.h"
 #include "search/scripts.h"
 
 /* Documents in a step of a range, and terms in a step of a union, which may end earlier. */
@@ -23,7 +23,7 @@
 
 /* A bitmap while it is made: of a range or of a union. */
 typedef struct making {
-    tkl__search_finding *finding;
+    tkl__search_run *run;
     const tkl__search_shard *shard;
     const tkl__search_range *range;
     const tkl__search_union *of;
@@ -31,7 +31,7 @@ typedef struct making {
     tkl_bytes place;      /* range: where the last step ended, in `reply`; empty at first */
     int64_t from;         /* union: the next term */
     bool complete;
-    tkl_reply *reply; /* of the last step; owned */
+    tkl_reply *reply; /* reply to the last step; owned */
     char version[24]; /* version of the shard in the last step */
     char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1]; /* bounds; the call points to them
                                                                    */
@@ -51,7 +51,7 @@ static void range_call(making *m, tkl__search_call *call)
     tkl__search_call_key(call, m->shard->fields[range->field]);
     tkl__search_call_key(call, m->bits);
     tkl__search_call_key(call, m->made);
-    tkl__args_str(&call->args, m->finding->schema->token);
+    tkl__args_str(&call->args, m->run->schema->token);
     tkl__args_str(&call->args, m->low);
     tkl__args_str(&call->args, m->high);
     tkl__args_bytes(&call->args, m->place);
@@ -61,7 +61,7 @@ static void range_call(making *m, tkl__search_call *call)
 
 static void union_call(const making *m, tkl__search_call *call)
 {
-    const tkl__search_plan *plan = m->finding->plan;
+    const tkl__search_plan *plan = m->run->plan;
     size_t from = (size_t)m->from, left = m->of->count - from;
     size_t count = left < UNION_STEP ? left : UNION_STEP;
     tkl__buf key;
@@ -75,7 +75,7 @@ static void union_call(const making *m, tkl__search_call *call)
     }
     call->failed = call->failed || key.failed;
     tkl__buf_free(&key);
-    tkl__args_str(&call->args, m->finding->schema->token);
+    tkl__args_str(&call->args, m->run->schema->token);
     tkl__args_int(&call->args, (int64_t)tkl__search_term_at(m->shard));
     tkl__args_int(&call->args, m->from);
     tkl__args_str(&call->args, count == left ? "1" : "0");
@@ -110,7 +110,7 @@ static int read_step(making *m, const tkl_reply *reply)
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_type_of(reply) == TKL_REPLY_STRING) {
-        m->finding->outcome = TKL__SEARCH_STALE;
+        m->run->outcome = TKL__SEARCH_STALE;
         m->complete = true;
         return TKL_OK;
     }
@@ -128,7 +128,7 @@ static int make_step(making *m)
         union_call(m, &call);
     else
         range_call(m, &call);
-    int rc = tkl__search_call_run(&call, m->finding->search, script, &reply);
+    int rc = tkl__search_call_run(&call, m->run->search, script, &reply);
     if (rc == TKL_OK)
         rc = read_step(m, reply);
     tkl__search_call_free(&call);
@@ -160,7 +160,7 @@ static int make_bitmap(making *m, const char *wanted, bool any)
     int rc = bits.failed || made.failed ? tkl__nomem() : TKL_OK;
     while (rc == TKL_OK && !m->complete) {
         rc = make_step(m);
-        if (!any && m->finding->outcome == TKL__SEARCH_DONE && strcmp(m->version, wanted) != 0)
+        if (!any && m->run->outcome == TKL__SEARCH_DONE && strcmp(m->version, wanted) != 0)
             break;
     }
     tkl_reply_free(m->reply);
@@ -169,26 +169,26 @@ static int make_bitmap(making *m, const char *wanted, bool any)
     return rc;
 }
 
-int tkl__search_make(tkl__search_finding *f, size_t shard, bool last)
+int tkl__search_make(tkl__search_run *run, size_t shard, bool last)
 {
-    tkl__search_progress *progress = &f->shards[shard];
-    const tkl__search_plan *plan = f->plan;
+    tkl__search_progress *progress = &run->shards[shard];
+    const tkl__search_plan *plan = run->plan;
     int rc = TKL_OK;
     if (last)
         tkl__token_new(progress->made);
     else
         snprintf(progress->made, sizeof progress->made, "%s", progress->version);
     progress->made_before = last;
-    for (size_t i = 0; rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && i < plan->range_count;
+    for (size_t i = 0; rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && i < plan->range_count;
          i++) {
-        making m = {.finding = f, .shard = &f->schema->shards[shard], .range = &plan->ranges[i]};
-        if (f->make_ranges[i])
+        making m = {.run = run, .shard = &run->schema->shards[shard], .range = &plan->ranges[i]};
+        if (run->make_ranges[i])
             rc = make_bitmap(&m, progress->made, last);
     }
-    for (size_t i = 0; rc == TKL_OK && f->outcome == TKL__SEARCH_DONE && i < plan->union_count;
+    for (size_t i = 0; rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && i < plan->union_count;
          i++) {
-        making m = {.finding = f, .shard = &f->schema->shards[shard], .of = &plan->unions[i]};
-        if (f->make_unions[i])
+        making m = {.run = run, .shard = &run->schema->shards[shard], .of = &plan->unions[i]};
+        if (run->make_unions[i])
             rc = make_bitmap(&m, progress->made, last);
     }
     return rc;

@@ -211,7 +211,7 @@ end
 
 -- Executes the plan, or takes the result that was kept of it. Returns the matches with their total,
 -- or nil and the reason.
-local function find(plan, kept)
+local function find_matches(plan, kept)
   local result, missing
   if kept then
     result = kept
@@ -349,7 +349,7 @@ local plan = kept and order ~= 'best'
   and {temps = plans.temps_of(KEYS, first_range, amounts), terms = {}, next = index.next}
   or plans.read(KEYS, first_range, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
 local matches, why = plans.with_temps(plan.temps, function()
-  return find(plan, kept)
+  return find_matches(plan, kept)
 end)
 if not matches then
   return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}

@@ -11,7 +11,7 @@
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/name.h"
-#include "search/query.h"
+#include "search/parse.h"
 
 /* ---- Keys ---------------------------------------------------------------- */
 

@@ -43,35 +43,35 @@ static size_t changes_between(tkl_bytes a, tkl_bytes b)
 
 /* Asks each shard for words that begin like the term: with all of it but its end, with its first
  * half, with its first letter. */
-static int ask_near(const tkl__search_finding *f, tkl_bytes term, tkl_reply **replies)
+static int ask_near(const tkl__search_run *run, tkl_bytes term, tkl_reply **replies)
 {
     const size_t lengths[] = {term.len - 1, 1 + (term.len - 1) / 2, 2};
     tkl__batch batch;
     int rc = TKL_OK;
-    tkl__batch_init(&batch, f->search->client);
+    tkl__batch_init(&batch, run->search->client);
     for (size_t i = 0; rc == TKL_OK && i < sizeof lengths / sizeof *lengths; i++) {
         tkl_bytes low = {0}, high = {0};
         rc = tkl__search_bounds((tkl_bytes){term.data, lengths[i]}, &low, &high);
-        for (size_t k = 0; rc == TKL_OK && k < f->schema->shard_count; k++)
+        for (size_t k = 0; rc == TKL_OK && k < run->schema->shard_count; k++)
             TKL__BATCH_WORDS(&batch, tkl_str("ZRANGE"),
-                             f->schema->shards[k].keys[TKL__SEARCH_TERMS], low, high,
+                             run->schema->shards[k].keys[TKL__SEARCH_TERMS], low, high,
                              tkl_str("BYLEX"), tkl_str("LIMIT"), tkl_str("0"), tkl_str(NEAR_MOST));
         tkl__batch_fail(&batch, rc);
         free((char *)low.data);
         free((char *)high.data);
     }
-    return tkl__batch_end(&batch, tkl__search_deadline(f->search), replies);
+    return tkl__batch_end(&batch, tkl__search_deadline(run->search), replies);
 }
 
 /* Finds the word of the index that is most like the term, 'w' and a word that is not known. */
-static int find_nearest(tkl__search_finding *f, tkl_bytes term)
+static int find_nearest(tkl__search_run *run, tkl_bytes term)
 {
     tkl_reply *replies = NULL;
     tkl_bytes nearest = {0};
     size_t fewest = term.len - 1 < SHORT_WORD ? 2 : CHANGES_MOST + 1;
     if (term.len < 3 || term.len > WORD_MAX)
         return TKL_OK;
-    int rc = ask_near(f, term, &replies);
+    int rc = ask_near(run, term, &replies);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
         const tkl_reply *names = tkl_reply_at(replies, i);
         for (size_t k = 0; k < tkl_reply_count(names); k++) {
@@ -86,7 +86,7 @@ static int find_nearest(tkl__search_finding *f, tkl_bytes term)
         }
     }
     if (rc == TKL_OK && nearest.len)
-        rc = tkl__search_box_copy(f->box, nearest, &f->box->is.nearest);
+        rc = tkl__search_box_copy(run->box, nearest, &run->box->is.nearest);
     tkl_reply_free(replies);
     return rc;
 }
@@ -94,20 +94,20 @@ static int find_nearest(tkl__search_finding *f, tkl_bytes term)
 /* ---- Why nothing was found ----------------------------------------------- */
 
 /* Says that no document has a word that is wanted; *said is false when all words are known. */
-static int say_unknown(tkl__search_finding *f, tkl__buf *out, bool *said)
+static int say_unknown(tkl__search_run *run, tkl__buf *out, bool *said)
 {
     int rc = TKL_OK;
-    for (size_t i = 0; f->sizes && !*said && i < f->plan->term_count; i++) {
-        tkl_bytes term = f->plan->terms[i];
-        if (!f->plan->required[i] || f->sizes[i] || term.data[0] != 'w')
+    for (size_t i = 0; run->sizes && !*said && i < run->plan->term_count; i++) {
+        tkl_bytes term = run->plan->terms[i];
+        if (!run->plan->required[i] || run->sizes[i] || term.data[0] != 'w')
             continue;
         *said = true;
-        rc = find_nearest(f, term);
+        rc = find_nearest(run, term);
         tkl__buf_addz(out, "no document has the word \"");
         tkl__buf_add(out, term.data + 1, term.len - 1);
         tkl__buf_addz(out, "\"");
-        if (rc == TKL_OK && f->box->is.nearest.len)
-            tkl__buf_addf(out, "; the nearest is \"" TKL_FMT "\"", TKL_ARG(f->box->is.nearest));
+        if (rc == TKL_OK && run->box->is.nearest.len)
+            tkl__buf_addf(out, "; the nearest is \"" TKL_FMT "\"", TKL_ARG(run->box->is.nearest));
     }
     return rc;
 }
@@ -124,19 +124,19 @@ static bool has_words(const tkl__search_plan *plan, tkl_bytes prefix)
 
 /* Says that no document has a word with a prefix that is wanted, like say_unknown(). Of "don't*" it
  * is good to know that the index never has the word itself. */
-static void say_no_prefix(const tkl__search_finding *f, tkl__buf *out, bool *said)
+static void say_no_prefix(const tkl__search_run *run, tkl__buf *out, bool *said)
 {
-    const tkl__search_query *query = &f->plan->query;
+    const tkl__search_query *query = &run->plan->query;
     for (size_t i = 0; i < query->wanted_count && !*said; i++) {
         const tkl__search_query_item *item = query->wanted[i].items;
         for (size_t k = 0; query->wanted[i].count == 1 && k < item->count && !*said; k++) {
             tkl_bytes text = item->terms[k].text;
-            if (!item->terms[k].prefix || has_words(f->plan, text))
+            if (!item->terms[k].prefix || has_words(run->plan, text))
                 continue;
             *said = true;
             tkl__buf_addf(out, "no document has a word that begins with \"" TKL_FMT "\"",
                           TKL_ARG(text));
-            if (tkl__text_word_set_has(&f->schema->stop, text))
+            if (tkl__text_word_set_has(&run->schema->stop, text))
                 tkl__buf_addz(out, "; that word itself is a stop word");
         }
     }
@@ -154,9 +154,9 @@ const char *tkl__search_nothing_text(const tkl__search_query *query)
     return reasons[query->why];
 }
 
-static int say_why(tkl__search_finding *f)
+static int say_why(tkl__search_run *run)
 {
-    const tkl__search_query *query = &f->plan->query;
+    const tkl__search_query *query = &run->plan->query;
     tkl__buf out;
     bool said = false;
     int rc = TKL_OK;
@@ -164,32 +164,32 @@ static int say_why(tkl__search_finding *f)
     if (query->nothing)
         tkl__buf_addz(&out, tkl__search_nothing_text(query));
     else
-        rc = say_unknown(f, &out, &said);
+        rc = say_unknown(run, &out, &said);
     if (!query->nothing && !said && rc == TKL_OK)
-        say_no_prefix(f, &out, &said);
+        say_no_prefix(run, &out, &said);
     if (!query->nothing && !said)
         tkl__buf_addz(&out, "no document has all that the query asks for");
     if (rc == TKL_OK)
-        rc = out.failed
-                 ? tkl__nomem()
-                 : tkl__search_box_copy(f->box, (tkl_bytes){out.data, out.len}, &f->box->is.why);
+        rc = out.failed ? tkl__nomem()
+                        : tkl__search_box_copy(run->box, (tkl_bytes){out.data, out.len},
+                                               &run->box->is.why);
     tkl__buf_free(&out);
     return rc;
 }
 
-int tkl__search_say_query(tkl__search_finding *f)
+int tkl__search_say_query(tkl__search_run *run)
 {
-    const tkl__search_query *query = &f->plan->query;
+    const tkl__search_query *query = &run->plan->query;
     int rc = query->understood.len
-                 ? tkl__search_box_copy(f->box, query->understood, &f->box->is.understood)
+                 ? tkl__search_box_copy(run->box, query->understood, &run->box->is.understood)
                  : TKL_OK;
     if (rc == TKL_OK && query->dropped.len)
-        rc = tkl__search_box_copy(f->box, query->dropped, &f->box->is.dropped);
+        rc = tkl__search_box_copy(run->box, query->dropped, &run->box->is.dropped);
     return rc;
 }
 
-int tkl__search_say(tkl__search_finding *f)
+int tkl__search_say(tkl__search_run *run)
 {
-    int rc = tkl__search_say_query(f);
-    return rc == TKL_OK && f->total == 0 ? say_why(f) : rc;
+    int rc = tkl__search_say_query(run);
+    return rc == TKL_OK && run->total == 0 ? say_why(run) : rc;
 }

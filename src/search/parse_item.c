@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
-#include "search/query.h"
+#include "search/parse.h"
 
 /* The arguments that the functions below share. */
 typedef struct maker {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding: the round trips of one query.
+ * The round trips of one query.
  */
-#ifndef TKL_SEARCH_FIND_H
-#define TKL_SEARCH_FIND_H
+#ifndef TKL_SEARCH_QUERY_STEPS_H
+#define TKL_SEARCH_QUERY_STEPS_H
 
 #include "search/match.h"
 #include "search/result.h"
@@ -42,7 +42,7 @@ typedef enum tkl__search_state {
 #define TKL__SEARCH_COMPARE_MAX 1000000
 
 /* One query. */
-typedef struct tkl__search_finding {
+typedef struct tkl__search_run {
     tkl_search *search;
     tkl__search_schema *schema;
     tkl__search_plan *plan;
@@ -66,21 +66,21 @@ typedef struct tkl__search_finding {
 
     tkl__search_outcome outcome; /* TKL__SEARCH_CHANGED: of the terms of a prefix, for example */
     bool *make_ranges, *make_unions; /* the ranges and unions that any shard has asked for so far */
-} tkl__search_finding;
+} tkl__search_run;
 
-/* On success `items` is filled, unless `outcome` asks for another attempt. */
-int tkl__search_find(tkl__search_finding *finding);
-void tkl__search_finding_free(tkl__search_finding *finding);
+/* Takes the steps of a query. On success `items` is filled, unless `outcome` asks for another attempt. */
+int tkl__search_query_steps(tkl__search_run *run);
+void tkl__search_run_free(tkl__search_run *run);
 
 /* Fetches the terms of a large document, in `pieces`, that the query has. The box owns them. They
  * are NULL when the document was replaced by now. */
-int tkl__search_fetch_terms(tkl__search_finding *finding, size_t shard, tkl_bytes number,
-                            tkl_bytes record, size_t pieces, tkl_bytes *terms);
+int tkl__search_fetch_terms(tkl__search_run *run, size_t shard, tkl_bytes number, tkl_bytes record,
+                            size_t pieces, tkl_bytes *terms);
 
 /* ---- Making bitmaps (made.c) ---------------------------------------------- */
 
 /* Makes the bitmaps that a shard has asked for. `last`: this is the last attempt, so they are used
  * even when the index keeps changing. */
-int tkl__search_make(tkl__search_finding *finding, size_t shard, bool last);
+int tkl__search_make(tkl__search_run *run, size_t shard, bool last);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
-#include "search/query.h"
+#include "search/parse.h"
 #include "text/library.h"
 
 static void write_bytes(tkl__buf *out, tkl_bytes bytes)

@@ -20,8 +20,8 @@
  * positions, else all of its terms. Words that are stop words do not count. When nothing wanted is
  * left, the query matches nothing; so does a query of excluded words only.
  */
-#ifndef TKL_SEARCH_QUERY_H
-#define TKL_SEARCH_QUERY_H
+#ifndef TKL_SEARCH_PARSE_H
+#define TKL_SEARCH_PARSE_H
 
 #include "core/buf.h"
 #include "text/text.h"
@@ -114,7 +114,7 @@ int tkl__search_query_parse(tkl_bytes text, const tkl__search_query_rules *rules
                             tkl__search_query *query);
 void tkl__search_query_free(tkl__search_query *query); /* all zero is fine */
 
-/* ---- The parser: query.c, query_item.c, query_normal.c ------------------- */
+/* ---- The parser: parse.c, parse_item.c, parse_normal.c ------------------- */
 
 /* A piece of the query, between spaces. */
 typedef struct tkl__search_query_piece {
