@@ -12,7 +12,7 @@
 /* The last step of a way. */
 typedef struct cli_routine {
     const char *text;
-    const char *command; /* what it does, as a reader would type it */
+    const char *command; /* the commands, as a reader would type them */
     /* Prints to the descriptor `output`; *count is what is counted for this way. Returns the exit
      * code. */
     int (*run)(cli_session *cli, int output, int64_t *count);

@@ -24,7 +24,7 @@ typedef struct pinger {
     atomic_bool ended; /* the line has ended */
     int64_t *waits_us;
     size_t count;
-    int code; /* of the last ping */
+    int code; /* result of the last ping */
 } pinger;
 
 static void sleep_until(int64_t at_us)
