@@ -64,8 +64,11 @@ export class Client {
   /** Ends all waits, releases what is held, and closes the connections. */
   async close() {
     native.interrupt(this.#client)
-    await Promise.allSettled(this.#pending)
-    await Promise.allSettled([...this.#open].map((held) => held.release()))
+    while (this.#pending.size > 0 || this.#open.size > 0) {
+      // A consumer whose claim has ended leaves by itself: one more operation to wait for.
+      await Promise.allSettled(this.#pending)
+      await Promise.allSettled([...this.#open].map((held) => held.release()))
+    }
     native.end(this.#client)
   }
 
