@@ -13,7 +13,7 @@
 
 /* Jobs that are shown of a queue. */
 #define JOBS 10
-#define PAYLOAD_BYTES 512 /* of a payload: more than a line of any terminal shows */
+#define PAYLOAD_BYTES 512 /* more of a payload than a line of any terminal shows */
 
 void top_reader_wake(top_reader *reader)
 {

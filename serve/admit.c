@@ -151,7 +151,7 @@ int64_t serve_body_max(const serve_request *r)
     return r->kind == SERVE_LOGIN && most > SERVE_LOGIN_BODY_MAX ? SERVE_LOGIN_BODY_MAX : most;
 }
 
-/* What needs no token. */
+/* Whether the request needs no token. */
 static bool is_open_to_all(const serve_request *r)
 {
     return r->kind == SERVE_HEALTH || r->kind == SERVE_READY || r->kind == SERVE_PAGE ||

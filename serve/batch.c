@@ -21,8 +21,8 @@ struct serve_batch {
     void *arg;
     bool is_cancelled;
     bool is_beginning; /* calls that end at once do not begin others */
-    size_t count;      /* of all calls */
-    size_t begun;      /* how many of them need not be begun */
+    size_t count;      /* all calls */
+    size_t begun;      /* calls that need not be begun */
     size_t under_way;  /* operations */
     item items[];
 };

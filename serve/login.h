@@ -28,7 +28,7 @@ enum { SERVE_LOGIN_BODY_MAX = 4096 }; /* strangers may send no more */
 
 typedef struct serve_logins serve_logins;
 
-/* Who a session belongs to. */
+/* The user that a session belongs to. */
 typedef struct serve_user {
     char secret[TKL_TOKEN_SIZE]; /* value of the cookie; "": there is none */
     serve_rights rights;

@@ -119,7 +119,7 @@ TKL_API const char *tkl_errmsg(void);
 
 /* The result of a call with its reason: a value that can be copied, kept, and given to another
  * thread. This struct is frozen. */
-#define TKL_ERROR_TEXT_SIZE 1024 /* of the longest text, with its NUL */
+#define TKL_ERROR_TEXT_SIZE 1024 /* the longest text, with its NUL */
 typedef struct tkl_error {
     int code;
     char text[TKL_ERROR_TEXT_SIZE]; /* "" for TKL_OK */
