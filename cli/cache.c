@@ -65,7 +65,7 @@ static int open_cache(cli_session *cli, const tkl_cache_options *options, tkl_ca
 static int print_value(const cli_session *cli, const tkl_cache_value *value)
 {
     if (!cli->json) {
-        cli_print_bytes(value->data);
+        cli_print_lines(value->data, 0);
         return CLI_OK;
     }
     return cli_print_json(cli, json_pack("{s:o, s:o, s:b, s:b, s:b, s:I}", "key",

@@ -77,19 +77,6 @@ static void show_head(const char *text, const char *command, int64_t at_ms)
     fflush(stdout);
 }
 
-/* Prints the output line by line: as one text, a terminal would show its line breaks escaped. */
-static void show_output(const char *text)
-{
-    while (*text != '\0') {
-        size_t len = strcspn(text, "\n");
-        printf("         ");
-        cli_print_bytes((tkl_bytes){text, len});
-        putchar('\n');
-        text += len + (text[len] == '\n');
-    }
-    fflush(stdout);
-}
-
 /* Runs a step, or the routine if there is none, and shows it. */
 static int run_step(cli_session *cli, lab_way *way, const cli_step *step)
 {
@@ -104,8 +91,11 @@ static int run_step(cli_session *cli, lab_way *way, const cli_step *step)
         step != NULL ? run_line(cli, command, output, &exit) : run_routine(cli, way, output);
     if (failed)
         return failed;
-    if (!cli->json)
-        show_output(output);
+    if (!cli->json && *output != '\0') {
+        cli_print_lines(tkl_str(output), 9);
+        putchar('\n');
+        fflush(stdout);
+    }
     json_array_append_new(way->log,
                           json_pack("{s:I, s:s, s:s, s:o, s:i}", "at_ms", (json_int_t)at_ms, "text",
                                     text, "command", command, "output",

@@ -179,6 +179,20 @@ void cli_print_indented(tkl_bytes bytes, int blanks)
     cli_print_bytes(bytes); /* on a terminal it is escaped, line breaks as well */
 }
 
+void cli_print_lines(tkl_bytes text, int blanks)
+{
+    while (text.len > 0) {
+        const char *end = memchr(text.data, '\n', text.len);
+        size_t len = end != NULL ? (size_t)(end - text.data) : text.len;
+        printf("%*s", blanks, "");
+        cli_print_bytes((tkl_bytes){text.data, len});
+        if (end == NULL)
+            break;
+        putchar('\n');
+        text = (tkl_bytes){end + 1, text.len - len - 1};
+    }
+}
+
 /* ---- Durations ----------------------------------------------------------- */
 
 const char *cli_duration_text(int64_t ms, char text[CLI_DURATION_SIZE])

@@ -93,6 +93,9 @@ enum { CLI_INDENT = 2 }; /* indentation of lines that belong to the line above *
  * like the head of the next item. A carriage return also ends a line. */
 void cli_print_indented(tkl_bytes bytes, int blanks);
 
+/* A text whose line breaks stay on a terminal, each line behind this many blanks. */
+void cli_print_lines(tkl_bytes text, int blanks);
+
 /* "250 ms", "1.5 s", "3.2 h"; returns `text`. */
 enum { CLI_DURATION_SIZE = 32 };
 const char *cli_duration_text(int64_t ms, char text[CLI_DURATION_SIZE]);

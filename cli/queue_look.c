@@ -558,25 +558,12 @@ int cli_queue_show(cli_session *cli)
 
 /* ---- result -------------------------------------------------------------- */
 
-/* Keeps line breaks, also on a terminal. */
-static void print_lines(tkl_bytes text)
-{
-    const char *end;
-    while ((end = memchr(text.data, '\n', text.len)) != NULL) {
-        size_t len = (size_t)(end - text.data);
-        cli_print_bytes((tkl_bytes){text.data, len});
-        putchar('\n');
-        text = (tkl_bytes){end + 1, text.len - len - 1};
-    }
-    cli_print_bytes(text);
-}
-
 static int print_result(const cli_session *cli, tkl_bytes result)
 {
     if (cli->json)
         return cli_print_json(
             cli, json_pack("{s:s, s:o}", "id", cli->argv[1], "result", cli_json_bytes(result)));
-    print_lines(result);
+    cli_print_lines(result, 0);
     return CLI_OK;
 }
 

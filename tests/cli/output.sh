@@ -138,6 +138,7 @@ if command -v script >/dev/null; then
 
     # What would upset a terminal is escaped there, and nowhere else.
     tackle blist push raw $'\e[31m\x01\n' $'\e[31m\x01\n' >/dev/null
+    is "lines of a value on a terminal" "$(on_terminal "tackle cache run c -- printf 'a\\033\\nb\\n'")" $'a\\x1b\nb'
     is "an item on a terminal" "$(on_terminal "tackle blist pop raw")" '\x1b[31m\x01\n'
     for verb in "call ECHO" "search get unsafe id" "config get service unsafe" "scan --match" "queue peek"; do
         is_safe "$verb on a terminal" "$(NO_COLOR=1 on_terminal "tackle $verb$unsafe")"
