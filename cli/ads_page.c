@@ -92,9 +92,9 @@ static json_t *why(const tkl_ads_choice *c)
 /* For people: the words with their bonuses in one line. */
 static json_t *words_line(const tkl_ads_choice *c)
 {
-    char *line = NULL;
+    char *out = NULL;
     size_t size;
-    FILE *to = open_memstream(&line, &size);
+    FILE *to = open_memstream(&out, &size);
     if (!to)
         return NULL;
     for (size_t i = 0; i < c->count; i++) {
@@ -107,8 +107,8 @@ static json_t *words_line(const tkl_ads_choice *c)
     }
     fputs(c->count ? "" : "none", to);
     fclose(to);
-    json_t *text = json_string(line);
-    free(line);
+    json_t *text = json_string(out);
+    free(out);
     return text;
 }
 

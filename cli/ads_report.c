@@ -73,9 +73,9 @@ static json_t *need_json(const tkl_ads_need *need)
 /* For people: "age=18-24,25-34", as --require takes it. */
 static json_t *need_line(const tkl_ads_need *need)
 {
-    char *line = NULL;
+    char *out = NULL;
     size_t size;
-    FILE *to = open_memstream(&line, &size);
+    FILE *to = open_memstream(&out, &size);
     if (!to)
         return NULL;
     for (size_t i = 0; i <= need->count; i++) {
@@ -84,8 +84,8 @@ static json_t *need_line(const tkl_ads_need *need)
         free(text);
     }
     fclose(to);
-    json_t *string = json_string(line);
-    free(line);
+    json_t *string = json_string(out);
+    free(out);
     return string;
 }
 

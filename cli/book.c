@@ -35,14 +35,14 @@ typedef struct work {
     cli_progress bar;
 } work;
 
-static int split_line(cli_session *cli, tkl_bytes line, size_t number, tkl_book_entry *entry)
+static int split_line(cli_session *cli, tkl_bytes row, size_t number, tkl_book_entry *entry)
 {
-    const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
+    const char *tab = row.len ? memchr(row.data, '\t', row.len) : NULL;
     if (!tab)
         return cli_usage(cli, "line %zu: no tab after the id", number);
-    size_t len = (size_t)(tab - line.data);
-    entry->id = (tkl_bytes){line.data, len};
-    entry->text = (tkl_bytes){tab + 1, line.len - len - 1};
+    size_t len = (size_t)(tab - row.data);
+    entry->id = (tkl_bytes){row.data, len};
+    entry->text = (tkl_bytes){tab + 1, row.len - len - 1};
     return CLI_OK;
 }
 

@@ -34,8 +34,8 @@ typedef struct talk {
     atomic_bool over;  /* the printer must end */
     int ended[2];      /* a pipe: the receiving end is readable when the printer has ended */
     atomic_int result; /* result of the printer */
-    char line[ROOM];
-    size_t line_len;
+    char typed[ROOM];
+    size_t typed_len;
 } talk;
 
 static bool sits_out(const talk *t, int rc)
@@ -113,10 +113,10 @@ static void *print_all(void *arg)
 
 /* ---- Sending ------------------------------------------------------------- */
 
-static int send_line(talk *t, tkl_bytes line)
+static int send_line(talk *t, tkl_bytes text)
 {
-    tkl_letter letter = {.body = line};
-    if (line.len == 0)
+    tkl_letter letter = {.body = text};
+    if (text.len == 0)
         return CLI_OK;
     int rc = tkl_chat_send(t->chat, t->member, &letter, 1, NULL);
     if (!sits_out(t, rc))
@@ -131,18 +131,18 @@ static int send_lines(talk *t, bool all)
 {
     size_t start = 0;
     int failed = CLI_OK;
-    for (size_t i = 0; !failed && i < t->line_len; i++)
-        if (t->line[i] == '\n') {
-            failed = send_line(t, (tkl_bytes){t->line + start, i - start});
+    for (size_t i = 0; !failed && i < t->typed_len; i++)
+        if (t->typed[i] == '\n') {
+            failed = send_line(t, (tkl_bytes){t->typed + start, i - start});
             start = i + 1;
         }
-    bool rest = all || (start == 0 && t->line_len == sizeof t->line);
+    bool rest = all || (start == 0 && t->typed_len == sizeof t->typed);
     if (!failed && rest) {
-        failed = send_line(t, (tkl_bytes){t->line + start, t->line_len - start});
-        start = t->line_len;
+        failed = send_line(t, (tkl_bytes){t->typed + start, t->typed_len - start});
+        start = t->typed_len;
     }
-    memmove(t->line, t->line + start, t->line_len - start);
-    t->line_len -= start;
+    memmove(t->typed, t->typed + start, t->typed_len - start);
+    t->typed_len -= start;
     return failed;
 }
 
@@ -159,10 +159,10 @@ static int send_all(talk *t)
         }
         if (files[1].revents)
             return CLI_OK;
-        ssize_t n = read(STDIN_FILENO, t->line + t->line_len, sizeof t->line - t->line_len);
+        ssize_t n = read(STDIN_FILENO, t->typed + t->typed_len, sizeof t->typed - t->typed_len);
         if (n <= 0)
             return send_lines(t, true);
-        t->line_len += (size_t)n;
+        t->typed_len += (size_t)n;
         failed = send_lines(t, false);
     }
     return failed;

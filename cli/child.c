@@ -277,7 +277,7 @@ static bool report_next(const cli_child *child)
     return n > 0 && info.si_code == CLD_STOPPED;
 }
 
-static void *watch(void *child)
+static void *watch_child(void *child)
 {
     while (report_next(child))
         ;
@@ -291,7 +291,7 @@ static bool start_watcher(cli_child *child)
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int reason = pthread_create(&child->watcher, NULL, watch, child);
+    int reason = pthread_create(&child->watcher, NULL, watch_child, child);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (reason != 0) {
         close(child->events[0]);

@@ -66,14 +66,14 @@ typedef struct past {
 } past;
 
 /* "TIME" or "TIME AMOUNT"; NULL, or what is wrong. A time may contain blanks. */
-static const char *read_past(tkl_bytes line, int64_t *at_ms, int64_t *amount)
+static const char *read_past(tkl_bytes row, int64_t *at_ms, int64_t *amount)
 {
     char text[LINE_SIZE];
     *amount = 1;
-    if (line.len >= sizeof text || memchr(line.data, '\0', line.len) != NULL)
+    if (row.len >= sizeof text || memchr(row.data, '\0', row.len) != NULL)
         return "too long, or with a NUL";
-    memcpy(text, line.data, line.len);
-    text[line.len] = '\0';
+    memcpy(text, row.data, row.len);
+    text[row.len] = '\0';
     const char *wrong = cli_parse_time(text, CLI_LAST, at_ms);
     char *blank = strrchr(text, ' ');
     if (wrong == NULL || blank == NULL || cli_parse_integer(blank + 1, amount) != NULL)

@@ -76,11 +76,11 @@ static void man_verb(FILE *stream, const cli_component *component, const cli_ver
     fputs(".SS ", stream);
     char *text = NULL;
     size_t size = 0;
-    FILE *line = open_memstream(&text, &size);
-    if (line == NULL)
+    FILE *to = open_memstream(&text, &size);
+    if (to == NULL)
         return;
-    cli_synopsis(line, component, verb);
-    if (fclose(line) == 0)
+    cli_synopsis(to, component, verb);
+    if (fclose(to) == 0)
         print_roff(stream, text);
     free(text);
     print_roff(stream, verb->summary);
@@ -101,11 +101,11 @@ static void man_synopsis(FILE *stream, const cli_component *component)
     for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++) {
         char *text = NULL;
         size_t size = 0;
-        FILE *line = open_memstream(&text, &size);
-        if (line == NULL)
+        FILE *to = open_memstream(&text, &size);
+        if (to == NULL)
             return;
-        cli_synopsis(line, component, verb);
-        if (fclose(line) == 0) {
+        cli_synopsis(to, component, verb);
+        if (fclose(to) == 0) {
             print_roff(stream, text);
             fputs(".br\n", stream);
         }

@@ -18,7 +18,7 @@ typedef char **all_matches(const char *word, int start, int end);
  * function. A process has one terminal, and the library keeps its state in variables, too. */
 static struct {
     char *(*readline)(const char *prompt);
-    int (*add_history)(const char *line);
+    int (*add_history)(const char *text);
     void (*stifle_history)(int lines);
     char **(*matches)(const char *word, next_match *next);
     all_matches **complete;
@@ -26,8 +26,8 @@ static struct {
     const char **separators;
     int *append; /* the byte behind a complete word */
     const char **name;
-    char **line; /* the typed text */
-    int *point;  /* the cursor, in bytes */
+    char **typed; /* the typed text */
+    int *point;   /* the cursor, in bytes */
     cli_edit_guess *guess;
     void *arg;
     char *before;
@@ -58,7 +58,7 @@ static char **complete(const char *word, int start, int end)
     (void)start;
     (void)end;
     *editor.complete_alone = 1;
-    editor.before = strndup(*editor.line, point > len ? point - len : 0);
+    editor.before = strndup(*editor.typed, point > len ? point - len : 0);
     if (editor.before)
         matches = editor.matches(word, next_guess);
     free(editor.before);
@@ -83,7 +83,7 @@ static bool load_library(void)
         {"rl_basic_word_break_characters", &editor.separators},
         {"rl_completion_append_character", &editor.append},
         {"rl_readline_name", &editor.name},
-        {"rl_line_buffer", &editor.line},
+        {"rl_line_buffer", &editor.typed},
         {"rl_point", &editor.point},
     };
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* never unloaded */
@@ -119,7 +119,7 @@ char *cli_edit_line(const char *prompt)
     return editor.readline(prompt);
 }
 
-void cli_edit_remember(const char *line)
+void cli_edit_remember(const char *text)
 {
-    editor.add_history(line);
+    editor.add_history(text);
 }

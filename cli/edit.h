@@ -24,6 +24,6 @@ bool cli_edit_open(cli_edit_guess *guess, void *arg);
 char *cli_edit_line(const char *prompt);
 
 /* The line is the latest one of the history, which ends with the process. */
-void cli_edit_remember(const char *line);
+void cli_edit_remember(const char *text);
 
 #endif

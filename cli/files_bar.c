@@ -75,7 +75,7 @@ static void draw_left(int64_t left, double rate)
 }
 
 /* Progress of all sources if their size is known, else of the current file. */
-static void draw(const cli_files_bar *bar, const tkl_files_progress *p, int64_t now)
+static void draw_bar(const cli_files_bar *bar, const tkl_files_progress *p, int64_t now)
 {
     char bytes[CLI_BYTES_SIZE], *name = cli_escape(p->name, false);
     bool whole = p->total_bytes > 0;
@@ -105,5 +105,5 @@ void cli_files_bar_update(cli_files_bar *bar, const tkl_files_progress *progress
     if ((bar->silent && !bar->terminal) || (bar->drawn_ms != 0 && now - bar->drawn_ms < interval))
         return;
     bar->drawn_ms = now;
-    draw(bar, progress, now);
+    draw_bar(bar, progress, now);
 }

@@ -272,34 +272,34 @@ static void end_torn_line(void)
 /* Bounds for the size of a JSON object: bytes for each byte of its texts, and around them. */
 enum { JSON_BYTES = 6, JSON_AROUND = 32 };
 
-static bool print_object(moving *m, tkl_bytes file, tkl_bytes line)
+static bool print_object(moving *m, tkl_bytes file, tkl_bytes text)
 {
-    make_room(m, JSON_BYTES * (file.len + line.len) + JSON_AROUND);
+    make_room(m, JSON_BYTES * (file.len + text.len) + JSON_AROUND);
     return cli_print_json(m->cli, json_pack("{s:o, s:o}", "name", cli_json_bytes(file), "text",
-                                            cli_json_bytes(line))) == CLI_OK;
+                                            cli_json_bytes(text))) == CLI_OK;
 }
 
 /* With --names the name of the file and a tab come first; a tab within the name is escaped. */
-static bool print_text(moving *m, tkl_bytes file, tkl_bytes line)
+static bool print_text(moving *m, tkl_bytes file, tkl_bytes text)
 {
     bool named = cli_flag(m->cli, "names");
     char *name = named ? cli_escape(file, false) : NULL;
     if (named && !name)
         return cli_end(m->cli, TKL_ENOMEM) == CLI_OK;
-    make_room(m, line.len + 1 + (name ? strlen(name) + 1 : 0));
+    make_room(m, text.len + 1 + (name ? strlen(name) + 1 : 0));
     if (name)
         printf("%s\t", name);
-    if (line.len > 0)
-        fwrite(line.data, 1, line.len, stdout);
+    if (text.len > 0)
+        fwrite(text.data, 1, text.len, stdout);
     putchar('\n');
     free(name);
     return true;
 }
 
-static int print_line(tkl_bytes file, tkl_bytes line, void *arg)
+static int print_line(tkl_bytes file, tkl_bytes text, void *arg)
 {
     moving *m = arg;
-    bool printed = m->cli->json ? print_object(m, file, line) : print_text(m, file, line);
+    bool printed = m->cli->json ? print_object(m, file, text) : print_text(m, file, text);
     if (!printed)
         return 1;
     if (m->pending > PIPE_BUF)

@@ -9,11 +9,11 @@ const char *cli_info_field(const char *info, const char *name, char value[CLI_IN
 {
     size_t len = strlen(name);
     *value = '\0';
-    for (const char *line = info; *line != '\0'; line += strspn(line, "\r\n")) {
-        size_t width = strcspn(line, "\r\n");
-        if (strncmp(line, name, len) == 0 && line[len] == ':')
-            snprintf(value, CLI_INFO_SIZE, "%.*s", (int)(width - len - 1), line + len + 1);
-        line += width;
+    for (const char *at = info; *at != '\0'; at += strspn(at, "\r\n")) {
+        size_t width = strcspn(at, "\r\n");
+        if (strncmp(at, name, len) == 0 && at[len] == ':')
+            snprintf(value, CLI_INFO_SIZE, "%.*s", (int)(width - len - 1), at + len + 1);
+        at += width;
     }
     return value;
 }

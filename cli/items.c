@@ -31,7 +31,7 @@ static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *
 /* How standard input is read. */
 typedef struct reading {
     bool text;               /* CRLF ends a line, too, and empty lines are no items */
-    size_t line;             /* number of lines read so far */
+    size_t rows;             /* number of lines read so far */
     size_t numbers[AT_ONCE]; /* line numbers of the current items */
 } reading;
 
@@ -39,11 +39,11 @@ static reading input;
 
 size_t cli_item_line(size_t index)
 {
-    return input.line > 0 ? input.numbers[index] : 0;
+    return input.rows > 0 ? input.numbers[index] : 0;
 }
 
 /* The next line without its end, to be freed; false at the end. */
-static bool next_line(tkl_bytes *line)
+static bool next_line(tkl_bytes *row)
 {
     char *text = NULL;
     size_t size = 0;
@@ -52,12 +52,12 @@ static bool next_line(tkl_bytes *line)
         free(text);
         return false;
     }
-    input.line++;
+    input.rows++;
     if (text[len - 1] == '\n')
         len--;
     if (input.text && len > 0 && text[len - 1] == '\r')
         len--;
-    *line = (tkl_bytes){text, (size_t)len};
+    *row = (tkl_bytes){text, (size_t)len};
     return true;
 }
 
@@ -78,7 +78,7 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
     for (bool more = true; exit == CLI_OK && more;) {
         size_t count = 0, bytes = 0;
         while (count < AT_ONCE && bytes < BYTES_AT_ONCE && (more = next_item(&some[count]))) {
-            input.numbers[count] = input.line;
+            input.numbers[count] = input.rows;
             bytes += some[count++].len;
         }
         if (count > 0)

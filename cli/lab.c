@@ -49,12 +49,12 @@ static void take_output(int fd, char text[OUTPUT_MAX])
         text[--len] = '\0';
 }
 
-static int run_line(cli_session *cli, const char *line, char text[OUTPUT_MAX], int *exit)
+static int run_line(cli_session *cli, const char *command, char text[OUTPUT_MAX], int *exit)
 {
     int fd, failed = open_output(cli, &fd);
     if (failed)
         return failed;
-    failed = cli_stage_run(cli, line, fd, exit);
+    failed = cli_stage_run(cli, command, fd, exit);
     take_output(fd, text);
     return failed;
 }

@@ -59,21 +59,21 @@ static int compare_waits(const void *a, const void *b)
 }
 
 /* Runs the line while the client pings. */
-static int run_beside(cli_session *cli, pinger *p, const char *line, int output)
+static int run_beside(cli_session *cli, pinger *p, const char *command, int output)
 {
     pthread_t thread;
     int exit = 0;
     if (pthread_create(&thread, NULL, ping_until_the_end, p) != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot start a thread");
     sleep_until(cli_now_us() + CALM_US);
-    int failed = cli_stage_run(cli, line, output, &exit);
+    int failed = cli_stage_run(cli, command, output, &exit);
     sleep_until(cli_now_us() + CALM_US);
     p->ended = true;
     pthread_join(thread, NULL);
     if (!failed && p->code != TKL_OK)
         failed = cli_end(cli, p->code);
     if (!failed && exit != 0)
-        failed = cli_fail(cli, CLI_FAILURE, "'%s' ended with exit code %d", line, exit);
+        failed = cli_fail(cli, CLI_FAILURE, "'%s' ended with exit code %d", command, exit);
     return failed;
 }
 
@@ -83,7 +83,7 @@ static double wait_ms(const pinger *p, size_t percent)
 }
 
 /* Prints how long the client has waited; *worst_ms is the longest. */
-static int run_line(cli_session *cli, const char *line, int output, int64_t *worst_ms)
+static int run_line(cli_session *cli, const char *command, int output, int64_t *worst_ms)
 {
     pinger p = {.waits_us = calloc(WAITS_MAX, sizeof *p.waits_us)};
     if (p.waits_us == NULL)
@@ -91,7 +91,7 @@ static int run_line(cli_session *cli, const char *line, int output, int64_t *wor
     int code = tkl_open(getenv("TACKLE_URL"), NULL, &p.client);
     if (code == TKL_OK)
         code = tkl_callz(p.client, NULL, "PING", NULL); /* connects */
-    int failed = code == TKL_OK ? run_beside(cli, &p, line, output) : cli_end(cli, code);
+    int failed = code == TKL_OK ? run_beside(cli, &p, command, output) : cli_end(cli, code);
     if (!failed) {
         qsort(p.waits_us, p.count, sizeof *p.waits_us, compare_waits);
         dprintf(output,

@@ -48,35 +48,35 @@ typedef struct feed {
 } feed;
 
 /* "<13>text": takes the priority off and says the severity. */
-static tkl_log_severity take_priority(tkl_bytes *line, tkl_log_severity otherwise)
+static tkl_log_severity take_priority(tkl_bytes *text, tkl_log_severity otherwise)
 {
     size_t at = 1;
     int priority = 0;
-    if (line->len < 3 || line->data[0] != '<')
+    if (text->len < 3 || text->data[0] != '<')
         return otherwise;
-    while (at < line->len && at <= SYSLOG_DIGITS && line->data[at] >= '0' && line->data[at] <= '9')
-        priority = priority * 10 + (line->data[at++] - '0');
-    if (at == 1 || at >= line->len || line->data[at] != '>' || priority > 191)
+    while (at < text->len && at <= SYSLOG_DIGITS && text->data[at] >= '0' && text->data[at] <= '9')
+        priority = priority * 10 + (text->data[at++] - '0');
+    if (at == 1 || at >= text->len || text->data[at] != '>' || priority > 191)
         return otherwise;
-    line->data += at + 1;
-    line->len -= at + 1;
+    text->data += at + 1;
+    text->len -= at + 1;
     return (tkl_log_severity)(priority % 8);
 }
 
-static void feed_line(feed *f, tkl_bytes line)
+static void feed_line(feed *f, tkl_bytes text)
 {
     tkl_log_severity severity = f->severity;
     if (f->syslog)
-        severity = take_priority(&line, severity);
-    if (line.len == 0)
+        severity = take_priority(&text, severity);
+    if (text.len == 0)
         return;
-    if (line.len > TKL_LOG_MESSAGE_MAX) {
-        line.len = TKL_LOG_MESSAGE_MAX;
+    if (text.len > TKL_LOG_MESSAGE_MAX) {
+        text.len = TKL_LOG_MESSAGE_MAX;
         f->cut++;
     }
-    int code = tkl_log_writer_write(f->writer, severity, line);
+    int code = tkl_log_writer_write(f->writer, severity, text);
     if (code == TKL_FULL && tkl_log_writer_flush(f->writer) == TKL_OK)
-        code = tkl_log_writer_write(f->writer, severity, line);
+        code = tkl_log_writer_write(f->writer, severity, text);
     f->lost += code != TKL_OK;
 }
 

@@ -59,7 +59,7 @@ static int next_news(int timeout_ms)
     return ready > 0 && read(news[0], &number, 1) == 1 ? number : -1;
 }
 
-static void *watch(void *unused)
+static void *watch_signals(void *unused)
 {
     int number = next_news(tell_wait != NULL ? TELL_MS : -1);
     if (number < 0) {
@@ -92,7 +92,7 @@ int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *
     /* A second wait has the same pipe: a signal that came between the two cancels it. */
     int reason = news[0] < 0 && pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 ? errno : 0;
     if (reason == 0)
-        reason = pthread_create(&watcher, NULL, watch, NULL);
+        reason = pthread_create(&watcher, NULL, watch_signals, NULL);
     if (reason != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot wait: %s", strerror(reason));
     catch_signals();

@@ -122,31 +122,31 @@ static void lay_out(canvas *c, const cli_plot *plot)
 }
 
 /* Eighths of a line that a number reaches into the line, counted from the bottom. */
-static int eighths(const canvas *c, double value, int line)
+static int eighths(const canvas *c, double value, int row)
 {
     double all = (value - c->low) / (c->high - c->low) * c->height * EIGHTHS;
     int reach = (int)lround(all);
     if (reach == 0 && value > c->low)
         reach = 1; /* a small number is still visible */
-    reach -= line * EIGHTHS;
+    reach -= row * EIGHTHS;
     return reach < 0 ? 0 : reach > EIGHTHS ? EIGHTHS : reach;
 }
 
-static void print_line(const canvas *c, int line, FILE *to)
+static void print_line(const canvas *c, int row, FILE *to)
 {
     static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     char label[LABEL_SIZE] = "";
-    if (line == c->height - 1)
+    if (row == c->height - 1)
         number_label(c->high, label);
-    else if (c->height % 2 == 0 && line == c->height / 2 - 1)
+    else if (c->height % 2 == 0 && row == c->height / 2 - 1)
         number_label(middle(c), label);
     fprintf(to, "%*s %s", c->margin, label, label[0] != '\0' ? "┤" : "│");
     int last = c->count - 1;
-    while (last >= 0 && eighths(c, c->columns[last], line) == 0)
+    while (last >= 0 && eighths(c, c->columns[last], row) == 0)
         last--; /* no spaces at the end of a line */
     for (int i = 0; i <= last; i++)
         for (int j = 0; j < c->bar; j++)
-            fputs(blocks[eighths(c, c->columns[i], line)], to);
+            fputs(blocks[eighths(c, c->columns[i], row)], to);
     fputc('\n', to);
 }
 
@@ -178,8 +178,8 @@ void cli_plot_print(const cli_plot *plot, FILE *to)
 {
     canvas c;
     lay_out(&c, plot);
-    for (int line = c.height - 1; line >= 0; line--)
-        print_line(&c, line, to);
+    for (int row = c.height - 1; row >= 0; row--)
+        print_line(&c, row, to);
     print_bottom(&c, to);
     print_times(&c, plot, to);
 }

@@ -131,7 +131,7 @@ static bool make_input(job_run *r)
     return lseek(r->input, 0, SEEK_SET) == 0;
 }
 
-static bool watch(job_run *r, const cli_relay *relay)
+static bool watch_output(job_run *r, const cli_relay *relay)
 {
     struct epoll_event event = {.events = EPOLLIN};
     return epoll_ctl(r->both, EPOLL_CTL_ADD, relay->pipe[0], &event) == 0;
@@ -145,7 +145,7 @@ static bool relay_output(job_run *r, const char *tag, bool group)
     if (r->output > 0 || (tag == NULL && !group && !several))
         return true;
     return cli_relay_open(&r->printed, cli->json ? STDERR_FILENO : STDOUT_FILENO, tag, group) &&
-           watch(r, &r->printed);
+           watch_output(r, &r->printed);
 }
 
 static bool make_files(job_run *r)
@@ -158,7 +158,7 @@ static bool make_files(job_run *r)
     if (cli_flag(r->crew->cli, "result"))
         r->output = memfd_create("result", MFD_CLOEXEC);
     return r->output >= 0 && relay_output(r, tag, group) &&
-           cli_relay_open(&r->errors, STDERR_FILENO, tag, group) && watch(r, &r->errors);
+           cli_relay_open(&r->errors, STDERR_FILENO, tag, group) && watch_output(r, &r->errors);
 }
 
 static void close_file(int *fd)

@@ -54,7 +54,7 @@ typedef struct errand {
     struct errand *next;
     const char *id;
     tkl_task *task;
-    char *line;       /* to be written, with its newline */
+    char *message;    /* to be written, with its newline */
     size_t len, sent; /* 0: nothing of it was written */
     verdict verdict;
     char *text; /* the result or the reason; NULL: none */
@@ -234,17 +234,17 @@ static const char *take_object(cli_stream *s, const json_t *object)
     return wrong;
 }
 
-static void take_line(cli_stream *s, const char *line, size_t len)
+static void take_line(cli_stream *s, const char *said, size_t len)
 {
     json_error_t error;
     if (len == 0 || s->wrong[0] != '\0')
         return;
-    json_t *object = json_loadb(line, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    json_t *object = json_loadb(said, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
     const char *wrong = json_is_object(object) ? take_object(s, object) : "not a JSON object";
     json_decref(object);
     if (wrong == NULL)
         return;
-    char *shown = cli_escape((tkl_bytes){line, len < SHOWN_MAX ? len : SHOWN_MAX}, false);
+    char *shown = cli_escape((tkl_bytes){said, len < SHOWN_MAX ? len : SHOWN_MAX}, false);
     snprintf(s->wrong, sizeof s->wrong, "the command gave a wrong answer, %s: %s", wrong,
              shown != NULL ? shown : "");
     free(shown);
@@ -255,10 +255,10 @@ static void take_bytes(cli_stream *s, const char *data, size_t len)
 {
     const char *newline;
     while ((newline = memchr(data, '\n', len)) != NULL && s->answer_len == 0) {
-        size_t line = (size_t)(newline - data);
-        take_line(s, data, line);
-        data += line + 1;
-        len -= line + 1;
+        size_t size = (size_t)(newline - data);
+        take_line(s, data, size);
+        data += size + 1;
+        len -= size + 1;
     }
     if (len == 0)
         return;
@@ -334,7 +334,7 @@ static size_t next_bytes(cli_stream *s, const char **data, size_t **sent)
     }
     if (next == NULL)
         return 0;
-    *data = next->line + next->sent;
+    *data = next->message + next->sent;
     *sent = &next->sent;
     return next->len - next->sent;
 }
@@ -375,7 +375,7 @@ static void notice_closed_input(cli_stream *s)
 
 /* ---- Its start and its end ------------------------------------------------ */
 
-static bool watch(cli_stream *s, int file, unsigned events)
+static bool watch_file(cli_stream *s, int file, unsigned events)
 {
     struct epoll_event event = {.events = events};
     return epoll_ctl(s->files, EPOLL_CTL_ADD, file, &event) == 0;
@@ -400,9 +400,10 @@ static bool make_pipes(cli_stream *s, int ends[2])
     s->output = out[0];
     s->writing = false;
     return made && fcntl(s->input, F_SETFL, O_NONBLOCK) == 0 &&
-           fcntl(s->output, F_SETFL, O_NONBLOCK) == 0 && watch(s, s->input, 0) &&
-           watch(s, s->output, EPOLLIN) && cli_relay_open(&s->errors, STDERR_FILENO, NULL, false) &&
-           watch(s, s->errors.pipe[0], EPOLLIN);
+           fcntl(s->output, F_SETFL, O_NONBLOCK) == 0 && watch_file(s, s->input, 0) &&
+           watch_file(s, s->output, EPOLLIN) &&
+           cli_relay_open(&s->errors, STDERR_FILENO, NULL, false) &&
+           watch_file(s, s->errors.pipe[0], EPOLLIN);
 }
 
 /* The next command has to wait, longer each time, if this one has answered nothing. */
@@ -639,26 +640,26 @@ static void *keep_claims(void *arg)
 
 /* ---- A job ----------------------------------------------------------------- */
 
-/* A value as a line. */
-static char *line_of(json_t *value, size_t *len)
+/* A value as a message: one line. */
+static char *message_of(json_t *value, size_t *len)
 {
-    char *text = value != NULL ? cli_json_text(value) : NULL, *line = NULL;
-    int n = text != NULL ? asprintf(&line, "%s\n", text) : -1;
+    char *text = value != NULL ? cli_json_text(value) : NULL, *message = NULL;
+    int n = text != NULL ? asprintf(&message, "%s\n", text) : -1;
     json_decref(value);
     free(text);
     *len = n > 0 ? (size_t)n : 0;
-    return n > 0 ? line : NULL;
+    return n > 0 ? message : NULL;
 }
 
-static char *job_line(const cli_stream *s, const tkl_job *job, size_t *len)
+static char *job_message(const cli_stream *s, const tkl_job *job, size_t *len)
 {
     json_t *object = cli_queue_claim_json(cli_crew_queue_name(s->crew, job->queue), job,
                                           cli_number(s->crew->cli, "lease", CLI_QUEUE_LEASE_MS));
-    json_t *line = json_pack("{s:s}", "type", "job");
-    if (line != NULL && object != NULL)
-        json_object_update(line, object);
+    json_t *message = json_pack("{s:s}", "type", "job");
+    if (message != NULL && object != NULL)
+        json_object_update(message, object);
     json_decref(object);
-    return line_of(line, len);
+    return message_of(message, len);
 }
 
 /* Adds a notice that the job is not wanted any more. If there is no memory for it, the command is
@@ -666,15 +667,15 @@ static char *job_line(const cli_stream *s, const tkl_job *job, size_t *len)
 static void add_notice(cli_stream *s, const errand *e, const char *why)
 {
     size_t len;
-    char *line =
-        line_of(json_pack("{s:s, s:s, s:s}", "type", "cancel", "id", e->id, "reason", why), &len);
-    char *more = line != NULL ? realloc(s->notices, s->notices_len + len) : NULL;
+    char *message = message_of(
+        json_pack("{s:s, s:s, s:s}", "type", "cancel", "id", e->id, "reason", why), &len);
+    char *more = message != NULL ? realloc(s->notices, s->notices_len + len) : NULL;
     if (more != NULL) {
         s->notices = more;
-        memcpy(more + s->notices_len, line, len);
+        memcpy(more + s->notices_len, message, len);
         s->notices_len += len;
     }
-    free(line);
+    free(message);
 }
 
 static void add_errand(cli_stream *s, errand *e)
@@ -781,8 +782,8 @@ int cli_stream_run_job(tkl_task *task, void *stream)
     const tkl_job *job = tkl_task_job(task);
     errand e = {.id = job->id, .task = task};
     int64_t began_ms = cli_now_ms();
-    e.line = job_line(s, job, &e.len);
-    if (e.line == NULL) {
+    e.message = job_message(s, job, &e.len);
+    if (e.message == NULL) {
         cli_crew_note_end(NULL, "no memory for the job");
         tkl_task_release(task, s->crew->again_ms);
         return TKL_ENOMEM;
@@ -795,7 +796,7 @@ int cli_stream_run_job(tkl_task *task, void *stream)
     remove_errand(s, &e);
     pthread_mutex_unlock(&s->mutex);
     int code = judge_errand(s, &e, why);
-    free(e.line);
+    free(e.message);
     free(e.text);
     free(e.progress);
     return code;
@@ -830,7 +831,7 @@ int cli_stream_open(cli_crew *crew, const char *const *argv, cli_stream **stream
     pthread_condattr_destroy(&monotonic);
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->files = epoll_create1(EPOLL_CLOEXEC);
-    int reason = s->wake > 0 && s->files > 0 && watch(s, s->wake, EPOLLIN) ? 0 : errno;
+    int reason = s->wake > 0 && s->files > 0 && watch_file(s, s->wake, EPOLLIN) ? 0 : errno;
     if (reason == 0)
         reason = pthread_create(&s->keeper, NULL, keep_claims, s);
     if (reason == 0) {

@@ -38,14 +38,14 @@ static void print_lines(const cli_relay *r, const char *text, size_t len)
 {
     while (len > 0) {
         const char *end = memchr(text, '\n', len);
-        size_t line = end ? (size_t)(end - text) + 1 : len;
+        size_t part = end ? (size_t)(end - text) + 1 : len;
         if (r->tag) {
             write_all(r->to, r->tag, strlen(r->tag));
             write_all(r->to, "\t", 1);
         }
-        write_all(r->to, text, line);
-        text += line;
-        len -= line;
+        write_all(r->to, text, part);
+        text += part;
+        len -= part;
     }
 }
 

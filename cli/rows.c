@@ -91,10 +91,10 @@ static void give_members(const cli_rows *rows, json_t *object)
         give_member(rows, tkl_str(name), value);
 }
 
-static void give_line(const cli_rows *rows, const char *line, size_t len)
+static void give_line(const cli_rows *rows, const char *text, size_t len)
 {
     json_error_t error;
-    json_t *object = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     rows->begin(rows->arg);
     if (json_is_object(object))
         give_members(rows, object);
@@ -104,9 +104,9 @@ static void give_line(const cli_rows *rows, const char *line, size_t len)
     rows->end(rows->arg);
 }
 
-static bool is_blank(const char *line, size_t len)
+static bool is_blank(const char *text, size_t len)
 {
-    while (len && strchr(" \t\r\n", line[len - 1]))
+    while (len && strchr(" \t\r\n", text[len - 1]))
         len--;
     return len == 0;
 }
@@ -141,7 +141,7 @@ static bool make_room(lines *l)
 
 /* Returns the next line with its line end, if it has one; no bytes at the end of the file. False:
  * out of memory. */
-static bool next_line(lines *l, tkl_bytes *line)
+static bool next_line(lines *l, tkl_bytes *text)
 {
     size_t more = 1;
     const char *end = NULL;
@@ -155,7 +155,7 @@ static bool next_line(lines *l, tkl_bytes *line)
         l->end += more;
     }
     size_t stop_at = end ? (size_t)(end + 1 - l->data) : l->end;
-    *line = (tkl_bytes){l->data + l->start, stop_at - l->start};
+    *text = (tkl_bytes){l->data + l->start, stop_at - l->start};
     l->start = l->scanned = stop_at;
     return true;
 }
@@ -164,15 +164,15 @@ static void read_lines(source *s)
 {
     cli_rows *rows = s->rows;
     lines l = {.source = s};
-    tkl_bytes line = {0};
+    tkl_bytes text = {0};
     while (!rows->failed) {
-        if (!next_line(&l, &line))
+        if (!next_line(&l, &text))
             no_memory(rows);
-        if (rows->failed || !line.len)
+        if (rows->failed || !text.len)
             break;
-        size_t mark = rows->row++ == 0 ? mark_length(line) : 0;
-        if (!is_blank(line.data + mark, line.len - mark))
-            give_line(rows, line.data + mark, line.len - mark);
+        size_t mark = rows->row++ == 0 ? mark_length(text) : 0;
+        if (!is_blank(text.data + mark, text.len - mark))
+            give_line(rows, text.data + mark, text.len - mark);
         show_progress(s);
     }
     free(l.data);
@@ -330,12 +330,12 @@ static const char *format_by_content(source *s)
         return NULL;
     s->head_len = (size_t)read;
     size_t mark = mark_length((tkl_bytes){s->head, s->head_len});
-    const char *line = s->head + mark;
-    const char *end = memchr(line, '\n', s->head_len - mark);
-    size_t len = end ? (size_t)(end - line) : s->head_len - mark;
-    if (len && line[0] == '{')
+    const char *text = s->head + mark;
+    const char *end = memchr(text, '\n', s->head_len - mark);
+    size_t len = end ? (size_t)(end - text) : s->head_len - mark;
+    if (len && text[0] == '{')
         return "jsonl";
-    return memchr(line, '\t', len) ? "tsv" : "csv";
+    return memchr(text, '\t', len) ? "tsv" : "csv";
 }
 
 static void read_source(source *s, const char *format)

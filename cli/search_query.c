@@ -318,8 +318,8 @@ static int print_json(const printer *p)
  * NULL: out of memory. */
 static char *one_line(tkl_bytes text)
 {
-    char *line = malloc(text.len + 1), *to = line;
-    for (size_t at = 0; line && at < text.len;) {
+    char *flat = malloc(text.len + 1), *to = flat;
+    for (size_t at = 0; flat && at < text.len;) {
         wchar_t character = 0;
         mbstate_t state = {0};
         size_t used = mbrtowc(&character, text.data + at, text.len - at, &state);
@@ -327,13 +327,13 @@ static char *one_line(tkl_bytes text)
         used = broken || !used ? 1 : used;
         if (plain && character != L' ')
             to = mempcpy(to, text.data + at, used);
-        else if (broken || (to > line && to[-1] != ' '))
+        else if (broken || (to > flat && to[-1] != ' '))
             *to++ = broken ? '?' : ' ';
         at += used;
     }
-    if (line)
+    if (flat)
         *to = '\0';
-    return line;
+    return flat;
 }
 
 static int print_marked(const printer *p, tkl_bytes text)
@@ -343,13 +343,13 @@ static int print_marked(const printer *p, tkl_bytes text)
     tkl_search_mark_options options = {.before = tkl_str(colored ? CLI_BOLD : "*"),
                                        .after = tkl_str(colored ? CLI_PLAIN : "*"),
                                        .length = p->request->length};
-    char *line = one_line(text);
-    int rc = line ? tkl_search_highlight(p->search, p->query, tkl_str(line), &options, &marks)
-                  : TKL_ENOMEM;
+    char *shown = one_line(text);
+    int rc = shown ? tkl_search_highlight(p->search, p->query, tkl_str(shown), &options, &marks)
+                   : TKL_ENOMEM;
     if (rc == TKL_OK)
         printf(TKL_FMT, TKL_ARG(marks->text));
     tkl_search_marks_free(marks);
-    free(line);
+    free(shown);
     return rc;
 }
 
@@ -408,11 +408,11 @@ static void print_facet(const tkl_search_facet *facet)
 
 void cli_search_note(const char *before, tkl_bytes text)
 {
-    char *line = text.len ? cli_escape(text, false) : NULL;
-    if (line)
-        fprintf(stderr, "%s%s%s%s\n", cli_color(stderr, CLI_DIM), before, line,
+    char *shown = text.len ? cli_escape(text, false) : NULL;
+    if (shown)
+        fprintf(stderr, "%s%s%s%s\n", cli_color(stderr, CLI_DIM), before, shown,
                 cli_color(stderr, CLI_PLAIN));
-    free(line);
+    free(shown);
 }
 
 /* On stderr, so that ids can be piped. */

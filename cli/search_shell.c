@@ -163,68 +163,68 @@ static int next_page(shell *s)
     return run_query(s);
 }
 
-static int new_query(shell *s, const char *line)
+static int new_query(shell *s, const char *text)
 {
-    int failed = keep_setting(s, &s->query, line);
+    int failed = keep_setting(s, &s->query, text);
     s->request.page = 1;
     return failed ? failed : run_query(s);
 }
 
 /* A setting: its name and its value. */
-static int command(shell *s, char *line)
+static int take_command(shell *s, char *text)
 {
-    size_t len = strcspn(line, " ");
-    const char *value = line + len + strspn(line + len, " ");
-    line[len] = '\0'; /* the value follows it, or is empty */
-    if (strcmp(line, "sort") == 0 || strcmp(line, "rank") == 0)
+    size_t len = strcspn(text, " ");
+    const char *value = text + len + strspn(text + len, " ");
+    text[len] = '\0'; /* the value follows it, or is empty */
+    if (strcmp(text, "sort") == 0 || strcmp(text, "rank") == 0)
         return set_order(s, value);
-    if (strcmp(line, "show") == 0)
+    if (strcmp(text, "show") == 0)
         return set_show(s, value);
-    if (strcmp(line, "facets") == 0)
+    if (strcmp(text, "facets") == 0)
         return set_facets(s, value);
-    if (strcmp(line, "size") == 0)
+    if (strcmp(text, "size") == 0)
         return set_number(s, value, TKL_SEARCH_PAGE_MAX, &s->request.size);
-    if (strcmp(line, "page") == 0)
+    if (strcmp(text, "page") == 0)
         return go_to(s, value);
     cli_print_translated(stderr, cli_search_shell_help, 0);
-    return strcmp(line, "help") == 0 || strcmp(line, "") == 0
+    return strcmp(text, "help") == 0 || strcmp(text, "") == 0
                ? CLI_OK
-               : cli_usage(s->cli, "there is no ':%s'", line);
+               : cli_usage(s->cli, "there is no ':%s'", text);
 }
 
-static int take_line(shell *s, char *line)
+static int take_line(shell *s, char *text)
 {
-    if (line[0] == ':')
-        return command(s, line + 1);
-    return line[strspn(line, " \t")] ? new_query(s, line) : next_page(s);
+    if (text[0] == ':')
+        return take_command(s, text + 1);
+    return text[strspn(text, " \t")] ? new_query(s, text) : next_page(s);
 }
 
 /* The next line as the terminal or a pipe gives it. */
 static char *read_plain(const shell *s)
 {
-    char *line = NULL;
+    char *text = NULL;
     size_t size = 0;
     if (isatty(STDIN_FILENO)) {
         fputs(s->prompt, stderr);
         fflush(stderr);
     }
-    ssize_t len = getline(&line, &size, stdin);
+    ssize_t len = getline(&text, &size, stdin);
     if (len < 0) {
-        free(line);
+        free(text);
         return NULL;
     }
-    if (line[len - 1] == '\n')
-        line[len - 1] = '\0';
-    return line;
+    if (text[len - 1] == '\n')
+        text[len - 1] = '\0';
+    return text;
 }
 
 /* The next line without its end, to be freed; NULL: there is none. */
 static char *read_line(const shell *s)
 {
-    char *line = s->edits ? cli_edit_line(s->prompt) : read_plain(s);
-    if (s->edits && line && *line)
-        cli_edit_remember(line);
-    return line;
+    char *text = s->edits ? cli_edit_line(s->prompt) : read_plain(s);
+    if (s->edits && text && *text)
+        cli_edit_remember(text);
+    return text;
 }
 
 /* An invalid query does not end the session, but the exit code reports it. A server that is down
@@ -232,17 +232,17 @@ static char *read_line(const shell *s)
 static int read_lines(shell *s)
 {
     int result = CLI_OK;
-    char *line;
-    while ((line = read_line(s)) && strcmp(line, ":quit") != 0 && strcmp(line, ":q") != 0) {
-        int failed = take_line(s, line);
-        free(line);
-        line = NULL;
+    char *text;
+    while ((text = read_line(s)) && strcmp(text, ":quit") != 0 && strcmp(text, ":q") != 0) {
+        int failed = take_line(s, text);
+        free(text);
+        text = NULL;
         if (failed && !result)
             result = failed;
         if (failed && failed != CLI_USAGE)
             break;
     }
-    free(line);
+    free(text);
     if (isatty(STDIN_FILENO))
         fputc('\n', stderr);
     return isatty(STDIN_FILENO) && result == CLI_USAGE ? CLI_OK : result;

@@ -12,7 +12,7 @@
 
 #include "child.h"
 
-/* Puts this program first in PATH as `tackle`, so that lines run it and no installed version. */
+/* Puts this program first in PATH as `tackle`, so that commands run it and no installed version. */
 static int put_on_path(cli_session *cli)
 {
     char self[PATH_MAX], *path = NULL;
@@ -29,7 +29,7 @@ static int put_on_path(cli_session *cli)
     return CLI_OK;
 }
 
-/* Starts a server that ends when we end, for any reason; lines reach it by its socket. */
+/* Starts a server that ends when we end, for any reason; commands reach it by its socket. */
 static int start_server(cli_session *cli, tkl_client **server)
 {
     tkl_reply *reply = NULL;
@@ -69,7 +69,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path);
 }
 
-/* A line that was interrupted may have left its server. */
+/* A command that was interrupted may have left its server. */
 static void remove_directory(const char *directory)
 {
     char url[PATH_MAX];
@@ -119,9 +119,9 @@ void cli_stage_close(cli_stage *stage)
     *stage = (cli_stage){0};
 }
 
-int cli_stage_run(cli_session *cli, const char *line, int output, int *exit)
+int cli_stage_run(cli_session *cli, const char *commands, int output, int *exit)
 {
-    const char *argv[] = {"sh", "-c", line, NULL};
+    const char *argv[] = {"sh", "-c", commands, NULL};
     cli_command command = {.argv = argv, .foreground = true, .output = output, .errors = output};
     cli_child child;
     if (interrupted)

@@ -14,16 +14,16 @@ typedef struct cli_stage {
 } cli_stage;
 
 /* Starts a private server in memory and makes the directory /tmp/tackle-<name>.XXXXXX. From now on
- * the environment leads shell lines to both, and signals are only noted, so that cli_stage_close()
+ * the environment leads shell commands to both, and signals are only noted, so that cli_stage_close()
  * is reached. */
 int cli_stage_open(cli_session *cli, const char *name, cli_stage *stage);
 
-/* Removes all of it, with a private server that a line has left in the directory. */
+/* Removes all of it, with a private server that a command has left in the directory. */
 void cli_stage_close(cli_stage *stage);
 
-/* Runs a line with sh; `output` is a descriptor for what it prints, also on stderr; 0: ours. *exit
- * is its exit code. Fails when it cannot be run, or after a signal. */
-int cli_stage_run(cli_session *cli, const char *line, int output, int *exit);
+/* Runs commands with sh; `output` is a descriptor for what they print, also on stderr; 0: ours. *exit
+ * is the exit code. Fails when sh cannot be run, or after a signal. */
+int cli_stage_run(cli_session *cli, const char *commands, int output, int *exit);
 
 /* Gives people time to read. Fails after a signal. */
 int cli_stage_pause(cli_session *cli, int seconds);

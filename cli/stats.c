@@ -47,10 +47,10 @@ static bool read_number(tkl_bytes text, double *number)
     return is_decimal && *end == '\0' && end != copy;
 }
 
-static int no_number(const cli_session *cli, tkl_bytes text, size_t line)
+static int no_number(const cli_session *cli, tkl_bytes text, size_t row)
 {
-    return line > 0
-               ? cli_usage(cli, "line %zu: invalid value '" TKL_FMT "': not a decimal number", line,
+    return row > 0
+               ? cli_usage(cli, "line %zu: invalid value '" TKL_FMT "': not a decimal number", row,
                            TKL_ARG(text))
                : cli_usage(cli, "invalid value '" TKL_FMT "': not a decimal number", TKL_ARG(text));
 }

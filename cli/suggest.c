@@ -55,13 +55,13 @@ static bool read_weight(tkl_bytes text, double *weight)
     return *end == 0 && *weight >= TKL_SUGGEST_WEIGHT_MIN && *weight <= TKL_SUGGEST_WEIGHT_MAX;
 }
 
-static int split_line(cli_session *cli, tkl_bytes line, size_t number, tkl_suggest_text *text)
+static int split_line(cli_session *cli, tkl_bytes row, size_t number, tkl_suggest_text *text)
 {
-    const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
-    size_t len = tab ? (size_t)(tab - line.data) : 0;
-    if (!tab || !read_weight((tkl_bytes){line.data, len}, &text->weight))
+    const char *tab = row.len ? memchr(row.data, '\t', row.len) : NULL;
+    size_t len = tab ? (size_t)(tab - row.data) : 0;
+    if (!tab || !read_weight((tkl_bytes){row.data, len}, &text->weight))
         return cli_usage(cli, "line %zu: not a weight, a tab and a text", number);
-    text->text = (tkl_bytes){tab + 1, line.len - len - 1};
+    text->text = (tkl_bytes){tab + 1, row.len - len - 1};
     return CLI_OK;
 }
 

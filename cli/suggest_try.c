@@ -21,14 +21,14 @@ enum { LINE_MAX_BYTES = 400, TAB = 9, ESCAPE = 27, CTRL_D = 4, CTRL_U = 21 };
 
 #define CLEAR "\r\033[J" /* the line and all below */
 
-typedef struct line {
+typedef struct typed_text {
     cli_session *cli;
     tkl_suggest *suggest;
     size_t count;
     char text[LINE_MAX_BYTES + 1];
     size_t len;
     tkl_suggestions *found; /* NULL: none yet */
-} line;
+} typed_text;
 
 /* ---- Characters ---------------------------------------------------------- */
 
@@ -119,15 +119,15 @@ static void draw_suggestion(const tkl_suggestion *s, size_t columns)
 }
 
 /* The line, the suggestions below it, and the cursor back in the line. */
-static void draw(const line *l)
+static void draw_screen(const typed_text *t)
 {
     screen size = size_of_terminal();
-    char *text = cli_escape((tkl_bytes){l->text, l->len}, false);
+    char *text = cli_escape((tkl_bytes){t->text, t->len}, false);
     const char *shown = tail_of(text ? text : "", size.columns > 4 ? size.columns - 4 : 0);
-    size_t count = l->found->count < size.rows - 1 ? l->found->count : size.rows - 1;
+    size_t count = t->found->count < size.rows - 1 ? t->found->count : size.rows - 1;
     printf(CLEAR "> %s", shown);
     for (size_t i = 0; i < count; i++)
-        draw_suggestion(&l->found->items[i], size.columns);
+        draw_suggestion(&t->found->items[i], size.columns);
     if (count)
         printf("\033[%zuA", count);
     printf("\r\033[%zuC", 2 + cli_width(shown));
@@ -136,50 +136,50 @@ static void draw(const line *l)
 }
 
 /* An error is reported on an empty line. */
-static int refresh_screen(line *l)
+static int refresh_screen(typed_text *t)
 {
-    tkl_suggestions_free(l->found);
-    int rc = tkl_suggest_hint(l->suggest, (tkl_bytes){l->text, l->len}, l->count, &l->found);
+    tkl_suggestions_free(t->found);
+    int rc = tkl_suggest_hint(t->suggest, (tkl_bytes){t->text, t->len}, t->count, &t->found);
     if (rc != TKL_OK) {
         printf(CLEAR);
         fflush(stdout);
-        return cli_end(l->cli, rc);
+        return cli_end(t->cli, rc);
     }
-    draw(l);
+    draw_screen(t);
     return CLI_OK;
 }
 
 /* ---- Typing -------------------------------------------------------------- */
 
-static void set_text(line *l, tkl_bytes text)
+static void set_text(typed_text *t, tkl_bytes text)
 {
-    l->len = text.len < LINE_MAX_BYTES ? text.len : LINE_MAX_BYTES;
-    memcpy(l->text, text.data, l->len);
-    l->text[l->len] = 0;
+    t->len = text.len < LINE_MAX_BYTES ? text.len : LINE_MAX_BYTES;
+    memcpy(t->text, text.data, t->len);
+    t->text[t->len] = 0;
 }
 
-static void erase_character(line *l)
+static void erase_character(typed_text *t)
 {
-    l->len = back_character(l->text, l->len);
-    l->text[l->len] = 0;
+    t->len = back_character(t->text, t->len);
+    t->text[t->len] = 0;
 }
 
 /* Bytes of a key, or several that were pasted. Keys that move the cursor are left out. */
-static void type(line *l, const char *keys, size_t len)
+static void type(typed_text *t, const char *keys, size_t len)
 {
     if (len > 0 && keys[0] == ESCAPE)
         return;
     for (size_t i = 0; i < len; i++) {
         if (keys[i] == '\b' || keys[i] == 127)
-            erase_character(l);
+            erase_character(t);
         else if (keys[i] == CTRL_U)
-            set_text(l, (tkl_bytes){"", 0});
-        else if (keys[i] == TAB && l->found->count)
-            set_text(l, l->found->items[0].text);
-        else if ((unsigned char)keys[i] >= ' ' && l->len < LINE_MAX_BYTES)
-            l->text[l->len++] = keys[i];
+            set_text(t, (tkl_bytes){"", 0});
+        else if (keys[i] == TAB && t->found->count)
+            set_text(t, t->found->items[0].text);
+        else if ((unsigned char)keys[i] >= ' ' && t->len < LINE_MAX_BYTES)
+            t->text[t->len++] = keys[i];
     }
-    l->text[l->len] = 0;
+    t->text[t->len] = 0;
 }
 
 /* Number of bytes before the key that ends the line; all if there is none. */
@@ -191,19 +191,19 @@ static size_t before_end(const char *keys, size_t len)
     return n;
 }
 
-static int read_keys(line *l)
+static int read_keys(typed_text *t)
 {
     char keys[64];
-    int failed = refresh_screen(l);
+    int failed = refresh_screen(t);
     while (!failed) {
         ssize_t len = read(STDIN_FILENO, keys, sizeof keys);
         if (len <= 0)
             break;
         size_t typed = before_end(keys, (size_t)len);
-        type(l, keys, typed);
+        type(t, keys, typed);
         if (typed < (size_t)len)
             break;
-        failed = refresh_screen(l);
+        failed = refresh_screen(t);
     }
     if (!failed)
         printf(CLEAR);
@@ -252,16 +252,16 @@ static void give_terminal_back(void)
 
 int cli_suggest_try(cli_session *cli, tkl_suggest *suggest, size_t count)
 {
-    line l = {.cli = cli, .suggest = suggest, .count = count};
+    typed_text t = {.cli = cli, .suggest = suggest, .count = count};
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
         return cli_usage(cli, "this is for a terminal");
     take_terminal();
-    int failed = read_keys(&l);
+    int failed = read_keys(&t);
     give_terminal_back();
-    if (!failed && l.len) {
-        cli_print_bytes((tkl_bytes){l.text, l.len});
+    if (!failed && t.len) {
+        cli_print_bytes((tkl_bytes){t.text, t.len});
         putchar('\n');
     }
-    tkl_suggestions_free(l.found);
+    tkl_suggestions_free(t.found);
     return failed;
 }

@@ -29,9 +29,9 @@ const char *cli_tail_text(cli_tail *t)
             text[i] = ' ';
     while (t->len > 0 && strchr(" \t\r\n", text[t->len - 1]) != NULL)
         text[--t->len] = '\0';
-    char *line = t->cut ? strchr(text, '\n') : NULL;
-    if (line != NULL)
-        return line + 1;
+    char *newline = t->cut ? strchr(text, '\n') : NULL;
+    if (newline != NULL)
+        return newline + 1;
     while (t->cut && (*text & 0xC0) == 0x80)
         text++;
     return text;

@@ -18,18 +18,18 @@ bool cli_takes_token(const cli_verb *verb)
 /* Keeps the first line, without the blanks around it. */
 static int read_token(const cli_session *cli, FILE *from, const char *where, char **token)
 {
-    char *line = NULL;
+    char *row = NULL;
     size_t size = 0;
     errno = 0;
-    ssize_t n = getline(&line, &size, from);
+    ssize_t n = getline(&row, &size, from);
     if (n < 0 && errno != 0) {
-        free(line);
+        free(row);
         return cli_fail(cli, CLI_FAILURE, "cannot read %s: %s", where, strerror(errno));
     }
-    const char *text = n > 0 ? line + strspn(line, " \t\r\n") : "";
+    const char *text = n > 0 ? row + strspn(row, " \t\r\n") : "";
     size_t len = strcspn(text, " \t\r\n");
     *token = len > 0 ? strndup(text, len) : NULL;
-    free(line);
+    free(row);
     if (len == 0)
         return cli_usage(cli, "no token in %s", where);
     return *token != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);

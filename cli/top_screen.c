@@ -74,13 +74,13 @@ size_t top_screen_room(const top_view *view)
 /* ---- Text ---------------------------------------------------------------- */
 
 /* A line that is being written: text beyond the width is left out. */
-typedef struct line {
+typedef struct screen_row {
     FILE *to;
     size_t left; /* columns */
     bool utf8;
-} line;
+} screen_row;
 
-static void put_text(line *l, const char *text)
+static void put_text(screen_row *s, const char *text)
 {
     while (*text != '\0') {
         wchar_t character = 0;
@@ -88,38 +88,38 @@ static void put_text(line *l, const char *text)
         size_t used = mbrtowc(&character, text, strlen(text), &state);
         if (used == 0 || used > strlen(text))
             used = 1; /* texts are escaped, so this is not reached */
-        int width = l->utf8 ? wcwidth(character) : 1;
-        if (width < 0 || (size_t)width > l->left)
+        int width = s->utf8 ? wcwidth(character) : 1;
+        if (width < 0 || (size_t)width > s->left)
             return;
-        if (l->utf8 || (unsigned char)*text < 0x80)
-            fwrite(text, 1, used, l->to);
+        if (s->utf8 || (unsigned char)*text < 0x80)
+            fwrite(text, 1, used, s->to);
         else
-            fputc('?', l->to);
-        l->left -= (size_t)width;
+            fputc('?', s->to);
+        s->left -= (size_t)width;
         text += used;
     }
 }
 
-static void put_blanks(line *l, size_t count)
+static void put_blanks(screen_row *s, size_t count)
 {
-    for (; count > 0 && l->left > 0; count--, l->left--)
-        fputc(' ', l->to);
+    for (; count > 0 && s->left > 0; count--, s->left--)
+        fputc(' ', s->to);
 }
 
-static void put_style(const line *l, const char *sequence)
+static void put_style(const screen_row *s, const char *sequence)
 {
-    fputs(cli_color(stdout, sequence), l->to);
+    fputs(cli_color(stdout, sequence), s->to);
 }
 
-static line begin_line(const top_view *view, FILE *to)
+static screen_row begin_row(const top_view *view, FILE *to)
 {
-    return (line){to, view->columns, view->utf8};
+    return (screen_row){to, view->columns, view->utf8};
 }
 
 /* The last line has no line feed: it would scroll the screen. */
-static void end_line(const line *l)
+static void end_row(const screen_row *s)
 {
-    fputs("\033[0m\033[K\r\n", l->to);
+    fputs("\033[0m\033[K\r\n", s->to);
 }
 
 static size_t width_of(const char *text, bool utf8)
@@ -168,46 +168,46 @@ static void shorten_names(size_t columns, const top_table *table, size_t widths[
         widths[0] = room;
 }
 
-static void put_cell(line *l, const char *text, size_t width, bool left)
+static void put_cell(screen_row *s, const char *text, size_t width, bool left)
 {
-    size_t own = width_of(text, l->utf8);
+    size_t own = width_of(text, s->utf8);
     size_t blanks = own < width ? width - own : 0;
-    line cell = *l;
-    put_blanks(l, left ? 0 : blanks);
-    cell.left = l->left < width ? l->left : width;
+    screen_row cell = *s;
+    put_blanks(s, left ? 0 : blanks);
+    cell.left = s->left < width ? s->left : width;
     size_t room = cell.left;
     put_text(&cell, text);
-    l->left -= room - cell.left;
-    put_blanks(l, left ? width - (room - cell.left) : 0);
+    s->left -= room - cell.left;
+    put_blanks(s, left ? width - (room - cell.left) : 0);
 }
 
-static void put_heading(line *l, const top_table *table, const size_t widths[TOP_COLUMNS],
+static void put_heading(screen_row *s, const top_table *table, const size_t widths[TOP_COLUMNS],
                         size_t sorted, bool reverse)
 {
     char title[64];
-    put_style(l, CLI_BOLD);
-    put_blanks(l, 2);
+    put_style(s, CLI_BOLD);
+    put_blanks(s, 2);
     for (size_t c = 0; c < table->ncolumns; c++) {
         const char *mark = c != sorted ? "" : reverse ? "^" : "v";
         snprintf(title, sizeof title, "%s%s", table->columns[c].title, mark);
-        put_cell(l, title, widths[c], is_left(&table->columns[c]));
-        put_blanks(l, GAP);
+        put_cell(s, title, widths[c], is_left(&table->columns[c]));
+        put_blanks(s, GAP);
     }
-    end_line(l);
+    end_row(s);
 }
 
-static void put_row(line *l, const top_table *table, const top_row *row,
+static void put_row(screen_row *s, const top_table *table, const top_row *row,
                     const size_t widths[TOP_COLUMNS], bool selected)
 {
-    put_style(l, row->warns ? RED : row->paused ? YELLOW : CLI_PLAIN);
+    put_style(s, row->warns ? RED : row->paused ? YELLOW : CLI_PLAIN);
     if (selected)
-        put_style(l, REVERSE);
-    put_text(l, selected ? "> " : "  ");
+        put_style(s, REVERSE);
+    put_text(s, selected ? "> " : "  ");
     for (size_t c = 0; c < table->ncolumns; c++) {
-        put_cell(l, cell_text(row, c), widths[c], is_left(&table->columns[c]));
-        put_blanks(l, GAP);
+        put_cell(s, cell_text(row, c), widths[c], is_left(&table->columns[c]));
+        put_blanks(s, GAP);
     }
-    end_line(l);
+    end_row(s);
 }
 
 /* ---- The top and the bottom ---------------------------------------------- */
@@ -230,62 +230,62 @@ static void server_text(const char *info, char *text, size_t size)
 static void put_server(const top_view *view, const top_reader *r, FILE *to)
 {
     char text[512];
-    line l = begin_line(view, to);
-    put_style(&l, CLI_BOLD);
-    put_text(&l, "tackle top  ");
-    put_style(&l, CLI_PLAIN);
+    screen_row s = begin_row(view, to);
+    put_style(&s, CLI_BOLD);
+    put_text(&s, "tackle top  ");
+    put_style(&s, CLI_PLAIN);
     if (*r->problem != '\0') {
-        put_style(&l, RED);
-        put_text(&l, "not known: ");
-        put_text(&l, r->problem);
+        put_style(&s, RED);
+        put_text(&s, "not known: ");
+        put_text(&s, r->problem);
     } else if (r->now.overview == NULL) {
-        put_text(&l, "asking the server ...");
+        put_text(&s, "asking the server ...");
     } else if (r->now.overview->server_result.code != TKL_OK) {
-        put_text(&l, "server not known: ");
-        put_text(&l, r->now.overview->server_result.text);
+        put_text(&s, "server not known: ");
+        put_text(&s, r->now.overview->server_result.text);
     } else {
         server_text(r->now.overview->server, text, sizeof text);
-        put_text(&l, text);
+        put_text(&s, text);
     }
-    end_line(&l);
+    end_row(&s);
 }
 
 static void put_tabs(const top_view *view, const top_table tables[TOP_TABS], FILE *to)
 {
     char text[200];
-    line l = begin_line(view, to);
+    screen_row s = begin_row(view, to);
     for (int i = 0; i < TOP_TABS; i++) {
         snprintf(text, sizeof text, " %d %s %zu ", i + 1, tables[i].title ? tables[i].title : "",
                  tables[i].count);
         if (i == (int)view->tab)
-            put_style(&l, REVERSE);
-        put_text(&l, text);
-        put_style(&l, CLI_PLAIN);
-        put_blanks(&l, 1);
+            put_style(&s, REVERSE);
+        put_text(&s, text);
+        put_style(&s, CLI_PLAIN);
+        put_blanks(&s, 1);
     }
     if (view->filter[0] != '\0' || view->typing) {
         snprintf(text, sizeof text, " filter: %s%s", view->filter, view->typing ? "_" : "");
-        put_text(&l, text);
+        put_text(&s, text);
     }
     if (view->frozen)
-        put_text(&l, "  [frozen]");
-    end_line(&l);
+        put_text(&s, "  [frozen]");
+    end_row(&s);
 }
 
 static void put_last_line(const top_view *view, const top_reader *r, FILE *to)
 {
-    line l = begin_line(view, to);
-    put_style(&l, view->question != NULL ? YELLOW : CLI_DIM);
+    screen_row s = begin_row(view, to);
+    put_style(&s, view->question != NULL ? YELLOW : CLI_DIM);
     if (view->question != NULL)
-        put_text(&l, view->question);
+        put_text(&s, view->question);
     else if (view->typing)
-        put_text(&l, "type a part of the name; Enter keeps it, Esc drops it");
+        put_text(&s, "type a part of the name; Enter keeps it, Esc drops it");
     else if (*r->outcome != '\0')
-        put_text(&l, r->outcome);
+        put_text(&s, r->outcome);
     else if (view->looking)
-        put_text(&l, "Esc back  q quit");
+        put_text(&s, "Esc back  q quit");
     else
-        put_text(&l, "q quit  h keys  1-6 what  s sort  / filter  Enter look into  Space freeze  "
+        put_text(&s, "q quit  h keys  1-6 what  s sort  / filter  Enter look into  Space freeze  "
                      "p pause queue  t retry dead  b break lock");
     fputs("\033[0m\033[J", to);
 }
@@ -303,10 +303,10 @@ static void put_page_line(page *p, const char *style, const char *text)
 {
     if (p->left == 0)
         return;
-    line l = begin_line(p->view, p->to);
-    put_style(&l, style);
-    put_text(&l, text);
-    end_line(&l);
+    screen_row s = begin_row(p->view, p->to);
+    put_style(&s, style);
+    put_text(&s, text);
+    end_row(&s);
     p->left--;
 }
 
@@ -450,23 +450,23 @@ static void scroll(top_view *view, size_t count)
 static void put_table(top_view *view, const top_table *table, FILE *to)
 {
     size_t widths[TOP_COLUMNS] = {0}, room = top_screen_room(view);
-    line l = begin_line(view, to);
+    screen_row s = begin_row(view, to);
     scroll(view, table->count);
     find_widths(table, view->utf8, widths);
     shorten_names(view->columns, table, widths);
-    put_heading(&l, table, widths, view->sort[view->tab], view->reverse[view->tab]);
+    put_heading(&s, table, widths, view->sort[view->tab], view->reverse[view->tab]);
     for (size_t i = 0; i < room; i++) {
         size_t at = view->first + i;
-        l = begin_line(view, to);
+        s = begin_row(view, to);
         if (i == 0 && table->code != TKL_OK) {
-            put_style(&l, RED);
-            put_text(&l, "  not known: ");
-            put_text(&l, table->problem);
-            end_line(&l);
+            put_style(&s, RED);
+            put_text(&s, "  not known: ");
+            put_text(&s, table->problem);
+            end_row(&s);
         } else if (at < table->count) {
-            put_row(&l, table, &table->rows[at], widths, at == view->selected);
+            put_row(&s, table, &table->rows[at], widths, at == view->selected);
         } else {
-            end_line(&l);
+            end_row(&s);
         }
     }
 }
@@ -519,12 +519,12 @@ void top_print_plain(const top_moment *now, top_table tables[TOP_TABS], bool utf
         printf("\n%s\n", table->title);
         find_widths(table, utf8, widths);
         for (size_t k = 0; k <= table->count; k++) {
-            line l = {stdout, SIZE_MAX, utf8};
+            screen_row s = {stdout, SIZE_MAX, utf8};
             for (size_t c = 0; c < table->ncolumns; c++) {
                 const char *cell =
                     k == 0 ? table->columns[c].title : cell_text(&table->rows[k - 1], c);
-                put_cell(&l, cell, widths[c], is_left(&table->columns[c]));
-                put_blanks(&l, c + 1 < table->ncolumns ? GAP : 0);
+                put_cell(&s, cell, widths[c], is_left(&table->columns[c]));
+                put_blanks(&s, c + 1 < table->ncolumns ? GAP : 0);
             }
             fputc('\n', stdout);
         }

@@ -67,20 +67,20 @@ static json_t *trace_json(const tkl_trace *trace)
 void cli_trace(const tkl_trace *trace, void *arg)
 {
     const cli_session *cli = arg;
-    char *line = NULL;
+    char *text = NULL;
     size_t size = 0;
     if (cli->json) {
         json_t *value = trace_json(trace);
-        line = value != NULL ? cli_json_text(value) : NULL;
+        text = value != NULL ? cli_json_text(value) : NULL;
         json_decref(value);
-        if (line != NULL)
-            fprintf(stderr, "%s\n", line);
+        if (text != NULL)
+            fprintf(stderr, "%s\n", text);
     } else {
-        FILE *to = open_memstream(&line, &size);
+        FILE *to = open_memstream(&text, &size);
         if (to != NULL)
             write_line(to, trace);
         if (to != NULL && fclose(to) == 0)
-            fputs(line, stderr);
+            fputs(text, stderr);
     }
-    free(line);
+    free(text);
 }

@@ -95,10 +95,10 @@ static void digest_of(const char *text, unsigned char digest[SHA256_DIGEST_LENGT
 }
 
 /* Reads "NAME TOKEN RIGHT...". NULL, or what is wrong with the line. */
-static const char *read_line(serve_access *access, char *line)
+static const char *read_line(serve_access *access, char *row)
 {
     static const char blanks[] = " \t\r\n";
-    char *rest = NULL, *who = strtok_r(line, blanks, &rest), *secret, *word;
+    char *rest = NULL, *who = strtok_r(row, blanks, &rest), *secret, *word;
     if (who == NULL || *who == '#')
         return NULL;
     secret = strtok_r(NULL, blanks, &rest);
@@ -124,20 +124,20 @@ static const char *read_line(serve_access *access, char *line)
 static int read_tokens(const cli_session *cli, const char *path, serve_access *access)
 {
     FILE *file = NULL;
-    char *line = NULL;
+    char *row = NULL;
     size_t size = 0;
     int number = 0, failed = serve_open_secret(cli, path, &file);
     if (failed)
         return failed;
-    while (!failed && getline(&line, &size, file) >= 0) {
-        const char *wrong = read_line(access, line);
+    while (!failed && getline(&row, &size, file) >= 0) {
+        const char *wrong = read_line(access, row);
         number++;
         if (wrong != NULL)
             failed = cli_fail(cli, CLI_USAGE, "%s, line %d: %s", path, number, wrong);
     }
-    if (line != NULL)
-        OPENSSL_cleanse(line, size);
-    free(line);
+    if (row != NULL)
+        OPENSSL_cleanse(row, size);
+    free(row);
     fclose(file);
     if (!failed && access->count == 0)
         failed = cli_fail(cli, CLI_USAGE, "there is no token in %s", path);

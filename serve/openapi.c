@@ -17,11 +17,11 @@ enum { EXAMPLE_WORDS = 32 };
 
 /* Splits a line of an example as a shell would, up to the end of its command. Quotes are removed
  * in place. Returns the number of words, or 0 when there are too many. */
-static int split_line(char *line, char *words[EXAMPLE_WORDS + 1])
+static int split_line(char *text, char *words[EXAMPLE_WORDS + 1])
 {
     static const char blanks[] = " \\\n", ends[] = "|;&<>";
     int count = 0;
-    char *from = line, *to = line;
+    char *from = text, *to = text;
     while (count < EXAMPLE_WORDS && *(from += strspn(from, blanks)) != '\0' &&
            strchr(ends, *from) == NULL) {
         int depth = 0; /* inside $(...) */
@@ -48,11 +48,11 @@ static int split_line(char *line, char *words[EXAMPLE_WORDS + 1])
 }
 
 /* The length of a line, with the lines that continue it. */
-static size_t line_length(const char *line)
+static size_t line_length(const char *text)
 {
-    size_t len = strcspn(line, "\n");
-    while (len > 0 && line[len] == '\n' && line[len - 1] == '\\')
-        len += 1 + strcspn(line + len + 1, "\n");
+    size_t len = strcspn(text, "\n");
+    while (len > 0 && text[len] == '\n' && text[len - 1] == '\\')
+        len += 1 + strcspn(text + len + 1, "\n");
     return len;
 }
 
@@ -155,18 +155,18 @@ static void add_missing(const serve_route *route, json_t *object)
 
 json_t *serve_example(const serve_route *route)
 {
-    char *line = find_line(route), *words[EXAMPLE_WORDS + 1];
+    char *command = find_line(route), *words[EXAMPLE_WORDS + 1];
     json_t *object = json_object();
     cli_sink sink = {.failure = drop_failure};
     cli_session cli = {.sink = &sink, .json = true};
-    int count = line != NULL ? split_line(line, words) : 0;
+    int count = command != NULL ? split_line(command, words) : 0;
     if (count > 0 && cli_args_read(&cli, count, words) == CLI_OK && cli.verb == route->verb) {
         name_arguments(&cli, object);
         name_options(&cli, object);
     }
     add_missing(route, object);
     cli_args_free(&cli);
-    free(line);
+    free(command);
     return object;
 }
 

@@ -41,9 +41,9 @@ static size_t lines_of(const tkl_reply *page)
     return count > 0 ? (count - 1) / FIELDS : 0;
 }
 
-static const tkl_reply *field(const tkl_reply *page, size_t line, size_t which)
+static const tkl_reply *field(const tkl_reply *page, size_t row, size_t which)
 {
-    return tkl_reply_at(page, 1 + line * FIELDS + which);
+    return tkl_reply_at(page, 1 + row * FIELDS + which);
 }
 
 /* ---- All ads ------------------------------------------------------------- */

@@ -108,7 +108,7 @@ int tkl__bloom_shape_next(const tkl__bloom_shape *shape, tkl__bloom_subfilter *s
 }
 
 /* A number below `count` from the upper bits of the hash; the rest stays in the hash. */
-static uint64_t draw(uint64_t *hash, uint64_t count)
+static uint64_t draw_number(uint64_t *hash, uint64_t count)
 {
     unsigned __int128 product = (unsigned __int128)*hash * count;
     *hash = (uint64_t)product;
@@ -142,12 +142,12 @@ void tkl__bloom_subfilter_place(const tkl__bloom_subfilter *sub, tkl__bloom_hash
     uint64_t step = 2 * (uint64_t)group;
     uint64_t place = mix(hash.low + step * GOLDEN);
     uint64_t pattern = mix(hash.high + (step + 1) * GOLDEN);
-    uint64_t start = draw(&place, sub->bytes);
+    uint64_t start = draw_number(&place, sub->bytes);
     out->part = (int)(start / TKL__PART_BYTES);
     out->start = start % TKL__PART_BYTES;
     out->count = group_size(sub, group);
     for (int j = 0; j < out->count; j++)
-        insert_place(out->bits, j, (unsigned)draw(&pattern, TKL__WINDOW_BITS));
+        insert_place(out->bits, j, (unsigned)draw_number(&pattern, TKL__WINDOW_BITS));
 }
 
 bool tkl__bloom_subfilter_equal(const tkl__bloom_subfilter *a, const tkl__bloom_subfilter *b)

@@ -115,12 +115,12 @@ static tkl_bytes trimmed(const char *from, const char *to)
 }
 
 /* Reads "name = value" from one line. */
-static int take_line(const char *path, int number, tkl_bytes line, settings *s)
+static int take_line(const char *path, int number, tkl_bytes row, settings *s)
 {
-    const char *equals = memchr(line.data, '=', line.len), *end = line.data + line.len;
+    const char *equals = memchr(row.data, '=', row.len), *end = row.data + row.len;
     if (!equals)
         return tkl__fail(TKL_EINVAL, "%s: line %d is not of the form NAME = VALUE", path, number);
-    tkl_bytes name = trimmed(line.data, equals), value = trimmed(equals + 1, end);
+    tkl_bytes name = trimmed(row.data, equals), value = trimmed(equals + 1, end);
     for (size_t i = 0; i < KINDS; i++) {
         if (strlen(kinds[i].name) != name.len || memcmp(kinds[i].name, name.data, name.len) != 0)
             continue;
@@ -146,10 +146,10 @@ static int read_settings(const char *path, tkl_bytes text, settings *s)
         return tkl__fail(TKL_EINVAL, "%s: not a text", path);
     for (const char *at = text.data, *end = at + text.len; rc == TKL_OK && at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        tkl_bytes line = trimmed(at, newline ? newline : end);
+        tkl_bytes row = trimmed(at, newline ? newline : end);
         number++;
-        if (line.len > 0 && *line.data != '#')
-            rc = take_line(path, number, line, s);
+        if (row.len > 0 && *row.data != '#')
+            rc = take_line(path, number, row, s);
         at = newline ? newline + 1 : end;
     }
     return rc;

@@ -134,10 +134,10 @@ static void cut_function(tkl_reply *reply)
 }
 
 /* Finds the part of the library that contains this line. */
-static const tkl__origin *origin_of(const tkl__library *library, int line)
+static const tkl__origin *origin_of(const tkl__library *library, int library_line)
 {
     const tkl__origin *at = library->origins;
-    while (at[1].line > 0 && at[1].line <= line)
+    while (at[1].library_line > 0 && at[1].library_line <= library_line)
         at++;
     return at;
 }
@@ -153,14 +153,15 @@ static void name_line(tkl_reply *reply, const tkl__library *library)
         len = strlen(marks[i]);
     }
     char *end;
-    long line = at ? strtol(at + len, &end, 10) : 0;
-    if (line < 1 || line > INT_MAX)
+    long number = at ? strtol(at + len, &end, 10) : 0;
+    if (number < 1 || number > INT_MAX)
         return;
-    const tkl__origin *origin = origin_of(library, (int)line);
+    const tkl__origin *origin = origin_of(library, (int)number);
     tkl__buf said;
     tkl__buf_init(&said);
     tkl__buf_add(&said, text, (size_t)(at - text));
-    tkl__buf_addf(&said, "%s:%ld%s", origin->file, line - origin->line + origin->file_line, end);
+    tkl__buf_addf(&said, "%s:%ld%s", origin->file,
+                  number - origin->library_line + origin->file_line, end);
     if (!said.failed)
         tkl__reply_say(reply, (tkl_bytes){said.data, said.len});
     tkl__buf_free(&said);

@@ -16,10 +16,10 @@
 
 #include "core/buf.h"
 
-/* Maps lines of a library to lines of a file: library line `line` is line `file_line` of the file,
- * and so on until the next origin. */
+/* Maps lines of a library to lines of a file: `library_line` of the library is `file_line` of the
+ * file, and so on until the next origin. */
 typedef struct tkl__origin {
-    int line; /* 0: the end of the list */
+    int library_line; /* 0: the end of the list */
     const char *file;
     int file_line;
 } tkl__origin;

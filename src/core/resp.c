@@ -135,13 +135,13 @@ int tkl__error_code(tkl_bytes text)
 
 bool tkl__parse_redirect(tkl_bytes text, int *slot, char *host, int *port)
 {
-    char line[320];
-    if (text.len >= sizeof line)
+    char copy[320];
+    if (text.len >= sizeof copy)
         return false;
-    memcpy(line, text.data, text.len);
-    line[text.len] = '\0';
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
 
-    char *number = strchr(line, ' ');
+    char *number = strchr(copy, ' ');
     char *address = number ? strchr(number + 1, ' ') : NULL;
     char *colon = address ? strrchr(address, ':') : NULL; /* IPv6 addresses have several */
     if (!colon || colon - address - 1 >= 256)

@@ -386,19 +386,19 @@ static int parse_url(tkl__target *target, const char *url, char **password_file)
 
 static int read_password_file(tkl__target *target, const char *path)
 {
-    char line[4096];
+    char text[4096];
     FILE *file = fopen(path, "re");
     if (!file)
         return tkl__fail_errno(TKL_EIO, "password file %s", path);
-    bool read = fgets(line, sizeof line, file) != NULL;
+    bool read = fgets(text, sizeof text, file) != NULL;
     bool failed = ferror(file) != 0;
     fclose(file);
     if (failed || !read)
         return tkl__fail(TKL_EIO, "password file %s: %s", path,
                          failed ? "cannot be read" : "empty");
-    line[strcspn(line, "\r\n")] = '\0';
-    int rc = set_text(&target->password, line);
-    explicit_bzero(line, sizeof line);
+    text[strcspn(text, "\r\n")] = '\0';
+    int rc = set_text(&target->password, text);
+    explicit_bzero(text, sizeof text);
     return rc;
 }
 

@@ -189,7 +189,7 @@ bool tkl__files_unpack_packed(const tkl__files_unpacker *unpacker);
 
 /* Splits bytes into lines. */
 typedef struct tkl__files_lines {
-    int (*on_line)(tkl_bytes file, tkl_bytes line, void *arg);
+    int (*on_line)(tkl_bytes file, tkl_bytes text, void *arg);
     void *arg;
     tkl_bytes file;    /* its name; belongs to the caller */
     tkl__buf rest;     /* a line whose end has not been received */
@@ -199,7 +199,7 @@ typedef struct tkl__files_lines {
 } tkl__files_lines;
 
 void tkl__files_lines_init(tkl__files_lines *lines,
-                           int (*on_line)(tkl_bytes file, tkl_bytes line, void *arg), void *arg,
+                           int (*on_line)(tkl_bytes file, tkl_bytes text, void *arg), void *arg,
                            tkl_bytes file, int64_t skip);
 void tkl__files_lines_free(tkl__files_lines *lines);
 /* A sink that takes bytes of lines. TKL_EINTR: the callback asked to stop. */

@@ -9,7 +9,7 @@
 #include "files/files.h"
 
 void tkl__files_lines_init(tkl__files_lines *lines,
-                           int (*on_line)(tkl_bytes file, tkl_bytes line, void *arg), void *arg,
+                           int (*on_line)(tkl_bytes file, tkl_bytes text, void *arg), void *arg,
                            tkl_bytes file, int64_t skip)
 {
     *lines = (tkl__files_lines){.on_line = on_line, .arg = arg, .file = file, .skip = skip};
@@ -22,9 +22,9 @@ void tkl__files_lines_free(tkl__files_lines *lines)
 }
 
 /* Delivers a line. `len`: its length with the line feed, if it has one. */
-static int deliver_line(tkl__files_lines *lines, tkl_bytes line, size_t len)
+static int deliver_line(tkl__files_lines *lines, tkl_bytes text, size_t len)
 {
-    if (lines->on_line(lines->file, line, lines->arg) != 0)
+    if (lines->on_line(lines->file, text, lines->arg) != 0)
         return tkl__fail(TKL_EINTR, "the callback for lines ended the call");
     lines->delivered += (int64_t)len;
     lines->count++;
@@ -59,8 +59,8 @@ int tkl__files_lines_add(void *arg, tkl_bytes bytes)
     const char *at = bytes.data, *end = bytes.data + bytes.len, *feed;
     int rc = TKL_OK;
     while (rc == TKL_OK && at < end && (feed = memchr(at, '\n', (size_t)(end - at)))) {
-        tkl_bytes line = {at, (size_t)(feed - at)};
-        rc = lines->rest.len > 0 ? end_rest(lines, line) : deliver_line(lines, line, line.len + 1);
+        tkl_bytes text = {at, (size_t)(feed - at)};
+        rc = lines->rest.len > 0 ? end_rest(lines, text) : deliver_line(lines, text, text.len + 1);
         at = feed + 1;
     }
     if (rc == TKL_OK && at < end)

@@ -140,8 +140,8 @@ static char *component_of(const char *name)
 static char *version_of(const char *code)
 {
     static const char mark[] = "-- tackle ";
-    const char *line = strchr(code, '\n'), *at = line ? strstr(line + 1, mark) : NULL;
-    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    const char *newline = strchr(code, '\n'), *at = newline ? strstr(newline + 1, mark) : NULL;
+    const char *end = newline ? strchr(newline + 1, '\n') : NULL;
     if (!at || (end && at > end))
         return strdup("");
     at += sizeof mark - 1;

@@ -57,17 +57,17 @@ static bool has_sound_times(const tkl__queue_planned *planned)
 
 bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
 {
-    char line[128];
+    char head[128];
     int missed;
     size_t cron, zone;
     *planned = (tkl__queue_planned){0};
     const char *end = value.len > 0 ? memchr(value.data, '\n', value.len) : NULL;
     size_t len = end ? (size_t)(end - value.data) + 1 : 0;
-    if (len == 0 || len >= sizeof line)
+    if (len == 0 || len >= sizeof head)
         return false;
-    memcpy(line, value.data, len);
-    line[len] = '\0';
-    if (sscanf(line, "%" SCNd64 " %" SCNd64 " %d %" SCNd64 " %zu %zu", &planned->next_ms,
+    memcpy(head, value.data, len);
+    head[len] = '\0';
+    if (sscanf(head, "%" SCNd64 " %" SCNd64 " %d %" SCNd64 " %zu %zu", &planned->next_ms,
                &planned->last_ms, &missed, &planned->every_ms, &cron, &zone) != 6)
         return false;
     if (!has_sound_times(planned) || cron > TKL__QUEUE_CRON_MAX || zone > TKL__QUEUE_ZONE_MAX ||

@@ -127,12 +127,12 @@ static size_t whole_until(const char *data, size_t size)
 /* Finds the file that the server appends to: the last one in the manifest. False: there is none. */
 static bool find_last(const char *dir, char *path, size_t size)
 {
-    char line[PATH_MAX], name[256], kind[2];
+    char text[PATH_MAX], name[256], kind[2];
     bool found = false;
-    snprintf(line, sizeof line, "%s/" FOLDER "/" MANIFEST, dir);
-    FILE *manifest = fopen(line, "re");
-    while (manifest && fgets(line, sizeof line, manifest)) {
-        if (sscanf(line, "file %255s seq %*d type %1s", name, kind) == 2 && *kind == 'i')
+    snprintf(text, sizeof text, "%s/" FOLDER "/" MANIFEST, dir);
+    FILE *manifest = fopen(text, "re");
+    while (manifest && fgets(text, sizeof text, manifest)) {
+        if (sscanf(text, "file %255s seq %*d type %1s", name, kind) == 2 && *kind == 'i')
             found = snprintf(path, size, "%s/" FOLDER "/%s", dir, name) < (int)size;
     }
     if (manifest)

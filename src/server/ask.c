@@ -69,12 +69,12 @@ void tkl__server_field(const tkl_reply *info, const char *field, char *value, si
 {
     const size_t len = strlen(field);
     *value = '\0';
-    for (const char *line = tkl_reply_str(info); *line; line += strspn(line, "\r\n")) {
-        if (strncmp(line, field, len) == 0 && line[len] == ':') {
-            line += len + 1;
-            snprintf(value, size, "%.*s", (int)strcspn(line, "\r\n"), line);
+    for (const char *at = tkl_reply_str(info); *at; at += strspn(at, "\r\n")) {
+        if (strncmp(at, field, len) == 0 && at[len] == ':') {
+            at += len + 1;
+            snprintf(value, size, "%.*s", (int)strcspn(at, "\r\n"), at);
             return;
         }
-        line += strcspn(line, "\r\n");
+        at += strcspn(at, "\r\n");
     }
 }

@@ -272,9 +272,9 @@ static void read_log(const place *p, off_t from, char *text, size_t size)
     text[got > 0 ? got : 0] = '\0';
     if (fd >= 0)
         close(fd);
-    char *line = cut ? strchr(text, '\n') : NULL;
-    if (line)
-        memmove(text, line + 1, strlen(line));
+    char *newline = cut ? strchr(text, '\n') : NULL;
+    if (newline)
+        memmove(text, newline + 1, strlen(newline));
 }
 
 /* The server that we started has ended. TKL_BUSY when another program stopped it meanwhile, which

@@ -113,13 +113,13 @@ int tkl__durability_live(tkl__conn *conn, int64_t deadline, char *word)
 void tkl__durability_kept(const char *config, char *word)
 {
     settings s = {.appendonly = "no", .appendfsync = "everysec"};
-    char line[256], name[32], value[128];
+    char row[256], name[32], value[128];
     *word = '\0';
     FILE *file = fopen(config, "re");
     if (!file)
         return;
-    while (fgets(line, sizeof line, file))
-        if (sscanf(line, "%31s %127[^\r\n]", name, value) == 2)
+    while (fgets(row, sizeof row, file))
+        if (sscanf(row, "%31s %127[^\r\n]", name, value) == 2)
             take_setting(&s, name, value);
     fclose(file);
     to_word(&s, word);

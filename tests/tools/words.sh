@@ -9,12 +9,13 @@ cd "$TACKLE_SOURCE" || exit 1
 
 # Verbs that say nothing without their subject.
 vague='accept|add|adopt|allocate|answer|append|ask|attach|attempt|await|begin|begins|call|check|claim'
-vague+='|clear|collect|combine|commit|compare|conclude|copy|create|cut|decide|deliver|detach|dial|drop'
+vague+='|clear|collect|combine|command|commit|compare|conclude|copy|create|cut|decide|deliver|detach|dial|draw'
+vague+='|drop'
 vague+='|end|enlist|enter|equal|explain|fail|fetch|fill|find|finish|flush|forget|gather|get|grow|handle'
 vague+='|has|heed|insert|install|invoke|join|judge|keep|leave|list|listen|load|locate|look|loop|lost'
 vague+='|make|measure|merge|note|number|parse|place|prepare|probe|put|read|reach|record|refill|refresh'
 vague+='|refuse|release|remember|remove|renew|repeat|report|reserve|run|same|send|set|settle|show|skip'
-vague+='|start|step|stop|sum|take|tell|turn|unpack|update|verify|visit|walk|work|write'
+vague+='|start|step|stop|sum|take|tell|turn|unpack|update|verify|visit|walk|watch|work|write'
 
 # Words that the code does not use for its types, with the word that it uses. A search index has
 # shards.
@@ -40,6 +41,17 @@ check() {
         failed=1
     done
     return $failed
+}
+
+# A line is a line of waiters. Variables that hold text have another name: `text`, `row`.
+check_lines() {
+    ! awk '
+        /^(static )?int tkl_|^ *\/?\*/ { next } # public functions keep the names of their headers
+        /(char|tkl_bytes) \**line[^_a-zA-Z(]/ || /char [^;(]*[ *]line[[,; ]/ {
+            printf "%s line %d: a variable `line` holds text: a line is waiters here\n", FILENAME, FNR
+            found = 1
+        }
+        END { exit !found }' "$@"
 }
 
 # Comments whose first word is no subject: "of each job", "what was sent". Lines that go on with a
@@ -69,6 +81,10 @@ printf 'typedef struct tkl__queue_trip {\n' >"$wrong"
 check "$wrong" >/dev/null && { echo "the check finds no forbidden type"; exit 1; }
 printf 'static int ask_next(const tkl_queue *queue,\n' >"$wrong"
 check "$wrong" || exit 1
+for variable in '    char *line = NULL;' '    const char *at, *line;' 'static int f(tkl_bytes *line)'; do
+    echo "$variable" >"$wrong"
+    check_lines "$wrong" >/dev/null && { echo "the check accepts: $variable"; exit 1; }
+done
 for comment in 'int a; /* of each job */' 'local a = 1 -- of each job' '-- What was sent.'; do
     echo "$comment" >"$wrong"
     check_comments "$wrong" >/dev/null && { echo "the check accepts: $comment"; exit 1; }
@@ -78,4 +94,5 @@ check_comments "$wrong" || exit 1
 
 check_comments $(find src cli serve post web include examples tools bench -name '*.[ch]' -o \
     -name '*.lua' -o -name '*.js' | sort) || exit 1
+check_lines $(find src cli serve -name '*.[ch]' | sort) || exit 1
 check $(find src cli serve -name '*.[ch]' | sort)
