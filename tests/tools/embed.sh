@@ -79,8 +79,8 @@ int main(void)
     const tkl__library *l = &tkl__lua_lock;
     fwrite(l->source, 1, l->len, stdout);
     fprintf(stderr, "%s\n", l->name);
-    for (const tkl__origin *o = l->origins; o->line; o++)
-        fprintf(stderr, "%d is %s:%d\n", o->line, o->file, o->file_line);
+    for (const tkl__origin *o = l->origins; o->library_line; o++)
+        fprintf(stderr, "%d is %s:%d\n", o->library_line, o->file, o->file_line);
 END
     sed -n 's/^const tkl__script \(.*\) = {/    print(\&\1);/p' "$dir/out/scripts.c" >"$dir/calls"
     {
