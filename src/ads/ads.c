@@ -60,6 +60,7 @@
 
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "core/plain.h"
@@ -192,7 +193,7 @@ int tkl_ads_ecpm(tkl_ads_type type, int64_t price_micros, int64_t views, int64_t
 tkl_ads_type tkl__ads_type(tkl_bytes text)
 {
     for (tkl_ads_type type = TKL_ADS_CPM; type <= TKL_ADS_CPA; type++)
-        if (text.len == 3 && memcmp(text.data, type_names[type], 3) == 0)
+        if (tkl__same_bytes(text, tkl_str(type_names[type])))
             return type;
     return 0;
 }

@@ -50,7 +50,7 @@ double tkl__ads_double(const tkl_reply *reply);
 /* A list that owns its bytes. All zero: empty. */
 typedef struct tkl__ads_list {
     tkl_bytes *items;
-    size_t count, cap;
+    size_t count;
 } tkl__ads_list;
 
 void tkl__ads_list_free(tkl__ads_list *list);

@@ -234,13 +234,12 @@ static int make_space(sums *s)
 
 static int add_word(sums *s, tkl_ads_word word)
 {
-    char *text = malloc(word.word.len + 1);
+    char *text = tkl__copy_bytes(word.word);
     int rc = text ? make_space(s) : tkl__nomem();
     if (rc != TKL_OK) {
         free(text);
         return rc;
     }
-    memcpy(text, word.word.data, word.word.len);
     word.word.data = text;
     word.bonus *= (double)word.counts.views;
     word.counts.ecpm *= (double)word.counts.views;

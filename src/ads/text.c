@@ -20,19 +20,11 @@
 
 static int add_word(tkl__ads_list *list, tkl_bytes bytes)
 {
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 16;
-        tkl_bytes *items = realloc(list->items, cap * sizeof *items);
-        if (!items)
-            return tkl__nomem();
-        list->items = items;
-        list->cap = cap;
-    }
-    char *copy = malloc(bytes.len + 1);
+    if (!tkl__grow(&list->items, list->count, sizeof *list->items))
+        return tkl__nomem();
+    char *copy = tkl__copy_bytes(bytes);
     if (!copy)
         return tkl__nomem();
-    if (bytes.len)
-        memcpy(copy, bytes.data, bytes.len);
     list->items[list->count++] = (tkl_bytes){copy, bytes.len};
     return TKL_OK;
 }

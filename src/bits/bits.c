@@ -51,12 +51,6 @@ int tkl_bits_names(tkl_client *client, tkl_names **names)
 
 /* ---- Bits ---------------------------------------------------------------- */
 
-static void begin_query(tkl__query *query, tkl_bits *bits, const char *command)
-{
-    tkl__query_begin(query, &bits->key, command);
-    tkl__query_key(query, &bits->key);
-}
-
 /* Ends a command that only reads and returns an integer from 0 to `most`. */
 static int read_int(tkl__query *query, int64_t most, int64_t *value)
 {
@@ -97,7 +91,7 @@ int tkl_bits_get(tkl_bits *bits, int64_t at, bool *value)
     int rc = check_place(at, 1);
     if (rc != TKL_OK)
         return rc;
-    begin_query(&query, bits, "GETBIT");
+    tkl__query_begin(&query, &bits->key, "GETBIT");
     tkl__query_int(&query, at);
     rc = read_int(&query, 1, &bit);
     *value = bit != 0;
@@ -113,7 +107,7 @@ int tkl_bits_set(tkl_bits *bits, int64_t at, bool value, bool *old)
     int rc = check_place(at, 1);
     if (rc != TKL_OK)
         return rc;
-    begin_query(&query, bits, "SETBIT");
+    tkl__query_begin(&query, &bits->key, "SETBIT");
     tkl__query_int(&query, at);
     tkl__query_int(&query, value);
     rc = write_int(&query, !old, 1, &before);
@@ -134,7 +128,7 @@ static void put_range(tkl__query *query, const tkl_bits_range *range)
 int tkl_bits_count(tkl_bits *bits, const tkl_bits_range *range, int64_t *count)
 {
     tkl__query query;
-    begin_query(&query, bits, "BITCOUNT");
+    tkl__query_begin(&query, &bits->key, "BITCOUNT");
     put_range(&query, range);
     return read_int(&query, BITS_MAX, count);
 }
@@ -158,7 +152,7 @@ static int find_in_range(tkl_bits *bits, bool value, const tkl_bits_range *range
 static int find_anywhere(tkl_bits *bits, bool value, tkl_reply **reply)
 {
     tkl__query query;
-    begin_query(&query, bits, "BITPOS");
+    tkl__query_begin(&query, &bits->key, "BITPOS");
     tkl__query_int(&query, value);
     return tkl__query_end(&query, true, reply);
 }
@@ -194,7 +188,7 @@ static int combine_together(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sou
 {
     static const char *const names[] = {"AND", "OR", "XOR", "NOT"};
     tkl__query query;
-    tkl__query_begin(&query, &bits->key, "BITOP");
+    tkl__query_begin_at(&query, &bits->key, "BITOP");
     tkl__query_word(&query, names[op]);
     tkl__query_key(&query, &bits->key);
     for (size_t i = 0; i < count; i++)
@@ -295,7 +289,7 @@ int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t count,
     }
     if (rc != TKL_OK || count == 0)
         return rc;
-    begin_query(&query, bits, reading ? "BITFIELD_RO" : "BITFIELD");
+    tkl__query_begin(&query, &bits->key, reading ? "BITFIELD_RO" : "BITFIELD");
     for (size_t i = 0; i < count; i++)
         put_field(&query, &fields[i]);
     rc = reading ? tkl__query_end(&query, true, &owner)

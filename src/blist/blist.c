@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "blist/scripts.h"
 #include "core/block.h"
@@ -76,7 +75,6 @@ static int push_for_good(tkl_blist *list, const tkl_bytes *items, size_t count, 
     tkl__query command;
     const tkl_reply *length;
     tkl__query_begin(&command, &list->key, list->push_first ? "LPUSH" : "RPUSH");
-    tkl__query_key(&command, &list->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_bytes(&command, items[i]);
     return tkl__query_write(&command, false, reply, &length);
@@ -119,7 +117,6 @@ int tkl_blist_length(tkl_blist *list, int64_t *length)
     tkl__query command;
     tkl_reply *reply;
     tkl__query_begin(&command, &list->key, "LLEN");
-    tkl__query_key(&command, &list->key);
     int rc = tkl__query_end(&command, true, &reply);
     *length = tkl_reply_int(reply);
     tkl_reply_free(reply);
@@ -170,7 +167,7 @@ static const char *end_of(const choice *from)
 static int ask_now(const choice *from, tkl_reply **reply)
 {
     tkl__query command;
-    tkl__query_begin(&command, &from->lists[0]->key, "LMPOP");
+    tkl__query_begin_at(&command, &from->lists[0]->key, "LMPOP");
     tkl__query_int(&command, (int64_t)from->count);
     for (size_t i = 0; i < from->count; i++)
         tkl__query_key(&command, &from->lists[i]->key);

@@ -128,15 +128,9 @@ const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SI
 /* The text may move while it grows, so only lengths are known until the end. */
 static void add_length(tkl__bloom_keys *keys, size_t len)
 {
-    if (keys->count == keys->cap) {
-        size_t cap = keys->cap ? 2 * keys->cap : 8;
-        tkl_bytes *items = realloc(keys->items, cap * sizeof *items);
-        if (!items) {
-            keys->failed = true;
-            return;
-        }
-        keys->items = items;
-        keys->cap = cap;
+    if (!tkl__grow(&keys->items, keys->count, sizeof *keys->items)) {
+        keys->failed = true;
+        return;
     }
     keys->items[keys->count++] = (tkl_bytes){NULL, len};
 }

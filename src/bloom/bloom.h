@@ -36,7 +36,7 @@ int64_t tkl__bloom_deadline(const tkl_bloom *bloom);
 /* Keys of a filter under construction, meta first. A failed allocation is noted in it. */
 typedef struct tkl__bloom_keys {
     tkl_bytes *items; /* valid after tkl__bloom_keys_end() */
-    size_t count, cap;
+    size_t count;
     tkl__buf text;
     bool failed;
 } tkl__bloom_keys;

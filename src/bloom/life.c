@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/number.h"
+#include "core/reply.h"
 #include "core/token.h"
 
 /* The format of the positions of bits. An earlier format (a hash for each group) had no such
@@ -27,20 +28,12 @@
 
 /* ---- Reading the shape --------------------------------------------------- */
 
-static const tkl_reply *find_field(const tkl_reply *fields, const char *name)
-{
-    for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
-        if (strcmp(tkl_reply_str(tkl_reply_at(fields, i)), name) == 0)
-            return tkl_reply_at(fields, i + 1);
-    return NULL;
-}
-
 /* Reads a number; false: not a whole number in the range. */
 static bool find_number(const tkl_reply *fields, const char *name, int64_t least, int64_t most,
                         int64_t *number)
 {
-    tkl_bytes text = tkl_reply_bytes(find_field(fields, name));
-    *number = tkl_reply_int(find_field(fields, name));
+    tkl_bytes text = tkl_reply_bytes(tkl__reply_field(fields, name));
+    *number = tkl_reply_int(tkl__reply_field(fields, name));
     bool digits =
         text.len > 0 && text.len <= DIGITS_MAX && strspn(text.data, "0123456789") == text.len;
     return digits && *number >= least && *number <= most;
@@ -63,13 +56,13 @@ static bool read_subfilter(const tkl_reply *fields, int i, tkl__bloom_subfilter 
 
 static bool read_shape(const tkl_reply *fields, tkl__bloom_shape *shape)
 {
-    const char *version = tkl_reply_str(find_field(fields, "version"));
+    const char *version = tkl_reply_str(tkl__reply_field(fields, "version"));
     int64_t filters;
     if (!tkl__is_token(version) || !find_number(fields, "filters", 1, TKL__SUBS_MAX, &filters))
         return false;
     strcpy(shape->version, version);
-    shape->error = tkl_reply_double(find_field(fields, "error"));
-    shape->fixed = strcmp(tkl_reply_str(find_field(fields, "fixed")), "1") == 0;
+    shape->error = tkl_reply_double(tkl__reply_field(fields, "error"));
+    shape->fixed = strcmp(tkl_reply_str(tkl__reply_field(fields, "fixed")), "1") == 0;
     shape->count = (int)filters;
     for (int i = 0; i < shape->count; i++)
         if (!read_subfilter(fields, i, &shape->subs[i]))
@@ -92,9 +85,9 @@ static condition judge_fields(const tkl_reply *fields, tkl__bloom_shape *shape)
         return MISSING;
     if (!read_shape(fields, shape))
         return FOREIGN;
-    if (!tkl_reply_is_nil(find_field(fields, "dropping")))
+    if (!tkl_reply_is_nil(tkl__reply_field(fields, "dropping")))
         return DROPPING;
-    return strcmp(tkl_reply_str(find_field(fields, "format")), FORMAT) == 0 ? SOUND : OLD;
+    return strcmp(tkl_reply_str(tkl__reply_field(fields, "format")), FORMAT) == 0 ? SOUND : OLD;
 }
 
 static int look_at_meta(const tkl_bloom *bloom, tkl__bloom_shape *shape, condition *found)

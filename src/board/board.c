@@ -31,13 +31,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "board/scripts.h"
 #include "core/batch.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/names.h"
 #include "core/number.h"
 #include "core/options.h"
@@ -90,39 +90,6 @@ static int check_options(const tkl_board_options *o)
     return rc;
 }
 
-static int copy_bytes(tkl_bytes from, char **to)
-{
-    *to = malloc(from.len + 1);
-    if (!*to)
-        return tkl__nomem();
-    memcpy(*to, from.data, from.len);
-    (*to)[from.len] = '\0';
-    return TKL_OK;
-}
-
-/* Checks the name like every component does, and copies it. */
-static int keep_name(tkl_board *b, tkl_bytes name)
-{
-    static const char *const none[] = {""};
-    tkl__keys keys;
-    char *copy;
-    int rc = tkl__keys_make(b->client, TKL__BOARD_COMPONENT, name, none, 1, &keys);
-    if (rc != TKL_OK)
-        return rc;
-    tkl__keys_free(&keys);
-    rc = copy_bytes(name, &copy);
-    if (rc == TKL_OK)
-        b->name = (tkl_bytes){copy, name.len};
-    return rc;
-}
-
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int tkl_board_open(tkl_client *client, tkl_bytes name, const tkl_board_options *options,
                    tkl_board **out)
 {
@@ -139,16 +106,16 @@ int tkl_board_open(tkl_client *client, tkl_bytes name, const tkl_board_options *
     b->client = client;
     b->timeout_ms = o->timeout_ms;
     b->given = o->order || o->per || o->zone || o->keep;
-    b->ahead = wall_ms() - tkl__now() / 1000;
+    b->ahead = tkl__unix_ms() - tkl__now() / 1000;
     b->shape.order = o->order ? o->order : TKL_BOARD_HIGHER;
     b->shape.per = o->per ? o->per : TKL_BOARD_FOREVER;
     b->shape.keep = o->keep ? o->keep : KEEP;
     snprintf(b->shape.zone, sizeof b->shape.zone, "%s", o->zone ? o->zone : "UTC");
-    rc = keep_name(b, name);
+    rc = tkl__name_keep(client, TKL__BOARD_COMPONENT, name, &b->name);
     if (rc == TKL_OK && o->season)
-        rc = copy_bytes(tkl_str(o->season), &b->season);
+        rc = (b->season = strdup(o->season)) ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
-        rc = tkl__board_zone_open(b->shape.zone, &b->zone);
+        rc = tkl__cron_zone_open(b->shape.zone, &b->zone);
     if (rc != TKL_OK) {
         tkl_board_close(b);
         return rc;
@@ -206,7 +173,7 @@ static int adopt_shape(tkl_board *b, const char *text)
         return tkl__fail(TKL_EINVAL,
                          "the board has other settings: \"%s\" (order, per, zone, seasons kept)",
                          text);
-    int rc = tkl__board_zone_open(theirs.zone, &zone);
+    int rc = tkl__cron_zone_open(theirs.zone, &zone);
     if (rc != TKL_OK)
         return rc;
     pthread_mutex_lock(&b->mutex);
@@ -716,13 +683,11 @@ static int read_seasons(tkl_board *b, tkl__names *seasons)
     rc = tkl__plain(b->client, &words, tkl__deadline(b->client, b->timeout_ms), true, &reply);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
         tkl_bytes field = tkl_reply_bytes(tkl_reply_at(reply, i));
-        char *copy;
         if (field.len < SEASON_FIELD || memcmp(field.data, season_field, SEASON_FIELD) != 0 ||
             field.len - SEASON_FIELD >= TKL__BOARD_SEASON_SIZE)
             continue;
-        rc = copy_bytes((tkl_bytes){field.data + SEASON_FIELD, field.len - SEASON_FIELD}, &copy);
-        if (rc == TKL_OK)
-            rc = tkl__names_add(seasons, (tkl_bytes){copy, field.len - SEASON_FIELD});
+        rc = tkl__names_add_copy(seasons,
+                                 (tkl_bytes){field.data + SEASON_FIELD, field.len - SEASON_FIELD});
     }
     tkl_reply_free(reply);
     tkl__args_free(&words);
@@ -768,8 +733,7 @@ static bool exists(tkl_bytes name, void *arg)
 {
     const existing *e = arg;
     for (size_t i = 0; name.len > 0 && i < e->names->count; i++)
-        if (e->names->items[i].len == name.len &&
-            memcmp(e->names->items[i].data, name.data, name.len) == 0)
+        if (tkl__same_bytes(e->names->items[i], name))
             return tkl_reply_int(tkl__batch_reply(e->batch, i)) > 0;
     return false;
 }
@@ -783,15 +747,12 @@ int tkl_board_seasons(tkl_board *b, tkl_names **result)
     int rc = read_seasons(b, &seasons);
     for (size_t i = 0; rc == TKL_OK && i < seasons.count; i++) {
         tkl__keys keys;
-        char *copy;
         rc = make_keys(b, seasons.items[i].data, &keys);
         if (rc != TKL_OK)
             break;
         TKL__BATCH_WORDS(&batch, tkl_str("EXISTS"), keys.items[1]);
         tkl__keys_free(&keys);
-        rc = copy_bytes(seasons.items[i], &copy);
-        if (rc == TKL_OK)
-            rc = tkl__names_add(&found, (tkl_bytes){copy, seasons.items[i].len});
+        rc = tkl__names_add_copy(&found, seasons.items[i]);
     }
     if (rc == TKL_OK && seasons.count > 0)
         rc = tkl__batch_run(&batch, tkl__deadline(b->client, b->timeout_ms));

@@ -52,7 +52,6 @@ typedef struct tkl__board_season {
     int64_t kept_ms;           /* when it expires; 0: never */
 } tkl__board_season;
 
-int tkl__board_zone_open(const char *name, tkl__cron_zone **zone);
 /* With the mutex. */
 int tkl__board_find_season(const tkl_board *board, tkl__board_season *season);
 /* TKL_EINVAL unless it is "previous" or a day. */

@@ -14,11 +14,6 @@
 /* A season is kept for so much longer: clocks may be set back on its last day. */
 #define LONGER_MS 7200000
 
-int tkl__board_zone_open(const char *name, tkl__cron_zone **zone)
-{
-    return tkl__cron_zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
-}
-
 /* The first day of the season that a day is in. Days count from 1970. */
 static int64_t first_day(tkl_board_per per, int64_t day)
 {

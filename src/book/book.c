@@ -35,11 +35,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "book/scripts.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/plain.h"
 
@@ -124,7 +124,7 @@ const char *tkl__book_settings_text(unsigned settings)
 static bool read_settings(tkl_bytes text, unsigned *settings)
 {
     for (unsigned i = 0; i < COUNT(texts); i++)
-        if (text.len == strlen(texts[i]) && memcmp(text.data, texts[i], text.len) == 0) {
+        if (tkl__same_bytes(text, tkl_str(texts[i]))) {
             *settings = i;
             return true;
         }

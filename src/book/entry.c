@@ -7,6 +7,7 @@
 
 #include "book/book.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/lex.h"
 
 /* ---- Checking ------------------------------------------------------------ */
@@ -141,11 +142,9 @@ static int check_folded(tkl_bytes folded, unsigned settings)
 
 static void write_entry(const tkl_book_entry *entry, tkl_bytes folded, tkl__buf *out)
 {
-    bool same = folded.len == entry->text.len &&
-                (folded.len == 0 || memcmp(folded.data, entry->text.data, folded.len) == 0);
     tkl__lex_escape(out, folded);
     tkl__buf_add(out, "", 1);
-    if (!same)
+    if (!tkl__same_bytes(folded, entry->text))
         tkl__lex_escape(out, entry->text);
     if (entry->id.len) {
         tkl__buf_add(out, "", 1);

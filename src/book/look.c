@@ -10,6 +10,7 @@
 #include "book/book.h"
 #include "book/scripts.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/lex.h"
 #include "core/options.h"
 
@@ -74,8 +75,7 @@ void tkl_book_answers_free(tkl_book_answers *answers)
 static bool is_known(const harvest *h, tkl_bytes entry)
 {
     for (size_t i = 0; i < h->answers->count; i++)
-        if (h->entries[i].len == entry.len &&
-            memcmp(h->entries[i].data, entry.data, entry.len) == 0)
+        if (tkl__same_bytes(h->entries[i], entry))
             return true;
     return false;
 }
@@ -127,7 +127,7 @@ static int not_after(void)
 
 static bool text_begins(tkl_bytes text, tkl_bytes with)
 {
-    return text.len >= with.len && (with.len == 0 || memcmp(text.data, with.data, with.len) == 0);
+    return tkl__begins_with(text, with);
 }
 
 /* Reads where to continue among the mixes; false: `after` is not such a position. */

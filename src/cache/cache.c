@@ -44,6 +44,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "pipeline/pipeline.h"
@@ -74,12 +75,6 @@ static int check_options(const tkl_cache_options *options)
         rc = tkl__fail(TKL_EINVAL, "%zu tags, %d are allowed", options->tag_count,
                        TKL_CACHE_TAGS_MAX);
     return rc;
-}
-
-/* An option: 0 is the default, TKL_NONE is 0. */
-static int64_t choose(int64_t given, int64_t otherwise)
-{
-    return given == 0 ? otherwise : given == TKL_NONE ? 0 : given;
 }
 
 static int add_tags(tkl_cache *cache, const tkl_cache_options *options)
@@ -126,9 +121,9 @@ int tkl_cache_open(tkl_client *client, const tkl_cache_options *options, tkl_cac
     *made = (tkl_cache){.client = client,
                         .timeout_ms = options->timeout_ms,
                         .ttl_ms = ttl_ms,
-                        .stale_ms = choose(options->stale_ms, ttl_ms),
-                        .none_ttl_ms = choose(options->none_ttl_ms, part_ms),
-                        .refresh_ms = choose(options->refresh_ms, part_ms)};
+                        .stale_ms = tkl__or_default(options->stale_ms, ttl_ms),
+                        .none_ttl_ms = tkl__or_default(options->none_ttl_ms, part_ms),
+                        .refresh_ms = tkl__or_default(options->refresh_ms, part_ms)};
     if (made->refresh_ms > ttl_ms)
         rc = tkl__fail(TKL_EINVAL, "refresh_ms is longer than ttl_ms");
     if (rc == TKL_OK)
@@ -518,7 +513,7 @@ static int read_info(const tkl_reply *reply, tkl_cache_info **info)
     tkl_bytes head = tkl_reply_bytes(tkl_reply_at(reply, 0));
     tkl_bytes lease = tkl_reply_bytes(tkl_reply_at(reply, 3));
     int64_t stale_ms, left = tkl__reply_number(tkl_reply_at(reply, 2));
-    bool none = false, failed = lease.len == 6 && memcmp(lease.data, "failed", 6) == 0;
+    bool none = false, failed = tkl__same_bytes(lease, tkl_str("failed"));
     size_t header = read_header(head, &none, &stale_ms);
     if (head.len == 0)
         return tkl__no(TKL_NOTFOUND);

@@ -8,13 +8,13 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cache/cache.h"
 #include "cache/scripts.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/keeper.h"
+#include "core/letters.h"
 #include "core/reply.h"
 #include "core/token.h"
 #include "core/waiting.h"
@@ -48,11 +48,9 @@ int tkl_cache_give(tkl_cache_result *result, tkl_bytes data)
     if (data.len > TKL_CACHE_VALUE_MAX)
         return tkl__fail(TKL_EINVAL, "the value has %zu bytes, %d are allowed", data.len,
                          TKL_CACHE_VALUE_MAX);
-    char *copy = malloc(data.len + 1);
+    char *copy = tkl__copy_bytes(data);
     if (!copy)
         return tkl__nomem();
-    if (data.len > 0)
-        memcpy(copy, data.data, data.len);
     free(result->data);
     *result = (tkl_cache_result){copy, data.len, true};
     return TKL_OK;
@@ -200,8 +198,7 @@ static int look_for_value(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     fetch *f = arg;
     int64_t left_ms;
-    if (news->kind == TKL__NEWS_MESSAGE && news->message.len == 6 &&
-        memcmp(news->message.data, "failed", 6) == 0)
+    if (news->kind == TKL__NEWS_MESSAGE && tkl__same_bytes(news->message, tkl_str("failed")))
         return tkl__fail(TKL_DEAD, "the computation of another caller has failed");
     int rc = take_lease(f, true, tkl__wait_deadline(wait), &left_ms);
     if (rc != TKL_BUSY)

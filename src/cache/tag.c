@@ -2,12 +2,12 @@
  *
  * Tags of cached values: the essay is in cache.c.
  */
-#include <string.h>
 
 #include "cache/cache.h"
 #include "cache/scripts.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
@@ -41,9 +41,8 @@ bool tkl__cache_same_generations(const tkl_reply *a, const tkl_reply *b)
 {
     bool same = tkl_reply_count(a) == tkl_reply_count(b);
     for (size_t i = 0; same && i < tkl_reply_count(a); i++) {
-        tkl_bytes one = tkl_reply_bytes(tkl_reply_at(a, i));
-        tkl_bytes other = tkl_reply_bytes(tkl_reply_at(b, i));
-        same = one.len == other.len && (one.len == 0 || memcmp(one.data, other.data, one.len) == 0);
+        same = tkl__same_bytes(tkl_reply_bytes(tkl_reply_at(a, i)),
+                               tkl_reply_bytes(tkl_reply_at(b, i)));
     }
     return same;
 }

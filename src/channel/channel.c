@@ -36,7 +36,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "channel/scripts.h"
 #include "core/clock.h"
@@ -208,8 +207,7 @@ static void write_messages(tkl__args *args, const tkl_channel *channel, char req
         tkl__args_bytes(args, messages[i]);
 }
 
-/* The id of the last message that was published. */
-static tkl_channel_id read_last(const tkl_reply *reply)
+tkl_channel_id tkl__channel_newest(const tkl_reply *reply)
 {
     return (tkl_channel_id){tkl__reply_number(tkl_reply_at(reply, 1)),
                             tkl__reply_number(tkl_reply_at(reply, 2))};
@@ -232,7 +230,7 @@ int tkl_channel_publish(tkl_channel *channel, const tkl_bytes *messages, size_t 
                    messages, count);
     rc = run_publish(channel, &args, deadline, &reply);
     if (rc == TKL_OK && last)
-        *last = read_last(reply);
+        *last = tkl__channel_newest(reply);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -242,7 +240,7 @@ static int finish_publish(const tkl__operation *operation, int code, const tkl_r
 {
     tkl_channel_id *id = operation->output;
     if (code == TKL_OK && id)
-        *id = read_last(reply);
+        *id = tkl__channel_newest(reply);
     return code;
 }
 

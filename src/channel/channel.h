@@ -26,5 +26,7 @@ bool tkl__channel_id_read(tkl_bytes text, tkl_channel_id *id, tkl_bytes *rest);
 
 /* The order of ids: negative, 0 or positive. */
 int tkl__channel_id_compare(tkl_channel_id a, tkl_channel_id b);
+/* Reads the id of the newest message from a reply {life, time, number, ...}. */
+tkl_channel_id tkl__channel_newest(const tkl_reply *reply);
 
 #endif

@@ -19,6 +19,7 @@
 #include "channel/scripts.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/script.h"
@@ -129,19 +130,12 @@ static tkl_channel_id oldest_seen(const tkl_channel_follower *f, tkl_channel_id 
     return oldest;
 }
 
-/* The first three elements of a reply: the life, and the id of the newest message. */
-static tkl_channel_id read_newest(const tkl_reply *reply)
-{
-    return (tkl_channel_id){tkl__reply_number(tkl_reply_at(reply, 1)),
-                            tkl__reply_number(tkl_reply_at(reply, 2))};
-}
-
 /* Returns whether the life is another one than the follower knows, and notes it. */
 static bool note_life(tkl_channel_follower *f, const tkl_reply *reply)
 {
     tkl_bytes life = tkl_reply_bytes(tkl_reply_at(reply, 0));
     size_t len = life.len < LIFE_SIZE ? life.len : LIFE_SIZE;
-    if (len == 0 || (f->life_len == len && memcmp(f->life, life.data, len) == 0))
+    if (len == 0 || tkl__same_bytes((tkl_bytes){f->life, f->life_len}, (tkl_bytes){life.data, len}))
         return false;
     memcpy(f->life, life.data, len);
     f->life_len = len;
@@ -185,7 +179,7 @@ static int find_place(tkl_channel_follower *f, int64_t deadline)
         rc = run_script(f, &tkl__lua_channel_place, before, left, deadline, &reply);
         if (rc == TKL_OK && first) {
             note_life(f, reply);
-            f->seen = read_newest(reply);
+            f->seen = tkl__channel_newest(reply);
             f->counts = true;
         }
         if (tkl__channel_id_read(tkl_reply_bytes(tkl_reply_at(reply, 3)), &at, NULL) &&
@@ -228,7 +222,7 @@ static int hand_out(tkl_channel_follower *f, messages *m, size_t count, int64_t 
 static int accept_messages(tkl_channel_follower *f, tkl_reply *reply, tkl_channel_messages **out)
 {
     const tkl_reply *entries = tkl_reply_at(reply, 3);
-    tkl_channel_id newest = read_newest(reply);
+    tkl_channel_id newest = tkl__channel_newest(reply);
     size_t all = tkl_reply_count(entries), count = 0;
     int64_t lost = 0;
     messages *m = calloc(1, sizeof *m + all * sizeof *m->items);
@@ -281,7 +275,7 @@ static int read_once(tkl_channel_follower *f, size_t max, int64_t deadline,
         if (rc != TKL_OK)
             return rc;
         f->reached = true;
-        tkl_channel_id newest = read_newest(reply);
+        tkl_channel_id newest = tkl__channel_newest(reply);
         bool another = note_life(f, reply);
         if (newest.number == 0 || tkl__channel_id_compare(newest, f->seen) >= 0 || round > 0)
             return accept_messages(f, reply, out);

@@ -41,7 +41,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "chat/scripts.h"
 #include "core/clock.h"
@@ -65,13 +64,9 @@ static int open_chat(tkl_chat *chat, tkl_client *client, tkl_bytes id, int64_t t
     int rc = tkl__chat_post(client, id, timeout_ms, &chat->post);
     if (rc != TKL_OK)
         return rc;
-    chat->id = malloc(id.len + 1);
-    if (!chat->id)
-        return tkl__nomem();
-    memcpy(chat->id, id.data, id.len);
-    chat->id[id.len] = '\0';
+    chat->id = tkl__copy_bytes(id);
     chat->id_len = id.len;
-    return TKL_OK;
+    return chat->id ? TKL_OK : tkl__nomem();
 }
 
 int tkl_chat_open(tkl_client *client, tkl_bytes id, const tkl_chat_options *options,

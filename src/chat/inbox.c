@@ -11,7 +11,6 @@
 #include "chat/inbox.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "chat/scripts.h"
 #include "core/clock.h"
@@ -41,7 +40,7 @@ int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options
     i->client = client;
     i->timeout_ms = timeout_ms;
     rc = tkl__chat_list_key(client, member, &i->list);
-    i->member = rc == TKL_OK ? tkl__chat_copy_of(member) : NULL;
+    i->member = rc == TKL_OK ? tkl__copy_bytes(member) : NULL;
     i->member_len = member.len;
     if (i->member)
         *inbox = i;
@@ -112,16 +111,13 @@ void tkl_inbox_chats_free(tkl_inbox_chats *chats)
 
 static int add_found(found *f, const tkl__chat_place *p, tkl_messages *messages)
 {
-    tkl_inbox_chat *items = realloc(f->items, (f->count + 1) * sizeof *items);
-    char *id = tkl__chat_copy_of(tkl__chat_place_id(p));
-    if (items)
-        f->items = items;
-    if (!items || !id) {
-        free(id);
+    bool room = tkl__grow(&f->items, f->count, sizeof *f->items);
+    char *id = room ? tkl__copy_bytes(tkl__chat_place_id(p)) : NULL;
+    if (!id) {
         tkl_messages_free(messages);
         return tkl__nomem();
     }
-    items[f->count++] =
+    f->items[f->count++] =
         (tkl_inbox_chat){.id = {id, p->id_len}, .code = p->code, .messages = messages};
     return TKL_OK;
 }

@@ -37,8 +37,6 @@ void tkl__chat_places_free(tkl__chat_places *all);
 int tkl__chat_places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__chat_places *all);
 /* Removes the places that are no longer on the list. */
 void tkl__chat_places_drop_unlisted(tkl__chat_places *all);
-/* A copy with a NUL behind it; NULL when there is no memory. */
-char *tkl__chat_copy_of(tkl_bytes bytes);
 
 /* ---- inbox.c: looking at the chats --------------------------------------- */
 

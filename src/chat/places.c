@@ -14,17 +14,6 @@ tkl_bytes tkl__chat_place_id(const tkl__chat_place *p)
     return (tkl_bytes){p->id, p->id_len};
 }
 
-char *tkl__chat_copy_of(tkl_bytes bytes)
-{
-    char *copy = malloc(bytes.len + 1);
-    if (!copy)
-        return NULL;
-    if (bytes.len > 0)
-        memcpy(copy, bytes.data, bytes.len);
-    copy[bytes.len] = '\0';
-    return copy;
-}
-
 static void free_place(tkl__chat_place *p)
 {
     tkl__ear_close(&p->ear);
@@ -42,20 +31,16 @@ void tkl__chat_places_free(tkl__chat_places *all)
 
 static int add_place(const tkl_inbox *inbox, tkl__chat_places *all, tkl_bytes id)
 {
-    tkl__chat_place **items = realloc(all->items, (all->count + 1) * sizeof *items);
-    tkl__chat_place *p = calloc(1, sizeof *p);
-    if (items)
-        all->items = items;
-    if (!items || !p) {
-        free(p);
+    bool room = tkl__grow(&all->items, all->count, sizeof *all->items);
+    tkl__chat_place *p = room ? calloc(1, sizeof *p) : NULL;
+    if (!p)
         return tkl__nomem();
-    }
     int rc = tkl__chat_post(inbox->client, id, inbox->timeout_ms, &p->post);
-    p->id = rc == TKL_OK ? tkl__chat_copy_of(id) : NULL;
+    p->id = rc == TKL_OK ? tkl__copy_bytes(id) : NULL;
     p->id_len = id.len;
     if (p->id) {
         p->ear.channel = p->post.keys.items[0];
-        items[all->count++] = p;
+        all->items[all->count++] = p;
         return TKL_OK;
     }
     tkl__post_close(&p->post);

@@ -35,6 +35,7 @@
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/interrupt.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/script.h"
@@ -83,7 +84,7 @@ bool tkl__config_same(const tkl_config_value *a, const tkl_config_value *b)
     if (!a || !b)
         return a == b;
     return a->version == b->version && a->changed_ms == b->changed_ms &&
-           a->json.len == b->json.len && memcmp(a->json.data, b->json.data, a->json.len) == 0;
+           tkl__same_bytes(a->json, b->json);
 }
 
 void tkl_config_value_free(tkl_config_value *value)
@@ -151,8 +152,7 @@ static int fill_config(tkl_config *config, tkl_bytes kind, tkl_bytes component,
         return rc;
     config->timeout_ms = options->timeout_ms;
     config->history = options->history ? options->history : HISTORY;
-    config->is_server = kind.len == strlen(TKL_CONFIG_SERVER) &&
-                        memcmp(kind.data, TKL_CONFIG_SERVER, kind.len) == 0;
+    config->is_server = tkl__same_bytes(kind, tkl_str(TKL_CONFIG_SERVER));
     if (options->author)
         strcpy(config->author, options->author);
     config->follower = (tkl__follower){.client = config->client,

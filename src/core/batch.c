@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/batch.h"
+#include "core/letters.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,8 +194,7 @@ static tkl_reply *run_unconditionally(tkl_client *client, const tkl__invocation 
 
 static bool are_together(const tkl__invocation *a, const tkl__invocation *b)
 {
-    return a->keys[0].len == b->keys[0].len &&
-           memcmp(a->keys[0].data, b->keys[0].data, a->keys[0].len) == 0;
+    return tkl__same_bytes(a->keys[0], b->keys[0]);
 }
 
 /* The reply to the call before this one, of those with the same first key. NULL: it is the first. */

@@ -75,3 +75,28 @@ void tkl__buf_addf(tkl__buf *buf, const char *format, ...)
     else
         tkl__buf_add(buf, text, (size_t)n);
 }
+
+bool tkl__grow(void *items, size_t count, size_t size)
+{
+    enum { FIRST = 8 };
+    void *old, *grown;
+    bool full = count == 0 || (count >= FIRST && (count & (count - 1)) == 0);
+    if (!full)
+        return true;
+    memcpy(&old, items, sizeof old); /* a pointer to any type */
+    grown = realloc(old, (count == 0 ? FIRST : 2 * count) * size);
+    if (grown)
+        memcpy(items, &grown, sizeof grown);
+    return grown != NULL;
+}
+
+char *tkl__copy_bytes(tkl_bytes bytes)
+{
+    char *copy = malloc(bytes.len + 1);
+    if (!copy)
+        return NULL;
+    if (bytes.len > 0)
+        memcpy(copy, bytes.data, bytes.len);
+    copy[bytes.len] = '\0';
+    return copy;
+}

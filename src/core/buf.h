@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A growing byte buffer that starts on the stack: small requests cost no allocation.
+ * A growing byte buffer that starts on the stack: small requests cost no allocation. Growing arrays
+ * and copies of bytes.
  */
 #ifndef TKL_CORE_BUF_H
 #define TKL_CORE_BUF_H
@@ -23,5 +24,13 @@ char *tkl__buf_reserve(tkl__buf *buf, size_t more);
 void tkl__buf_add(tkl__buf *buf, const void *data, size_t len);
 void tkl__buf_addz(tkl__buf *buf, const char *text);
 void tkl__buf_addf(tkl__buf *buf, const char *format, ...) TKL_PRINTF(2, 3);
+
+/* Makes room for one more item behind `count` items of `size` bytes. `items`: the address of the
+ * pointer to them, NULL at first, which changes. The room doubles at 8, 16, 32 ... items, so no
+ * capacity is kept; all growth of an array goes through this. False: no memory. */
+bool tkl__grow(void *items, size_t count, size_t size);
+
+/* A copy with a NUL behind it, malloc'ed. NULL: no memory. */
+char *tkl__copy_bytes(tkl_bytes bytes);
 
 #endif

@@ -299,8 +299,8 @@ static bool is_redirection(const tkl_reply *reply)
 
 /* Makes the result of the call out of its attempts: `rc` and the reply are those of the last one.
  * If that one is a redirection to a server that could not be used, the error says why. */
-static int conclude_call(const tkl__request *request, bool doubted, const tkl__failure *behind,
-                         int rc, tkl_reply **reply)
+static int conclude_call(const tkl__request *request, bool doubted, const tkl_error *behind, int rc,
+                         tkl_reply **reply)
 {
     if (rc == TKL_OK && behind->code != TKL_OK && is_redirection(*reply)) {
         rc = tkl__fail(behind->code, "%s, and there: %s", tkl_reply_str(*reply), behind->text);
@@ -317,7 +317,7 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
     tkl__node *asked = NULL;         /* the node that an ASK redirected to */
     bool doubted = request->doubted; /* an earlier attempt may have been executed */
     bool redirected = false;         /* the previous attempt ended in a redirection */
-    tkl__failure behind;             /* why the target of a redirection could not be used */
+    tkl_error behind;                /* why the target of a redirection could not be used */
     behind.code = TKL_OK;
     *reply = NULL;
     tkl__begin();

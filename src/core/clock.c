@@ -12,6 +12,13 @@
 /* How often a waiting thread reads the end that tkl__heed() gave it. */
 #define HEED_US 50000
 
+int64_t tkl__unix_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 int64_t tkl__now(void)
 {
     struct timespec ts;

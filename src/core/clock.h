@@ -14,6 +14,7 @@
 #define TKL__FOREVER INT64_MAX
 
 int64_t tkl__now(void);                    /* monotonic microseconds */
+int64_t tkl__unix_ms(void);                /* the time of day of this machine: decides nothing */
 int64_t tkl__lease_now(void);              /* the same, but also runs while the machine sleeps */
 int64_t tkl__lease_end(int64_t at);        /* turns a moment of tkl__lease_now() into one of
                                               tkl__now() */

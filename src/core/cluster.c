@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/refresh.h"
+#include "core/reply.h"
 #include "core/resp.h"
 #include "core/wait.h"
 
@@ -86,10 +87,8 @@ static member *map_add(slot_map *map, tkl__node *node, bool *added)
     *added = false;
     if (map->count == SERVERS_MAX)
         return NULL;
-    member *more = realloc(map->members, (map->count + 1) * sizeof *more);
-    if (!more)
+    if (!tkl__grow(&map->members, map->count, sizeof *map->members))
         return NULL;
-    map->members = more;
     map->members[map->count] = (member){.node = node};
     *added = true;
     return &map->members[map->count++];
@@ -105,22 +104,13 @@ static void map_assign(slot_map *map, int first, int last, member *owner)
 
 /* ---- Reading CLUSTER SLOTS ----------------------------------------------- */
 
-/* The value of a name in a flat list of names and values; NULL when it is missing. */
-static const tkl_reply *value_of(const tkl_reply *list, const char *name)
-{
-    for (size_t i = 0; i + 1 < tkl_reply_count(list); i += 2)
-        if (strcmp(tkl_reply_str(tkl_reply_at(list, i)), name) == 0)
-            return tkl_reply_at(list, i + 1);
-    return NULL;
-}
-
 /* The host of a server. Nil or empty means the server that we asked. "?" means that the cluster
  * does not know the host name: then the IP address is used. */
 static const char *endpoint(const tkl_reply *server, const tkl__node *asked)
 {
     const char *host = tkl_reply_str(tkl_reply_at(server, 0));
     if (strcmp(host, "?") == 0)
-        host = tkl_reply_str(value_of(tkl_reply_at(server, 3), "ip"));
+        host = tkl_reply_str(tkl__reply_field(tkl_reply_at(server, 3), "ip"));
     return *host ? host : tkl__node_addr(asked)->host;
 }
 
@@ -342,7 +332,7 @@ static int fetch_map(tkl_client *client, int64_t deadline)
     if (rc != TKL_OK)
         return rc;
 
-    tkl__failure failure = {0};
+    tkl_error failure = {0};
     for (size_t i = 0; i < candidates.count; i++) {
         int64_t until = tkl__refresh_slice(deadline, candidates.count - 1 - i);
         rc = fetch_from(client, candidates.nodes[i], until);
@@ -353,7 +343,7 @@ static int fetch_map(tkl_client *client, int64_t deadline)
             break;
     }
     list_free(&candidates);
-    return rc == TKL_OK ? TKL_OK : tkl__failure_tell(&failure);
+    return rc == TKL_OK ? TKL_OK : tkl__first_tell(&failure);
 }
 
 /* ---- The route ----------------------------------------------------------- */
@@ -482,13 +472,14 @@ static int cluster_shards(tkl_client *client, int64_t deadline, int **slots, siz
 /* The node of a server in CLUSTER SHARDS, if it is a master that has not failed; else NULL. */
 static tkl__node *master_of(tkl_client *client, const tkl__node *asked, const tkl_reply *server)
 {
-    const char *host = tkl_reply_str(value_of(server, "endpoint"));
-    int64_t port = tkl_reply_int(value_of(server, client->tls ? "tls-port" : "port"));
-    if (strcmp(tkl_reply_str(value_of(server, "role")), "master") != 0 ||
-        strcmp(tkl_reply_str(value_of(server, "health")), "fail") == 0 || port < 1 || port > 65535)
+    const char *host = tkl_reply_str(tkl__reply_field(server, "endpoint"));
+    int64_t port = tkl_reply_int(tkl__reply_field(server, client->tls ? "tls-port" : "port"));
+    if (strcmp(tkl_reply_str(tkl__reply_field(server, "role")), "master") != 0 ||
+        strcmp(tkl_reply_str(tkl__reply_field(server, "health")), "fail") == 0 || port < 1 ||
+        port > 65535)
         return NULL;
     if (!*host || strcmp(host, "?") == 0)
-        host = tkl_reply_str(value_of(server, "ip"));
+        host = tkl_reply_str(tkl__reply_field(server, "ip"));
     return tkl__node_get(client, *host ? host : tkl__node_addr(asked)->host, (int)port);
 }
 
@@ -497,12 +488,12 @@ static int read_masters(tkl_client *client, const tkl__node *asked, const tkl_re
 {
     size_t servers = 0;
     for (size_t i = 0; i < tkl_reply_count(shards); i++)
-        servers += tkl_reply_count(value_of(tkl_reply_at(shards, i), "nodes"));
+        servers += tkl_reply_count(tkl__reply_field(tkl_reply_at(shards, i), "nodes"));
     masters->nodes = calloc(servers + 1, sizeof *masters->nodes);
     if (!masters->nodes)
         return tkl__nomem();
     for (size_t i = 0; i < tkl_reply_count(shards); i++) {
-        const tkl_reply *nodes = value_of(tkl_reply_at(shards, i), "nodes");
+        const tkl_reply *nodes = tkl__reply_field(tkl_reply_at(shards, i), "nodes");
         for (size_t j = 0; j < tkl_reply_count(nodes); j++) {
             tkl__node *node = master_of(client, asked, tkl_reply_at(nodes, j));
             if (node)

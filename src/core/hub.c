@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/fiber.h"
+#include "core/letters.h"
 #include "core/report.h"
 #include "core/resp.h"
 
@@ -39,7 +40,7 @@ static tkl__topic **bucket_of(tkl__hub *hub, tkl_bytes channel)
 tkl__topic *tkl__hub_find(tkl__hub *hub, tkl_bytes channel)
 {
     for (tkl__topic *t = *bucket_of(hub, channel); t; t = t->chain)
-        if (t->len == channel.len && memcmp(t->channel, channel.data, t->len) == 0)
+        if (tkl__same_bytes((tkl_bytes){t->channel, t->len}, channel))
             return t;
     return NULL;
 }
@@ -47,13 +48,11 @@ tkl__topic *tkl__hub_find(tkl__hub *hub, tkl_bytes channel)
 static tkl__topic *make_topic(tkl__hub *hub, tkl_bytes channel)
 {
     tkl__topic *t = calloc(1, sizeof *t);
-    char *copy = malloc(channel.len + 1);
-    if (!t || !copy) {
+    char *copy = t ? tkl__copy_bytes(channel) : NULL;
+    if (!copy) {
         free(t);
-        free(copy);
         return NULL;
     }
-    memcpy(copy, channel.data, channel.len);
     t->channel = copy;
     t->len = channel.len;
     t->look_at = TKL__FOREVER;
@@ -213,8 +212,7 @@ static void deliver_message(tkl__waiter *w, tkl_bytes text)
 
 static bool concerns(const tkl__waiter *w, tkl_bytes text)
 {
-    return text.len >= w->id.len &&
-           (w->id.len == 0 || memcmp(text.data, w->id.data, w->id.len) == 0);
+    return tkl__begins_with(text, w->id);
 }
 
 static void on_message(tkl__topic *t, tkl_bytes text)

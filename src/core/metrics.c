@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/buf.h"
 #include "core/error.h"
@@ -72,12 +71,9 @@ int tkl_metrics(tkl_client *client, tkl_bytes *text)
     write_number(&out, "waiting_threads", "gauge", "Threads that wait for a connection.",
                  s.waiting);
     write_times(&out, &s);
-    char *copy = out.failed ? NULL : malloc(out.len + 1);
-    if (copy) {
-        memcpy(copy, out.data, out.len);
-        copy[out.len] = '\0';
+    char *copy = out.failed ? NULL : tkl__copy_bytes((tkl_bytes){out.data, out.len});
+    if (copy)
         *text = (tkl_bytes){copy, out.len};
-    }
     tkl__buf_free(&out);
     return copy ? TKL_OK : tkl__nomem();
 }

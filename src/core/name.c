@@ -29,15 +29,10 @@ void tkl__name_escape(tkl__buf *out, tkl_bytes name)
 /* Moves a buffer's content to its own block of memory. */
 static int keep_content(tkl__buf *buf, char **data, size_t *len)
 {
-    char *copy = buf->failed ? NULL : malloc(buf->len + 1);
+    *data = buf->failed ? NULL : tkl__copy_bytes((tkl_bytes){buf->data, buf->len});
     *len = buf->len;
-    *data = copy;
-    if (copy) {
-        memcpy(copy, buf->data, buf->len);
-        copy[buf->len] = '\0';
-    }
     tkl__buf_free(buf);
-    return copy ? TKL_OK : tkl__nomem();
+    return *data ? TKL_OK : tkl__nomem();
 }
 
 /* The noun for error texts. Keys use a short form for some components. */
@@ -83,6 +78,17 @@ void tkl__base_free(tkl__base *base)
 {
     free(base->data);
     *base = (tkl__base){0};
+}
+
+int tkl__name_keep(const tkl_client *client, const char *component, tkl_bytes name, tkl_bytes *copy)
+{
+    tkl__base base;
+    int rc = tkl__base_make(client, component, name, &base);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__base_free(&base);
+    *copy = (tkl_bytes){tkl__copy_bytes(name), name.len};
+    return copy->data ? TKL_OK : tkl__nomem();
 }
 
 int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key)

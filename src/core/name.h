@@ -20,6 +20,9 @@ typedef struct tkl__base {
 int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name,
                    tkl__base *base);
 void tkl__base_free(tkl__base *base);
+/* Checks the name as tkl__base_make() does, and copies it, malloc'ed. */
+int tkl__name_keep(const tkl_client *client, const char *component, tkl_bytes name,
+                   tkl_bytes *copy);
 
 /* Appends a name with '%', '{' and '}' escaped. */
 void tkl__name_escape(tkl__buf *out, tkl_bytes name);

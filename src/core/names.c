@@ -2,31 +2,31 @@
 #include "core/names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/buf.h"
 #include "core/error.h"
+#include "core/letters.h"
 
 int tkl__names_add(tkl__names *n, tkl_bytes name)
 {
-    if (n->count == n->cap) {
-        size_t cap = n->cap ? 2 * n->cap : 64;
-        tkl_bytes *items = realloc(n->items, cap * sizeof *items);
-        if (!items) {
-            free((char *)name.data);
-            return tkl__nomem();
-        }
-        n->items = items;
-        n->cap = cap;
+    if (!tkl__grow(&n->items, n->count, sizeof *n->items)) {
+        free((char *)name.data);
+        return tkl__nomem();
     }
     n->items[n->count++] = name;
     return TKL_OK;
 }
 
+int tkl__names_add_copy(tkl__names *n, tkl_bytes name)
+{
+    char *copy = tkl__copy_bytes(name);
+    return copy ? tkl__names_add(n, (tkl_bytes){copy, name.len}) : tkl__nomem();
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     const tkl_bytes *x = a, *y = b;
-    int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
-    return order ? order : (x->len > y->len) - (x->len < y->len);
+    return tkl__compare_bytes(*x, *y);
 }
 
 void tkl__names_tidy(tkl__names *n, bool (*keep)(tkl_bytes name, void *arg), void *arg)

@@ -10,11 +10,13 @@
 /* All zero is an empty list. */
 typedef struct tkl__names {
     tkl_bytes *items; /* owned, with their bytes */
-    size_t count, cap;
+    size_t count;
 } tkl__names;
 
 /* Takes over the bytes, even on failure. */
 int tkl__names_add(tkl__names *names, tkl_bytes name);
+/* Adds a copy of the bytes. */
+int tkl__names_add_copy(tkl__names *names, tkl_bytes name);
 /* Sorts the names, removes duplicates, and keeps those for which `keep` returns true. NULL keeps
  * all. */
 void tkl__names_tidy(tkl__names *names, bool (*keep)(tkl_bytes name, void *arg), void *arg);

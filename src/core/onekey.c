@@ -57,13 +57,19 @@ void tkl__onekey_close(void *handle)
     free(key);
 }
 
-void tkl__query_begin(tkl__query *command, const tkl__onekey *key, const char *name)
+void tkl__query_begin_at(tkl__query *command, const tkl__onekey *key, const char *name)
 {
     command->key = key;
     command->count = 0;
     command->key_word = 0;
     tkl__buf_init(&command->words);
     tkl__query_word(command, name);
+}
+
+void tkl__query_begin(tkl__query *command, const tkl__onekey *key, const char *name)
+{
+    tkl__query_begin_at(command, key, name);
+    tkl__query_key(command, key);
 }
 
 void tkl__query_bytes(tkl__query *command, tkl_bytes bytes)
@@ -175,7 +181,6 @@ int tkl__onekey_drop(const tkl__onekey *key)
     tkl__query command;
     tkl_reply *reply;
     tkl__query_begin(&command, key, "UNLINK");
-    tkl__query_key(&command, key);
     int rc = tkl__query_end(&command, false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);

@@ -34,8 +34,10 @@ typedef struct tkl__query {
     int key_word; /* which word is the key; 0: none yet */
 } tkl__query;
 
-/* `key` only selects the server; tkl__query_key() puts the key into the command. */
+/* Begins with the name of the command and the key. */
 void tkl__query_begin(tkl__query *command, const tkl__onekey *key, const char *name);
+/* Begins with the name alone: `key` only selects the server. */
+void tkl__query_begin_at(tkl__query *command, const tkl__onekey *key, const char *name);
 void tkl__query_word(tkl__query *command, const char *word);
 void tkl__query_bytes(tkl__query *command, tkl_bytes bytes);
 void tkl__query_int(tkl__query *command, int64_t value);

@@ -23,6 +23,11 @@ int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t mo
                      value, least, most);
 }
 
+int64_t tkl__or_default(int64_t value, int64_t standard)
+{
+    return value == 0 ? standard : value == TKL_NONE ? 0 : value;
+}
+
 int tkl__check_kind(tkl_bytes kind, int most)
 {
     if (kind.len == 0 || kind.len > (size_t)most)

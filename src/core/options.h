@@ -20,6 +20,9 @@ int tkl__check_reserved(const uint64_t *words, size_t count);
 /* TKL_EINVAL, with `what` in the text, unless least <= value <= most. */
 int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most);
 
+/* The value of an option: 0 is the default, TKL_NONE is 0. */
+int64_t tkl__or_default(int64_t value, int64_t standard);
+
 /* TKL_EINVAL unless the kind is a word of 1 to `most` letters, digits, '_', '-' and '.'. */
 int tkl__check_kind(tkl_bytes kind, int most);
 

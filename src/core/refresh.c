@@ -12,17 +12,11 @@
 
 /* ---- Failures ------------------------------------------------------------ */
 
-void tkl__failure_note(tkl__failure *failure, int code)
+void tkl__failure_note(tkl_error *failure, int code)
 {
     if (tkl__may_pass(code) && failure->code != TKL_OK && !tkl__may_pass(failure->code))
         return;
-    failure->code = tkl__may_pass(code) ? TKL_ENOTSENT : code;
-    snprintf(failure->text, sizeof failure->text, "%s", code == TKL_OK ? "" : tkl_errmsg());
-}
-
-int tkl__failure_tell(const tkl__failure *failure)
-{
-    return failure->code == TKL_OK ? TKL_OK : tkl__fail(failure->code, "%s", failure->text);
+    tkl_error_last(tkl__may_pass(code) ? TKL_ENOTSENT : code, failure);
 }
 
 /* ---- One fetch at a time ------------------------------------------------- */
@@ -67,7 +61,7 @@ static void fetch_map(tkl_client *client, tkl__refresh *refresh, int64_t deadlin
     refresh->began = tkl__now();
     tkl__client_unlock(client);
 
-    tkl__failure failure = {0};
+    tkl_error failure = {0};
     tkl__failure_note(&failure, refresh->fetch(client, deadline));
 
     tkl__client_lock(client);
@@ -98,7 +92,7 @@ int tkl__refresh_ensure(tkl_client *client, tkl__refresh *refresh, int slot, int
             return TKL_OK;
         } else {
             return refresh->failure.code != TKL_OK
-                       ? tkl__failure_tell(&refresh->failure)
+                       ? tkl__first_tell(&refresh->failure)
                        : tkl__fail(TKL_ENOTSENT, "no server serves slot %d now", slot);
         }
     }

@@ -10,17 +10,9 @@
 #include "core/client.h"
 #include "core/cond.h"
 
-/* A failure, kept for another thread or for later. */
-typedef struct tkl__failure {
-    int code; /* TKL_OK: no failure */
-    char text[512];
-} tkl__failure;
-
 /* Keeps `code` with the calling thread's error text. A transient failure becomes TKL_ENOTSENT,
  * because it was not the caller's own request that failed. It does not replace a permanent one. */
-void tkl__failure_note(tkl__failure *failure, int code);
-/* Makes the failure the calling thread's error; returns its code. */
-int tkl__failure_tell(const tkl__failure *failure);
+void tkl__failure_note(tkl_error *failure, int code);
 
 /* Guarded by the client's mutex. */
 typedef struct tkl__refresh {
@@ -31,7 +23,7 @@ typedef struct tkl__refresh {
     int64_t began;                                      /* when the last fetch began; 0: never */
     unsigned generation;                                /* fork generation of this struct */
     tkl__cond ended;                                    /* a fetch ended */
-    tkl__failure failure; /* failure of the last fetch that no deadline cut short */
+    tkl_error failure; /* failure of the last fetch that no deadline cut short */
 } tkl__refresh;
 
 void tkl__refresh_init(tkl__refresh *refresh, bool (*have)(tkl_client *, int),

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -180,13 +179,6 @@ static int find_bucket(tkl_client *client, const tkl__node *node, uint64_t hash)
     return -2;
 }
 
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The first announcement of a connection was refused. */
 static void fall_silent(tkl_client *client, tkl__errand *errand)
 {
@@ -200,7 +192,7 @@ static unsigned write_commands(tkl__buf *wire, tkl_bytes key, tkl_bytes name, ui
     tkl__resp_head(wire, 4);
     tkl__resp_argz(wire, "ZADD");
     tkl__resp_arg(wire, key.data, key.len);
-    tkl__resp_int(wire, unix_ms());
+    tkl__resp_int(wire, tkl__unix_ms());
     tkl__resp_arg(wire, name.data, name.len);
     if (((hash >> 20) + (uint64_t)tkl__now()) % TRIM_ONE_IN != 0)
         return 1;
@@ -371,7 +363,7 @@ static int visit_name(reading *r, const tkl_reply *name, const tkl_reply *seen, 
 
 static bool is_forgotten(const reading *r, const tkl_reply *seen, size_t index)
 {
-    return tkl_reply_double(seen) < (double)(unix_ms() - GONE_MS) && !part_found(r, index);
+    return tkl_reply_double(seen) < (double)(tkl__unix_ms() - GONE_MS) && !part_found(r, index);
 }
 
 /* Removes the names that are gone and old, in one batch. A user who may not do that goes without:

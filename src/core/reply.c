@@ -469,6 +469,14 @@ const tkl_reply *tkl_reply_at(const tkl_reply *reply, size_t index)
     return reply && index < reply->count ? reply->elements[index] : NULL;
 }
 
+const tkl_reply *tkl__reply_field(const tkl_reply *fields, const char *name)
+{
+    for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
+        if (strcmp(tkl_reply_str(tkl_reply_at(fields, i)), name) == 0)
+            return tkl_reply_at(fields, i + 1);
+    return NULL;
+}
+
 int tkl_reply_code(const tkl_reply *reply)
 {
     return reply ? reply->code : TKL_OK;

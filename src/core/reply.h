@@ -25,6 +25,9 @@ tkl_reply *tkl__reply_new_error(int code, const char *text);
 /* A tree of its own. */
 tkl_reply *tkl__reply_copy(const tkl_reply *reply);
 
+/* The value of a field in a flat list of names and values; NULL when it is missing. */
+const tkl_reply *tkl__reply_field(const tkl_reply *fields, const char *name);
+
 /* tkl_reply_int(), limited to the range that scripts count exactly, 2^53 either way. A server may
  * send any number; a few of these can be added and subtracted without overflow. */
 int64_t tkl__reply_number(const tkl_reply *reply);

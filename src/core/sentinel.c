@@ -209,7 +209,7 @@ static int try_sentinel(tkl_client *client, const tkl__addr *from, int64_t deadl
 static int find_master(tkl_client *client, int64_t deadline)
 {
     const tkl__target *target = &client->target;
-    tkl__failure failure = {0};
+    tkl_error failure = {0};
     tkl__node *refused = NULL;
     bool stranger = false;
     uint32_t start;
@@ -236,7 +236,7 @@ static int find_master(tkl_client *client, int64_t deadline)
         return TKL_OK;
     if (stranger && !named)
         return tkl__fail(TKL_EINVAL, "no sentinel knows master '%s'", target->master);
-    return tkl__failure_tell(&failure);
+    return tkl__first_tell(&failure);
 }
 
 /* ---- The route ----------------------------------------------------------- */

@@ -113,13 +113,11 @@ static int parse_userinfo(tkl__target *target, const char *text, size_t len)
 
 static int add_addr(tkl__target *target, char *host, int port)
 {
-    tkl__addr *addrs = realloc(target->addrs, (target->naddrs + 1) * sizeof *addrs);
-    if (!addrs) {
+    if (!tkl__grow(&target->addrs, target->naddrs, sizeof *target->addrs)) {
         free(host);
         return tkl__nomem();
     }
-    target->addrs = addrs;
-    addrs[target->naddrs++] = (tkl__addr){host, port};
+    target->addrs[target->naddrs++] = (tkl__addr){host, port};
     return TKL_OK;
 }
 

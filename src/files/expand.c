@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/buf.h"
 #include "core/error.h"
 #include "files/tree.h"
 
@@ -64,14 +65,8 @@ static int tree_name(const tkl_files_source *source, char name[TKL_FILES_NAME_MA
 
 static tkl__files_item *add_item(tkl__files_items *items)
 {
-    if (items->count == items->cap) {
-        size_t cap = items->cap ? 2 * items->cap : 16;
-        tkl__files_item *more = realloc(items->items, cap * sizeof *more);
-        if (!more)
-            return NULL;
-        items->items = more;
-        items->cap = cap;
-    }
+    if (!tkl__grow(&items->items, items->count, sizeof *items->items))
+        return NULL;
     items->items[items->count] = (tkl__files_item){.root = -1, .below = ""};
     return &items->items[items->count++];
 }
@@ -198,10 +193,8 @@ static int expand_tree(const tkl_files_source *source, tkl__files_items *items)
     int rc = tree_name(source, name);
     if (rc != TKL_OK)
         return rc;
-    int *roots = realloc(items->roots, (items->root_count + 1) * sizeof *roots);
-    if (!roots)
+    if (!tkl__grow(&items->roots, items->root_count, sizeof *items->roots))
         return tkl__nomem();
-    items->roots = roots;
     int root = open(source->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return add_source(source, 0, errno, items);

@@ -132,18 +132,13 @@ static int check_options(const tkl_files_options *o)
     return rc;
 }
 
-static int64_t or_default(int64_t value, int64_t otherwise)
-{
-    return value == 0 ? otherwise : value == TKL_NONE ? 0 : value;
-}
-
 static void set_rules(tkl_files *files, const tkl_files_options *options)
 {
     if (options)
         files->rules = *options;
-    files->rules.ttl_ms = or_default(files->rules.ttl_ms, DEFAULT_TTL_MS);
-    files->rules.lease_ms = or_default(files->rules.lease_ms, DEFAULT_LEASE_MS);
-    files->rules.resume_ms = or_default(files->rules.resume_ms, DEFAULT_RESUME_MS);
+    files->rules.ttl_ms = tkl__or_default(files->rules.ttl_ms, DEFAULT_TTL_MS);
+    files->rules.lease_ms = tkl__or_default(files->rules.lease_ms, DEFAULT_LEASE_MS);
+    files->rules.resume_ms = tkl__or_default(files->rules.resume_ms, DEFAULT_RESUME_MS);
 }
 
 int tkl_files_open(tkl_client *client, tkl_bytes channel, const tkl_files_options *options,

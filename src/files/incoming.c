@@ -44,13 +44,8 @@ void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields
 static bool copy_bytes(const tkl_reply *reply, tkl_bytes *copy)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
-    char *data = malloc(bytes.len + 1);
-    if (!data)
-        return false;
-    memcpy(data, bytes.len > 0 ? bytes.data : "", bytes.len);
-    data[bytes.len] = '\0';
-    *copy = (tkl_bytes){data, bytes.len};
-    return true;
+    *copy = (tkl_bytes){tkl__copy_bytes(bytes), bytes.len};
+    return copy->data != NULL;
 }
 
 static void note_mode(tkl__files_incoming *in, int64_t mode)

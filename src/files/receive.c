@@ -106,14 +106,8 @@ static void forget_file(tkl__files_receiving *r, size_t index)
 
 static int add_file(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
 {
-    if (r->count == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : TKL__FILES_BATCH;
-        tkl__files_incoming **active = realloc(r->active, cap * sizeof(tkl__files_incoming *));
-        if (!active)
-            return tkl__nomem();
-        r->active = active;
-        r->cap = cap;
-    }
+    if (!tkl__grow(&r->active, r->count, sizeof *r->active))
+        return tkl__nomem();
     r->active[r->count] = tkl__files_incoming_new(r, token, fields);
     return r->active[r->count] ? (r->count++, TKL_OK) : tkl__nomem();
 }

@@ -50,7 +50,7 @@ typedef struct tkl__files_receiving {
     bool ended;                   /* a sender has said that no more will come */
     bool swept;                   /* left-over files in the directory are removed */
     tkl__files_incoming **active; /* files that are not done, in the order of their discovery */
-    size_t count, cap;
+    size_t count;
     char done[TKL__FILES_BATCH][TKL__FILES_TOKEN + 1]; /* small files to be reported */
     size_t done_count;
     tkl__files_memory *memory; /* delivered files; NULL: none yet */

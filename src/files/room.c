@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/plain.h"
 #include "files/send.h"
@@ -26,7 +27,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static bool is_addressed(const tkl__files_sending *s, tkl_bytes name)
 {
     for (size_t i = 0; i < s->to_count; i++)
-        if (s->to[i].len == name.len && memcmp(s->to[i].data, name.data, name.len) == 0)
+        if (tkl__same_bytes(s->to[i], name))
             return true;
     return false;
 }
@@ -49,9 +50,7 @@ static int64_t gone_since(const tkl__files_sending *s, const tkl_files_receiver 
     if (!receiver->seen)
         return s->wait_began;
     for (size_t i = 0; s->seen && i < s->seen->receiver_count; i++) {
-        tkl_bytes name = s->seen->receivers[i].name;
-        if (name.len == receiver->name.len && s->gone_since[i] != 0 &&
-            memcmp(name.data, receiver->name.data, name.len) == 0)
+        if (s->gone_since[i] != 0 && tkl__same_bytes(s->seen->receivers[i].name, receiver->name))
             return s->gone_since[i];
     }
     return tkl__now();

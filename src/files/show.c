@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "files/files.h"
@@ -87,11 +88,9 @@ static int ask_time(tkl_files *files, int64_t *now_ms)
 
 static bool is_in(const tkl_reply *names, tkl_bytes name)
 {
-    for (size_t i = 0; i < tkl_reply_count(names); i++) {
-        tkl_bytes other = tkl_reply_bytes(tkl_reply_at(names, i));
-        if (other.len == name.len && memcmp(other.data, name.data, name.len) == 0)
+    for (size_t i = 0; i < tkl_reply_count(names); i++)
+        if (tkl__same_bytes(tkl_reply_bytes(tkl_reply_at(names, i)), name))
             return true;
-    }
     return false;
 }
 
@@ -197,18 +196,16 @@ static int read_file(view *v, const tkl_reply *fields)
 static int read_some(tkl_files *files, view *v, const char *const *tokens, size_t count)
 {
     tkl__files_ask ask;
-    tkl_reply **pages = realloc(v->pages, (v->page_count + 1) * sizeof *pages);
-    if (!pages)
+    if (!tkl__grow(&v->pages, v->page_count, sizeof *v->pages))
         return tkl__nomem();
-    v->pages = pages;
     tkl__files_ask_init(&ask, files);
     for (size_t i = 0; i < count; i++)
         tkl__files_ask_file(&ask, tokens[i]);
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_show, &pages[v->page_count]);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_show, &v->pages[v->page_count]);
     tkl__files_ask_free(&ask);
     if (rc != TKL_OK)
         return rc;
-    const tkl_reply *page = pages[v->page_count++];
+    const tkl_reply *page = v->pages[v->page_count++];
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(page); i++)
         if (v->public.count < FILES_MOST && !tkl_reply_is_nil(tkl_reply_at(page, i)))
             rc = read_file(v, tkl_reply_at(page, i));

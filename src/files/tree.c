@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/letters.h"
+
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* ---- Paths --------------------------------------------------------------- */
@@ -14,11 +16,6 @@ static size_t part_len(tkl_bytes rest)
 {
     const char *slash = memchr(rest.data, '/', rest.len);
     return slash ? (size_t)(slash - rest.data) : rest.len;
-}
-
-static bool is_dots(tkl_bytes part, const char *dots)
-{
-    return part.len == strlen(dots) && memcmp(part.data, dots, part.len) == 0;
 }
 
 /* Takes the first part of a path off; false: there is none. */
@@ -39,7 +36,8 @@ bool tkl__files_tree_is_path(tkl_bytes name)
         name.data[name.len - 1] == '/')
         return false;
     while (next_part(&rest, &part))
-        if (part.len == 0 || is_dots(part, ".") || is_dots(part, ".."))
+        if (part.len == 0 || tkl__same_bytes(part, tkl_str(".")) ||
+            tkl__same_bytes(part, tkl_str("..")))
             return false;
     const size_t prefix = sizeof TKL__FILES_PREFIX - 1;
     return name.len < prefix || memcmp(name.data, TKL__FILES_PREFIX, prefix) != 0;
@@ -57,10 +55,10 @@ bool tkl__files_tree_leads_inside(tkl_bytes name, tkl_bytes target)
     if (target.len == 0 || target.data[0] == '/' || memchr(target.data, '\0', target.len))
         return false;
     for (rest = target; next_part(&rest, &part);) {
-        if (is_dots(part, "..")) {
+        if (tkl__same_bytes(part, tkl_str(".."))) {
             if (down || --depth < 1)
                 return false;
-        } else if (part.len > 0 && !is_dots(part, ".")) {
+        } else if (part.len > 0 && !tkl__same_bytes(part, tkl_str("."))) {
             down = true;
         }
     }

@@ -49,7 +49,7 @@ typedef struct tkl__files_item {
 
 typedef struct tkl__files_items {
     tkl__files_item *items;
-    size_t count, cap;
+    size_t count;
     int *roots; /* directories of the caller */
     size_t root_count;
 } tkl__files_items;

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/library.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "core/resp.h"
 #include "functions/libraries.h"
 
@@ -120,14 +121,6 @@ static bool is_current(const char *name)
 }
 
 /* The value of a name in a flat list of names and values. */
-static const tkl_reply *field_of(const tkl_reply *fields, const char *name)
-{
-    for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
-        if (strcmp(tkl_reply_str(tkl_reply_at(fields, i)), name) == 0)
-            return tkl_reply_at(fields, i + 1);
-    return NULL;
-}
-
 /* Extracts "queue" from "tackle_queue_0123456789". Names of scripts have a longer hash, with
  * another '_' in it. */
 static char *component_of(const char *name)
@@ -174,8 +167,8 @@ static tkl_function_library *find_item(tkl_function_libraries *list, const char 
 
 static int add_library(tkl_function_libraries *list, const tkl_reply *fields)
 {
-    const char *name = tkl_reply_str(field_of(fields, "library_name"));
-    const tkl_reply *code = field_of(fields, "library_code");
+    const char *name = tkl_reply_str(tkl__reply_field(fields, "library_name"));
+    const tkl_reply *code = tkl__reply_field(fields, "library_code");
     tkl_function_library *known = find_item(list, name);
     if (!tkl__is_library_name(name))
         return TKL_OK;
@@ -183,17 +176,15 @@ static int add_library(tkl_function_libraries *list, const tkl_reply *fields)
         known->servers++;
         return TKL_OK;
     }
-    tkl_function_library *items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (!items)
+    if (!tkl__grow(&list->items, list->count, sizeof *list->items))
         return tkl__nomem();
-    list->items = items;
-    tkl_function_library *item = &items[list->count];
+    tkl_function_library *item = &list->items[list->count];
     *item = (tkl_function_library){
         .name = strdup(name),
         .component = component_of(name),
         .version = version_of(tkl_reply_str(code)),
         .bytes = (int64_t)tkl_reply_bytes(code).len,
-        .functions = (int64_t)tkl_reply_count(field_of(fields, "functions")),
+        .functions = (int64_t)tkl_reply_count(tkl__reply_field(fields, "functions")),
         .servers = 1,
         .is_current = is_current(name),
     };

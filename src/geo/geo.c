@@ -56,12 +56,6 @@ int tkl_geo_names(tkl_client *client, tkl_names **names)
     return tkl__instances(client, COMPONENT, "", "zset", names);
 }
 
-static void begin_query(tkl__query *query, tkl_geo *geo, const char *command)
-{
-    tkl__query_begin(query, &geo->key, command);
-    tkl__query_key(query, &geo->key);
-}
-
 /* The name that the server uses. */
 const char *tkl_geo_unit_name(tkl_geo_unit unit)
 {
@@ -137,7 +131,7 @@ int tkl_geo_add(tkl_geo *geo, const tkl_geo_place *places, size_t count, int64_t
     }
     if (count == 0)
         return TKL_OK;
-    begin_query(&query, geo, "GEOADD");
+    tkl__query_begin(&query, &geo->key, "GEOADD");
     for (size_t i = 0; i < count; i++) {
         tkl__query_double(&query, longitude_of(places[i].longitude));
         tkl__query_double(&query, latitude_of(places[i].latitude));
@@ -159,7 +153,7 @@ int tkl_geo_remove(tkl_geo *geo, const tkl_bytes *names, size_t count, int64_t *
         *removed = 0;
     if (count == 0)
         return TKL_OK;
-    begin_query(&query, geo, "ZREM");
+    tkl__query_begin(&query, &geo->key, "ZREM");
     put_names(&query, names, count);
     return end_with_count(&query, count, removed);
 }
@@ -174,7 +168,7 @@ int tkl_geo_distance(tkl_geo *geo, tkl_bytes a, tkl_bytes b, tkl_geo_unit unit, 
     int rc = check_unit(unit);
     if (rc != TKL_OK)
         return rc;
-    begin_query(&query, geo, "GEODIST");
+    tkl__query_begin(&query, &geo->key, "GEODIST");
     tkl__query_bytes(&query, a);
     tkl__query_bytes(&query, b);
     tkl__query_word(&query, tkl_geo_unit_name(unit));
@@ -208,7 +202,7 @@ int tkl_geo_positions(tkl_geo *geo, const tkl_bytes *names, size_t count,
         positions[i] = (tkl_geo_position){.found = false};
     if (count == 0)
         return TKL_OK;
-    begin_query(&query, geo, "GEOPOS");
+    tkl__query_begin(&query, &geo->key, "GEOPOS");
     put_names(&query, names, count);
     int rc = tkl__query_end(&query, true, &reply);
     if (rc == TKL_OK)
@@ -237,7 +231,7 @@ int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_t
         hashes[i][0] = '\0';
     if (count == 0)
         return TKL_OK;
-    begin_query(&query, geo, "GEOHASH");
+    tkl__query_begin(&query, &geo->key, "GEOHASH");
     put_names(&query, names, count);
     int rc = tkl__query_end(&query, true, &reply);
     if (rc == TKL_OK)
@@ -370,7 +364,7 @@ int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **plac
     if (rc != TKL_OK)
         return rc;
     put_query(&w, query);
-    begin_query(&command, geo, "GEOSEARCH");
+    tkl__query_begin(&command, &geo->key, "GEOSEARCH");
     put_names(&command, w.items, w.count);
     tkl__query_word(&command, "WITHDIST");
     tkl__query_word(&command, "WITHHASH");

@@ -109,11 +109,9 @@ bool tkl__ip_cache_get(tkl__ip_cache *cache, const unsigned char address[TKL__IP
 void tkl__ip_cache_put(tkl__ip_cache *cache, const unsigned char address[TKL__IP_SIZE],
                        const tkl__ip_hit *hit)
 {
-    char *fields = cache ? malloc(hit->fields.len + 1) : NULL;
+    char *fields = cache ? tkl__copy_bytes(hit->fields) : NULL;
     if (!fields)
         return;
-    if (hit->fields.len > 0)
-        memcpy(fields, hit->fields.data, hit->fields.len);
     lock_cache(cache);
     slot *s = slot_of(cache, address);
     empty(s);

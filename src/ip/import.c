@@ -30,16 +30,12 @@ static int check_options(const tkl_ip_import_options *options)
 
 int tkl__ip_add_file(tkl_ip_import *import, const char *path, uint32_t *index)
 {
-    char **files = realloc(import->files, (import->nfiles + 1) * sizeof *files);
-    char *copy = strdup(path);
-    if (files)
-        import->files = files;
-    if (!files || !copy) {
-        free(copy);
+    bool room = tkl__grow(&import->files, import->nfiles, sizeof *import->files);
+    char *copy = room ? strdup(path) : NULL;
+    if (!copy)
         return tkl__nomem();
-    }
     *index = import->nfiles;
-    files[import->nfiles++] = copy;
+    import->files[import->nfiles++] = copy;
     return TKL_OK;
 }
 
@@ -121,12 +117,9 @@ int tkl__ip_report(tkl_ip_import *import, tkl__ip_origin origin, const char *for
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    tkl_ip_problem *problems =
-        realloc(import->problems, (import->nproblems + 1) * sizeof *problems);
-    if (!problems)
+    if (!tkl__grow(&import->problems, import->nproblems, sizeof *import->problems))
         return tkl__nomem();
-    import->problems = problems;
-    tkl_ip_problem *problem = &problems[import->nproblems];
+    tkl_ip_problem *problem = &import->problems[import->nproblems];
     *problem = (tkl_ip_problem){
         .file = import->files[origin.file], .line = origin.line, .text = strdup(text)};
     if (!problem->text)
@@ -172,19 +165,6 @@ int tkl__ip_add_place(tkl_ip_import *import, const tkl_ip_place *place, tkl__ip_
     return TKL_OK;
 }
 
-static bool grow_rows(tkl_ip_import *import)
-{
-    if (import->count < import->cap)
-        return true;
-    size_t cap = import->cap ? 2 * import->cap : 1024;
-    tkl__ip_row *rows = realloc(import->rows, cap * sizeof *rows);
-    if (!rows)
-        return false;
-    import->rows = rows;
-    import->cap = cap;
-    return true;
-}
-
 static void append_row(tkl_ip_import *import, const tkl__ip_row *row)
 {
     const tkl__ip_row *before = import->count > 0 ? &import->rows[import->count - 1] : NULL;
@@ -204,7 +184,8 @@ int tkl__ip_add_range(tkl_ip_import *import, const tkl__ip_span *span, const tkl
         return tkl__ip_report(import, origin, "its place %.*s is not among the places", shown,
                               spot->id.data);
     tkl__ip_row row = {.span = *span, .spot = intern_place(&import->spots, spot), .origin = origin};
-    if (row.spot == TKL__INTERN_NONE || !grow_rows(import))
+    if (row.spot == TKL__INTERN_NONE ||
+        !tkl__grow(&import->rows, import->count, sizeof *import->rows))
         return tkl__nomem();
     append_row(import, &row);
     return TKL_OK;

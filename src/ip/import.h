@@ -31,7 +31,7 @@ struct tkl_ip_import {
     /* The spots of ranges: the id of a place and perhaps a position, packed as a place. */
     tkl__ip_intern spots;
     tkl__ip_row *rows;
-    size_t count, cap;
+    size_t count;
     bool unsorted; /* some row does not begin after the one before */
 
     char **files; /* the first is "", for rows from memory */

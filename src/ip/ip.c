@@ -57,17 +57,10 @@ static int check_options(const tkl_ip_options *options)
 
 static int fill_ip(tkl_ip *ip, tkl_bytes name, const tkl_ip_options *options)
 {
-    tkl__keys keys;
-    int rc = tkl__keys_make(ip->client, "ip", name, NULL, 0, &keys); /* checks the name */
+    int rc = tkl__name_keep(ip->client, "ip", name, &ip->name);
     if (rc != TKL_OK)
         return rc;
-    tkl__keys_free(&keys);
     ip->timeout_ms = options->timeout_ms;
-    ip->name = malloc(name.len);
-    if (!ip->name)
-        return tkl__nomem();
-    memcpy(ip->name, name.data, name.len);
-    ip->name_len = name.len;
     int64_t cache_ms = options->cache_ms ? options->cache_ms : CACHE_MS;
     return options->cache_size ? tkl__ip_cache_new(options->cache_size, cache_ms, &ip->cache)
                                : TKL_OK;
@@ -99,7 +92,7 @@ void tkl_ip_close(tkl_ip *ip)
     if (!ip)
         return;
     tkl__ip_cache_free(ip->cache);
-    free(ip->name);
+    free((char *)ip->name.data);
     free(ip);
 }
 
@@ -144,8 +137,7 @@ int tkl__ip_keys(const tkl_ip *ip, const char *const *generations, size_t count,
         stpcpy(stpcpy(texts[i], "ranges:"), generations[i]);
         parts[1 + i] = texts[i];
     }
-    return tkl__keys_make(ip->client, "ip", (tkl_bytes){ip->name, ip->name_len}, parts, 1 + count,
-                          keys);
+    return tkl__keys_make(ip->client, "ip", ip->name, parts, 1 + count, keys);
 }
 
 /* ---- Tables -------------------------------------------------------------- */

@@ -18,8 +18,7 @@ struct tkl__ip_cache;
 
 struct tkl_ip {
     tkl_client *client;
-    char *name;
-    size_t name_len;
+    tkl_bytes name; /* owned */
     int64_t timeout_ms;
     struct tkl__ip_cache *cache; /* NULL: none */
     /* The current generation as far as this handle knows. The client's lock guards it, which is

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -109,13 +108,6 @@ static int check_options(const tkl_online_options *o)
     return rc;
 }
 
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void set_shape(tkl_online *online, const tkl_online_options *o)
 {
     tkl__online_shape *shape = &online->shape;
@@ -124,28 +116,6 @@ static void set_shape(tkl_online *online, const tkl_online_options *o)
     shape->keep_days = o->keep_days ? o->keep_days : KEEP_DAYS;
     shape->window_ms = o->window_ms ? o->window_ms : WINDOW_MS;
     online->given = o->kind || o->zone || o->keep_days || o->window_ms;
-}
-
-static int open_zone(const char *name, tkl__cron_zone **zone)
-{
-    return tkl__cron_zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
-}
-
-/* Checks the name like every component does, and copies it. */
-static int keep_name(tkl_online *online, tkl_bytes name)
-{
-    static const char *const none[] = {""};
-    tkl__keys keys;
-    int rc = tkl__keys_make(online->client, TKL__ONLINE_COMPONENT, name, none, 1, &keys);
-    if (rc != TKL_OK)
-        return rc;
-    tkl__keys_free(&keys);
-    char *copy = malloc(name.len);
-    if (!copy)
-        return tkl__nomem();
-    memcpy(copy, name.data, name.len);
-    online->name = (tkl_bytes){copy, name.len};
-    return TKL_OK;
 }
 
 int tkl_online_open(tkl_client *client, tkl_bytes name, const tkl_online_options *options,
@@ -164,11 +134,11 @@ int tkl_online_open(tkl_client *client, tkl_bytes name, const tkl_online_options
     online->client = client;
     online->timeout_ms = o->timeout_ms;
     online->max_id = o->max_id ? o->max_id : ID_MAX;
-    online->ahead = wall_ms() - tkl__now() / 1000;
+    online->ahead = tkl__unix_ms() - tkl__now() / 1000;
     set_shape(online, o);
-    rc = keep_name(online, name);
+    rc = tkl__name_keep(client, TKL__ONLINE_COMPONENT, name, &online->name);
     if (rc == TKL_OK)
-        rc = open_zone(online->shape.zone, &online->zone);
+        rc = tkl__cron_zone_open(online->shape.zone, &online->zone);
     if (rc != TKL_OK) {
         tkl_online_close(online);
         return rc;
@@ -228,7 +198,7 @@ static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
         return TKL_OK;
     if (online->given)
         return other_shape(theirs);
-    int rc = open_zone(theirs->zone, &zone);
+    int rc = tkl__cron_zone_open(theirs->zone, &zone);
     if (rc != TKL_OK)
         return rc;
     tkl__cron_zone_close(online->zone);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/reply.h"
 #include "post/post.h"
 
@@ -167,8 +168,7 @@ static fetched *make_notified(const note *n, size_t len)
 /* Whether the member sent the message: the sender is its first word. */
 static bool is_sent_by(const note *n, const tkl_bytes *member)
 {
-    return member && member->len == n->lengths[0] &&
-           memcmp(member->data, n->bytes, member->len) == 0;
+    return member && tkl__same_bytes(*member, (tkl_bytes){n->bytes, n->lengths[0]});
 }
 
 int tkl__post_notified(const tkl__post_caught_up *reader, const tkl_bytes *member, tkl_bytes text,

@@ -76,10 +76,8 @@ static bool reserve_jobs(tkl__queue_haul *haul, size_t more)
 
 static bool own_memory(tkl__queue_haul *haul, owned what)
 {
-    owned *more = realloc(haul->owned, (haul->nowned + 1) * sizeof *more);
-    if (!more)
+    if (!tkl__grow(&haul->owned, haul->nowned, sizeof *haul->owned))
         return false;
-    haul->owned = more;
     haul->owned[haul->nowned++] = what;
     return true;
 }
@@ -87,10 +85,8 @@ static bool own_memory(tkl__queue_haul *haul, owned what)
 /* Notes a claim whose record cannot be read. Without memory for that, its lease simply ends. */
 static void add_damaged(tkl__queue_haul *haul, const tkl__queue_source *source, const char *id)
 {
-    tkl__queue_damaged *more = realloc(haul->damaged, (haul->ndamaged + 1) * sizeof *haul->damaged);
-    if (!more)
+    if (!tkl__grow(&haul->damaged, haul->ndamaged, sizeof *haul->damaged))
         return;
-    haul->damaged = more;
     tkl__queue_damaged *one = &haul->damaged[haul->ndamaged++];
     one->partition = source->partition;
     snprintf(one->id, sizeof one->id, "%.*s", TKL__QUEUE_ID_LEN, id);

@@ -5,12 +5,12 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 #include "queue/words.h"
@@ -184,11 +184,6 @@ static void enter_lines(line *l)
 
 /* ---- Messages ------------------------------------------------------------ */
 
-static bool is_word(tkl_bytes word, const char *text)
-{
-    return word.len == strlen(text) && memcmp(word.data, text, word.len) == 0;
-}
-
 /* Converts the start of a lease, `stamp` on the server's clock, to our clock: not later than now,
  * and not later than the server's clock says. */
 static int64_t lease_start(const stander *s, int64_t stamp)
@@ -234,13 +229,13 @@ static void on_message(line *l, stander *s, tkl_bytes message)
 {
     tkl__queue_next_word(&message); /* empty: the token was before the space */
     tkl_bytes word = tkl__queue_next_word(&message);
-    if (is_word(word, "job")) {
+    if (tkl__same_bytes(word, tkl_str("job"))) {
         s->code = accept_job(l, s, message);
         if (s->code == TKL_EUNKNOWN)
             tkl__ear_cut(&l->consumer->wait, &s->source->ear);
         else if (s->code == TKL_OK && tkl__queue_haul_count(l->haul) == 0)
             look_at_source(l, s); /* unreadable record: the waiter has lost its place */
-    } else if (is_word(word, "look")) {
+    } else if (tkl__same_bytes(word, tkl_str("look"))) {
         plan_look(s, tkl__queue_word_number(tkl__queue_next_word(&message)), false);
     } else {
         look_at_source(l, s);
@@ -253,14 +248,16 @@ static void on_message(line *l, stander *s, tkl_bytes message)
 static void on_shared_message(line *l, stander *s, tkl_bytes message)
 {
     tkl_bytes word = tkl__queue_next_word(&message);
-    if (is_word(word, "look") || is_word(word, "looked")) {
+    if (tkl__same_bytes(word, tkl_str("look")) || tkl__same_bytes(word, tkl_str("looked"))) {
         int64_t at = look_time(tkl__queue_word_number(tkl__queue_next_word(&message))),
                 backup = at + backup_us(s);
-        bool other = is_word(word, "looked") && !is_word(message, s->source->token);
+        bool other = tkl__same_bytes(word, tkl_str("looked")) &&
+                     !tkl__same_bytes(message, tkl_str(s->source->token));
         tkl__look_between(&s->source->ear.waiter, other ? backup : at - CLOSE_US, backup);
-    } else if (is_word(word, "rest")) {
+    } else if (tkl__same_bytes(word, tkl_str("rest"))) {
         tkl__look_between(&s->source->ear.waiter, look_time(-1), look_time(-1));
-    } else if (is_word(word, "recall") && !is_word(message, s->source->token)) {
+    } else if (tkl__same_bytes(word, tkl_str("recall")) &&
+               !tkl__same_bytes(message, tkl_str(s->source->token))) {
         look_at_source(l, s);
     }
 }

@@ -22,7 +22,7 @@ typedef struct finding {
 typedef struct search {
     tkl_client *client;
     finding *items;
-    size_t count, cap;
+    size_t count;
 } search;
 
 /* The public result, the names and what it points into. */
@@ -45,15 +45,9 @@ static int number_of_partition(tkl_bytes key, size_t *mark)
 
 static int add_finding(search *s, tkl_bytes name, int partitions)
 {
-    if (s->count == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 64;
-        finding *items = realloc(s->items, cap * sizeof *items);
-        if (!items) {
-            free((char *)(uintptr_t)name.data);
-            return tkl__nomem();
-        }
-        s->items = items;
-        s->cap = cap;
+    if (!tkl__grow(&s->items, s->count, sizeof *s->items)) {
+        free((char *)(uintptr_t)name.data);
+        return tkl__nomem();
     }
     s->items[s->count++] = (finding){name, partitions};
     return TKL_OK;

@@ -180,13 +180,8 @@ static tkl__queue_partition *partition_for(const push_batch *t, size_t job, size
 
 static chunk *new_chunk(push_batch *t, tkl__queue_partition *partition)
 {
-    if ((t->nchunks & (t->nchunks - 1)) == 0) { /* 0 or a power of two: full */
-        size_t cap = t->nchunks ? 2 * t->nchunks : 1;
-        chunk *more = realloc(t->chunks, cap * sizeof *more);
-        if (!more)
-            return NULL;
-        t->chunks = more;
-    }
+    if (!tkl__grow(&t->chunks, t->nchunks, sizeof *t->chunks))
+        return NULL;
     chunk *c = &t->chunks[t->nchunks];
     *c = (chunk){.partition = partition, .before = t->open[partition->index]};
     t->open[partition->index] = t->nchunks++;

@@ -50,10 +50,8 @@ static tally_kind *kind_of(tkl__queue_tally *tally, tkl_bytes kind)
         known = find_kind(tally, kind = OTHERS);
     if (known)
         return known;
-    tally_kind *more = realloc(tally->kinds, (tally->count + 1) * sizeof *more);
-    if (!more)
+    if (!tkl__grow(&tally->kinds, tally->count, sizeof *tally->kinds))
         return NULL;
-    tally->kinds = more;
     tally_kind *added = &tally->kinds[tally->count++];
     *added = (tally_kind){.len = kind.len < TKL_KIND_MAX ? kind.len : TKL_KIND_MAX};
     if (added->len > 0)

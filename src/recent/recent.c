@@ -105,8 +105,7 @@ static int check_contacts(const tkl_bytes *contacts, size_t count)
 static bool is_among(const tkl_bytes *contacts, size_t count, tkl_bytes contact)
 {
     for (size_t i = 0; i < count; i++)
-        if (contacts[i].len == contact.len &&
-            memcmp(contacts[i].data, contact.data, contact.len) == 0)
+        if (tkl__same_bytes(contacts[i], contact))
             return true;
     return false;
 }
@@ -240,11 +239,7 @@ static int text_fits(match *m, tkl_bytes contact, bool *result)
 
 static int keep_match(match *m, tkl_bytes contact)
 {
-    char *copy = malloc(contact.len + 1);
-    if (!copy)
-        return tkl__nomem();
-    memcpy(copy, contact.data, contact.len);
-    return tkl__names_add(&m->found, (tkl_bytes){copy, contact.len});
+    return tkl__names_add_copy(&m->found, contact);
 }
 
 static int look_through(match *m, const tkl_reply *contacts, size_t count)

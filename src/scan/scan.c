@@ -60,17 +60,6 @@ static int check_options(const tkl_scan_options *o)
 }
 
 /* A copy followed by a NUL; NULL: out of memory. */
-static char *copy_bytes(tkl_bytes bytes)
-{
-    char *text = malloc(bytes.len + 1);
-    if (!text)
-        return NULL;
-    if (bytes.len > 0)
-        memcpy(text, bytes.data, bytes.len);
-    text[bytes.len] = '\0';
-    return text;
-}
-
 int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan **out)
 {
     static const tkl_scan_options none;
@@ -85,9 +74,9 @@ int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan 
         return tkl__nomem();
     scan->client = client;
     scan->memory.most = (size_t)(o->remember > 0 ? o->remember : REMEMBER);
-    scan->key = copy_bytes(o->key);
-    scan->match = copy_bytes(match);
-    scan->type = copy_bytes(tkl_str(o->type));
+    scan->key = tkl__copy_bytes(o->key);
+    scan->match = tkl__copy_bytes(match);
+    scan->type = tkl__copy_bytes(tkl_str(o->type));
     if (!scan->key || !scan->match || !scan->type) {
         tkl_scan_close(scan);
         return tkl__nomem();

@@ -43,38 +43,22 @@ size_t tkl__search_count_terms(tkl_bytes terms, bool positions, size_t *postings
 
 void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place)
 {
-    if (bundle->count == bundle->cap) {
-        size_t cap = bundle->cap ? 2 * bundle->cap : 256;
-        tkl__search_posting *grown = realloc(bundle->postings, cap * sizeof *grown);
-        if (!grown) {
-            bundle->failed = true;
-            return;
-        }
-        bundle->postings = grown;
-        bundle->cap = cap;
+    if (!tkl__grow(&bundle->postings, bundle->count, sizeof *bundle->postings)) {
+        bundle->failed = true;
+        return;
     }
     bundle->postings[bundle->count++] = (tkl__search_posting){term, place};
 }
 
 tkl_bytes tkl__search_bundle_keep(tkl__search_bundle *bundle, const tkl__buf *bytes)
 {
-    if (bundle->made_count == bundle->made_cap) {
-        size_t cap = bundle->made_cap ? 2 * bundle->made_cap : 64;
-        char **grown = realloc(bundle->made, cap * sizeof *grown);
-        if (!grown) {
-            bundle->failed = true;
-            return tkl_str("");
-        }
-        bundle->made = grown;
-        bundle->made_cap = cap;
-    }
-    char *copy = bytes->failed ? NULL : malloc(bytes->len + 1);
+    bool room =
+        !bytes->failed && tkl__grow(&bundle->made, bundle->made_count, sizeof *bundle->made);
+    char *copy = room ? tkl__copy_bytes((tkl_bytes){bytes->data, bytes->len}) : NULL;
     if (!copy) {
         bundle->failed = true;
         return tkl_str("");
     }
-    if (bytes->len)
-        memcpy(copy, bytes->data, bytes->len);
     bundle->made[bundle->made_count++] = copy;
     return (tkl_bytes){copy, bytes->len};
 }

@@ -30,9 +30,9 @@ typedef struct tkl__search_bundle {
     size_t nkeys;
     tkl__args args; /* the caller adds the arguments before the lists */
     tkl__search_posting *postings;
-    size_t count, cap;
+    size_t count;
     char **made; /* owns bytes of terms and arguments that are nobody else's */
-    size_t made_count, made_cap;
+    size_t made_count;
     char *bytes; /* owns the bytes of keys and lists */
     bool failed;
 } tkl__search_bundle;

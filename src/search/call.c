@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/number.h"
@@ -18,23 +17,12 @@ void tkl__search_call_free(tkl__search_call *call)
 
 void tkl__search_call_key(tkl__search_call *call, tkl_bytes key)
 {
-    if (call->nkeys == call->cap) {
-        size_t cap = call->cap ? 2 * call->cap : 32;
-        tkl_bytes *grown = realloc(call->keys, cap * sizeof *grown);
-        if (!grown) {
-            call->failed = true;
-            return;
-        }
-        call->keys = grown;
-        call->cap = cap;
-    }
-    char *copy = malloc(key.len + 1);
-    if (!copy) {
+    bool room = tkl__grow(&call->keys, call->nkeys, sizeof *call->keys);
+    char *copy = room ? tkl__copy_bytes(key) : NULL;
+    if (copy)
+        call->keys[call->nkeys++] = (tkl_bytes){copy, key.len};
+    else
         call->failed = true;
-        return;
-    }
-    memcpy(copy, key.data, key.len);
-    call->keys[call->nkeys++] = (tkl_bytes){copy, key.len};
 }
 
 void tkl__search_call_begin(tkl__search_call *call, const tkl__search_shard *shard)

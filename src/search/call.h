@@ -9,7 +9,7 @@
 
 typedef struct tkl__search_call {
     tkl_bytes *keys; /* owned, as are their bytes */
-    size_t nkeys, cap;
+    size_t nkeys;
     tkl__args args;
     bool failed;
 } tkl__search_call;

@@ -17,14 +17,8 @@
 int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
                          const tkl_reply *reply)
 {
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 64;
-        tkl__search_dead *grown = realloc(list->items, cap * sizeof *grown);
-        if (!grown)
-            return tkl__nomem();
-        list->items = grown;
-        list->cap = cap;
-    }
+    if (!tkl__grow(&list->items, list->count, sizeof *list->items))
+        return tkl__nomem();
     list->items[list->count++] = (tkl__search_dead){
         .shard = shard,
         .owed = tkl_reply_count(reply) < 4,

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/lex.h"
@@ -76,11 +75,9 @@ static int fold_value(const tkl__search_schema *schema, tkl_bytes text, tkl__buf
     f->len = out->len - f->at;
     if (rc != TKL_OK)
         return rc;
-    char *copy = malloc(f->len + 1); /* the buffer moves while it grows */
+    char *copy = tkl__copy_bytes((tkl_bytes){out->data + f->at, f->len}); /* the buffer moves */
     if (!copy)
         return tkl__nomem();
-    if (f->len)
-        memcpy(copy, out->data + f->at, f->len);
     f->sort = out->len;
     tkl__lex_escape(out, (tkl_bytes){copy, f->len});
     f->sort_len = out->len - f->sort;

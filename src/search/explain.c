@@ -28,7 +28,7 @@ typedef struct explainer {
     tkl__search_rarity rarity;
     bool *counted;          /* terms of the plan whose score belongs to an earlier part */
     tkl_search_term *terms; /* terms of all parts */
-    size_t term_count, term_cap;
+    size_t term_count;
     tkl_search_explanation *is;
 } explainer;
 
@@ -104,14 +104,8 @@ static size_t place_of_term(const tkl__search_plan *plan, tkl_bytes term)
 static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t skip)
 {
     const tkl__search_run *run = e->run;
-    if (e->term_count == e->term_cap) {
-        size_t cap = e->term_cap ? 2 * e->term_cap : 16;
-        tkl_search_term *grown = realloc(e->terms, cap * sizeof *grown);
-        if (!grown)
-            return tkl__nomem();
-        e->terms = grown;
-        e->term_cap = cap;
-    }
+    if (!tkl__grow(&e->terms, e->term_count, sizeof *e->terms))
+        return tkl__nomem();
     tkl_search_term *to = &e->terms[e->term_count++];
     const tkl__search_entry *entry = tkl__search_entry_of(&e->entries, term);
     size_t place = place_of_term(run->plan, term);

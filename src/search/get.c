@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "search/pieces.h"
 #include "search/result.h"
 #include "search/scripts.h"
@@ -31,10 +32,8 @@ typedef struct parts {
 
 static part *new_part(parts *p, const tkl__search_schema *schema, size_t shard)
 {
-    part **grown = realloc(p->items, (p->count + 1) * sizeof(part *));
-    part *one = grown ? calloc(1, sizeof *one) : NULL;
-    if (grown)
-        p->items = grown;
+    bool room = tkl__grow(&p->items, p->count, sizeof *p->items);
+    part *one = room ? calloc(1, sizeof *one) : NULL;
     if (!one)
         return NULL;
     p->items[p->count++] = one;
@@ -130,8 +129,7 @@ static int fetch_rest(tkl_search *search, tkl__search_result_box *box, tkl_bytes
     int rc = tkl__search_pieces_read(
         search, &box->schema->shards[tkl__search_shard_of(box->schema, id)], TKL__SEARCH_TEXTS,
         tkl_str(number), TKL_SEARCH_TEXT_MAX / TKL__SEARCH_PIECE, NULL, &text, &record);
-    bool same = record.len == doc->record.len &&
-                (record.len == 0 || memcmp(record.data, doc->record.data, record.len) == 0);
+    bool same = tkl__same_bytes((tkl_bytes){record.data, record.len}, doc->record);
     if (rc == TKL_OK && same) {
         char *copy = tkl__search_box_alloc(box, text.len);
         if (copy)

@@ -23,22 +23,16 @@ typedef struct finder {
     const tkl__text_word_list *words;
     size_t *by_text; /* indexes of the words, in the order of their terms */
     span *spans;
-    size_t count, cap;
+    size_t count;
     bool failed;
 } finder;
 
 static void add_span(finder *f, const tkl__text_word *first, const tkl__text_word *last)
 {
-    if (f->count == f->cap) {
-        size_t cap = f->cap ? 2 * f->cap : 32;
-        span *grown = realloc(f->spans, cap * sizeof *grown);
-        f->failed = f->failed || !grown;
-        if (!grown)
-            return;
-        f->spans = grown;
-        f->cap = cap;
-    }
-    f->spans[f->count++] = (span){first->start, last->start + last->len};
+    if (tkl__grow(&f->spans, f->count, sizeof *f->spans))
+        f->spans[f->count++] = (span){first->start, last->start + last->len};
+    else
+        f->failed = true;
 }
 
 /* ---- Words by their terms ------------------------------------------------ */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/token.h"
 #include "search/call.h"
@@ -98,7 +99,7 @@ static int read_place(making *m, const tkl_reply *next)
 {
     tkl_bytes place = tkl_reply_bytes(next);
     m->complete = place.len == 0;
-    if (place.len == m->place.len && place.len && memcmp(place.data, m->place.data, place.len) == 0)
+    if (place.len && tkl__same_bytes(place, m->place))
         return tkl__fail(TKL_EPROTO, "not an answer of search/range");
     m->place = place;
     return TKL_OK;

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 
 typedef struct tkl__search_query_block {
@@ -217,8 +218,7 @@ static int read_quoted(parser *p, const char *close, tkl__search_query_piece *pi
 static int find_field(const tkl__search_query_rules *rules, tkl_bytes name)
 {
     for (size_t i = 0; i < rules->field_count; i++)
-        if (rules->fields[i].name.len == name.len &&
-            memcmp(rules->fields[i].name.data, name.data, name.len) == 0)
+        if (tkl__same_bytes(rules->fields[i].name, name))
             return (int)i;
     return -1;
 }
@@ -368,8 +368,7 @@ static operator_kind operator_of(const tkl__search_query_piece *piece)
         {"AND", IS_AND}, {"&&", IS_AND}, {"OR", IS_OR}, {"||", IS_OR}, {"NOT", IS_NOT}};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (!piece->sign && !piece->quoted && !piece->star && piece->field < 0 &&
-            piece->text.len == strlen(operators[i].word) &&
-            memcmp(piece->text.data, operators[i].word, piece->text.len) == 0)
+            tkl__same_bytes(piece->text, tkl_str(operators[i].word)))
             return operators[i].is;
     return NO_OPERATOR;
 }

@@ -9,20 +9,18 @@
 #include <xxhash.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/lex.h"
 #include "core/names.h"
 #include "core/options.h"
 
 /* ---- Terms that begin with something ------------------------------------- */
 
-static int copy_bytes(const tkl__buf *buf, tkl_bytes *copy)
+static int copy_buffer(const tkl__buf *buf, tkl_bytes *copy)
 {
-    char *data = buf->failed ? NULL : malloc(buf->len + 1);
-    if (!data)
-        return tkl__nomem();
-    memcpy(data, buf->data, buf->len);
+    char *data = buf->failed ? NULL : tkl__copy_bytes((tkl_bytes){buf->data, buf->len});
     *copy = (tkl_bytes){data, buf->len};
-    return TKL_OK;
+    return data ? TKL_OK : tkl__nomem();
 }
 
 int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high)
@@ -31,11 +29,11 @@ int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high)
     tkl__buf_init(&buf);
     tkl__buf_add(&buf, "[", 1);
     tkl__buf_add(&buf, prefix.data, prefix.len);
-    int rc = copy_bytes(&buf, low);
+    int rc = copy_buffer(&buf, low);
     tkl__buf_clear(&buf);
     tkl__lex_above(&buf, prefix);
     if (rc == TKL_OK)
-        rc = copy_bytes(&buf, high);
+        rc = copy_buffer(&buf, high);
     tkl__buf_free(&buf);
     return rc;
 }
@@ -57,14 +55,8 @@ static int ask_terms(tkl_search *search, const tkl__search_schema *schema, tkl_b
 int tkl__search_take_names(const tkl_reply *reply, tkl__names *all)
 {
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
-        tkl_bytes name = tkl_reply_bytes(tkl_reply_at(reply, i));
-        char *copy = malloc(name.len + 1);
-        if (!copy)
-            return tkl__nomem();
-        memcpy(copy, name.data, name.len);
-        rc = tkl__names_add(all, (tkl_bytes){copy, name.len});
-    }
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++)
+        rc = tkl__names_add_copy(all, tkl_reply_bytes(tkl_reply_at(reply, i)));
     return rc;
 }
 
@@ -105,7 +97,7 @@ static int add_prefix(tkl__search_plan *plan, const tkl__buf *term)
     plan->prefixes = prefix;
     plan->prefix_count++;
     prefix->counts = calloc(plan->schema->shard_count, sizeof *prefix->counts);
-    int rc = prefix->counts ? copy_bytes(term, &prefix->term) : tkl__nomem();
+    int rc = prefix->counts ? copy_buffer(term, &prefix->term) : tkl__nomem();
     return rc == TKL_OK ? tkl__search_bounds(prefix->term, &prefix->low, &prefix->high) : rc;
 }
 
@@ -196,37 +188,24 @@ static int ask_prefixes(tkl_search *search, tkl__search_plan *plan)
 
 static bool grow_terms(tkl__search_plan *plan)
 {
-    size_t cap = plan->term_cap ? 2 * plan->term_cap : 32;
-    tkl_bytes *terms = realloc(plan->terms, cap * sizeof *terms);
-    if (terms)
-        plan->terms = terms;
-    bool *scored = realloc(plan->scored, cap * sizeof *scored);
-    if (scored)
-        plan->scored = scored;
-    bool *required = realloc(plan->required, cap * sizeof *required);
-    if (required)
-        plan->required = required;
-    if (!terms || !scored || !required)
-        return false;
-    plan->term_cap = cap;
-    return true;
+    size_t count = plan->term_count;
+    return tkl__grow(&plan->terms, count, sizeof *plan->terms) &&
+           tkl__grow(&plan->scored, count, sizeof *plan->scored) &&
+           tkl__grow(&plan->required, count, sizeof *plan->required);
 }
 
 /* The index of a term among the terms of the plan; adds the term if it is new. */
 static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
 {
     size_t i = 0;
-    while (i < plan->term_count && (plan->terms[i].len != term.len ||
-                                    memcmp(plan->terms[i].data, term.data, term.len) != 0))
+    while (i < plan->term_count && !tkl__same_bytes(plan->terms[i], term))
         i++;
     if (i == plan->term_count) {
-        char *copy = malloc(term.len + 1);
-        if (!copy || (plan->term_count == plan->term_cap && !grow_terms(plan))) {
-            free(copy);
+        char *copy = grow_terms(plan) ? tkl__copy_bytes(term) : NULL;
+        if (!copy) {
             plan->failed = true;
             return SIZE_MAX;
         }
-        memcpy(copy, term.data, term.len);
         plan->terms[i] = (tkl_bytes){copy, term.len};
         plan->scored[i] = plan->required[i] = false;
         plan->term_count++;
@@ -243,15 +222,9 @@ static void push_operator(tkl__search_plan *plan, char kind, size_t count)
 static void add_to_union(tkl__search_plan *plan, size_t place)
 {
     tkl__search_union *u = &plan->unions[plan->union_count - 1];
-    if (u->count == u->cap) {
-        size_t cap = u->cap ? 2 * u->cap : 8;
-        size_t *grown = realloc(u->terms, cap * sizeof *grown);
-        if (!grown) {
-            plan->failed = true;
-            return;
-        }
-        u->terms = grown;
-        u->cap = cap;
+    if (!tkl__grow(&u->terms, u->count, sizeof *u->terms)) {
+        plan->failed = true;
+        return;
     }
     u->terms[u->count++] = place;
 }
@@ -272,14 +245,10 @@ static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored, bool 
 
 static void begin_union(tkl__search_plan *plan)
 {
-    tkl__search_union *unions =
-        realloc(plan->unions, (plan->union_count + 1) * sizeof *plan->unions);
-    if (!unions) {
+    if (tkl__grow(&plan->unions, plan->union_count, sizeof *plan->unions))
+        plan->unions[plan->union_count++] = (tkl__search_union){.count = 0};
+    else
         plan->failed = true;
-        return;
-    }
-    plan->unions = unions;
-    unions[plan->union_count++] = (tkl__search_union){.count = 0};
 }
 
 static void name_union(const tkl__search_plan *plan, tkl__search_union *u)
@@ -360,18 +329,15 @@ static void push_value(tkl__search_plan *plan, const tkl__search_query_item *ite
 
 static void push_range(tkl__search_plan *plan, const tkl__search_query_item *item)
 {
-    tkl__search_range *ranges =
-        realloc(plan->ranges, (plan->range_count + 1) * sizeof *plan->ranges);
-    if (!ranges) {
+    if (!tkl__grow(&plan->ranges, plan->range_count, sizeof *plan->ranges)) {
         plan->failed = true;
         return;
     }
-    plan->ranges = ranges;
-    ranges[plan->range_count++] = (tkl__search_range){.field = item->field,
-                                                      .low = item->low,
-                                                      .high = item->high,
-                                                      .low_open = item->low_open,
-                                                      .high_open = item->high_open};
+    plan->ranges[plan->range_count++] = (tkl__search_range){.field = item->field,
+                                                            .low = item->low,
+                                                            .high = item->high,
+                                                            .low_open = item->low_open,
+                                                            .high_open = item->high_open};
     tkl__buf_addf(&plan->steps, "r %zu ", plan->range_count);
 }
 

@@ -27,7 +27,7 @@ typedef struct tkl__search_prefix {
 /* The documents with any of several terms: synonyms, the words of a prefix, excluded words. */
 typedef struct tkl__search_union {
     size_t *terms; /* indexes into the terms of the plan */
-    size_t count, cap;
+    size_t count;
     char name[33]; /* the same for the same terms */
 } tkl__search_union;
 
@@ -39,7 +39,7 @@ typedef struct tkl__search_plan {
     tkl_bytes *terms; /* no duplicates */
     bool *scored;     /* whether a term counts for the relevance */
     bool *required;   /* whether every document that matches has the term */
-    size_t term_count, term_cap;
+    size_t term_count;
     tkl__search_range *ranges;
     size_t range_count;
     tkl__search_union *unions; /* in the order of the steps */

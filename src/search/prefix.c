@@ -5,7 +5,6 @@
  * read; a term with a set is in fewer documents than all of these.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "search/call.h"
@@ -18,24 +17,17 @@
 /* The terms that were read so far. */
 typedef struct harvest {
     tkl__search_sized *items; /* the bytes of each term are owned */
-    size_t count, cap;
+    size_t count;
     size_t rare; /* how many of them are not common */
 } harvest;
 
 static int add_term(harvest *h, tkl_bytes term, int64_t size)
 {
-    if (h->count == h->cap) {
-        size_t cap = h->cap ? 2 * h->cap : 256;
-        tkl__search_sized *grown = realloc(h->items, cap * sizeof *grown);
-        if (!grown)
-            return tkl__nomem();
-        h->items = grown;
-        h->cap = cap;
-    }
-    char *copy = malloc(term.len + 1);
+    if (!tkl__grow(&h->items, h->count, sizeof *h->items))
+        return tkl__nomem();
+    char *copy = tkl__copy_bytes(term);
     if (!copy)
         return tkl__nomem();
-    memcpy(copy, term.data, term.len);
     h->items[h->count++] = (tkl__search_sized){.term = {copy, term.len}, .size = size};
     return TKL_OK;
 }

@@ -2,11 +2,10 @@
  *
  * tkl_search_query().
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "search/facet.h"
 #include "search/kept.h"
@@ -40,11 +39,6 @@ static int check_options(const tkl_search_query_options *o)
     return rc;
 }
 
-static int64_t or_default(int64_t asked, int64_t otherwise)
-{
-    return asked == 0 ? otherwise : asked == TKL_NONE ? 0 : asked;
-}
-
 /* ---- Texts of the hits --------------------------------------------------- */
 
 /* The arguments and the state of one call. */
@@ -58,8 +52,7 @@ typedef struct querying {
 
 static bool same_version(const tkl__search_found *item, const tkl__search_fetched *doc)
 {
-    return item->number == doc->number && item->bytes.len == doc->record.len &&
-           memcmp(item->bytes.data, doc->record.data, doc->record.len) == 0;
+    return item->number == doc->number && tkl__same_bytes(item->bytes, doc->record);
 }
 
 /* Fetches the texts of the hits by id: the documents may have new numbers by now. A text must belong
@@ -157,8 +150,8 @@ static int run_plan(tkl_search *search, tkl__search_plan *plan, void *arg,
                            .plan = plan,
                            .order = &q->order,
                            .offset = o->offset,
-                           .count = or_default(o->count, COUNT_DEFAULT),
-                           .compare_max = or_default(
+                           .count = tkl__or_default(o->count, COUNT_DEFAULT),
+                           .compare_max = tkl__or_default(
                                o->compare_max, plan->cut ? COMPARE_CUT : TKL__SEARCH_COMPARE_MAX),
                            .box = tkl__search_box_new(plan->schema)};
     int rc = run.box ? query_hits(q, &run) : tkl__nomem();

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/reply.h"
 #include "core/rounds.h"
@@ -273,14 +274,8 @@ static int ask_shards(tkl__search_run *run, tkl_reply **replies)
 
 static tkl__search_found *new_item(tkl__search_run *run)
 {
-    if (run->item_count == run->item_cap) {
-        size_t cap = run->item_cap ? 2 * run->item_cap : 64;
-        tkl__search_found *grown = realloc(run->items, cap * sizeof *grown);
-        if (!grown)
-            return NULL;
-        run->items = grown;
-        run->item_cap = cap;
-    }
+    if (!tkl__grow(&run->items, run->item_count, sizeof *run->items))
+        return NULL;
     return &run->items[run->item_count++];
 }
 
@@ -322,9 +317,8 @@ int tkl__search_fetch_terms(tkl__search_run *run, size_t shard, tkl_bytes number
     int rc = tkl__search_pieces_read(run->search, &run->schema->shards[shard], TKL__SEARCH_FORWARD,
                                      number, pieces, wanted, &bytes, &now);
     *terms = (tkl_bytes){NULL, 0};
-    if (rc == TKL_OK && now.len == record.len && memcmp(now.data, record.data, now.len) == 0) {
+    if (rc == TKL_OK && tkl__same_bytes((tkl_bytes){now.data, now.len}, record))
         rc = tkl__search_box_copy(run->box, (tkl_bytes){bytes.data, bytes.len}, terms);
-    }
     tkl__buf_free(&bytes);
     tkl__buf_free(&now);
     free(wanted);

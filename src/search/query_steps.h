@@ -57,7 +57,7 @@ typedef struct tkl__search_run {
     int64_t *sizes;              /* number of documents with each term, summed over all shards */
     tkl__search_result_box *box; /* owns the replies */
     tkl__search_found *items;    /* documents received so far; sorted at the end */
-    size_t item_count, item_cap;
+    size_t item_count;
     size_t page, page_count; /* the page among the items */
     int64_t examined;        /* number of candidates received */
     int64_t total, compared;

@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/letters.h"
+
 /* ---- Writing ------------------------------------------------------------- */
 
 static void put_number(tkl__buf *out, uint64_t value, int bytes)
@@ -39,11 +41,6 @@ static void put_text(tkl__buf *out, tkl_bytes text)
     tkl__buf_add(out, text.data, text.len);
 }
 
-static bool same_bytes(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 static void put_cell(tkl__buf *out, bool numeric, const tkl__search_cell *cell)
 {
     if (numeric) {
@@ -52,7 +49,7 @@ static void put_cell(tkl__buf *out, bool numeric, const tkl__search_cell *cell)
         put_number(out, 0, 2);
     } else {
         put_text(out, cell->text);
-        if (same_bytes(cell->text, cell->sort))
+        if (tkl__same_bytes(cell->text, cell->sort))
             put_number(out, 0, 2);
         else
             put_text(out, cell->sort);

@@ -37,15 +37,9 @@ void tkl_search_result_free(tkl_search_result *result)
 
 int tkl__search_box_keep(tkl__search_result_box *box, tkl_reply *reply)
 {
-    if (box->reply_count == box->reply_cap) {
-        size_t cap = box->reply_cap ? 2 * box->reply_cap : 8;
-        tkl_reply **grown = realloc(box->replies, cap * sizeof(tkl_reply *));
-        if (!grown) {
-            tkl_reply_free(reply);
-            return tkl__nomem();
-        }
-        box->replies = grown;
-        box->reply_cap = cap;
+    if (!tkl__grow(&box->replies, box->reply_count, sizeof *box->replies)) {
+        tkl_reply_free(reply);
+        return tkl__nomem();
     }
     box->replies[box->reply_count++] = reply;
     return TKL_OK;
@@ -53,14 +47,8 @@ int tkl__search_box_keep(tkl__search_result_box *box, tkl_reply *reply)
 
 void *tkl__search_box_alloc(tkl__search_result_box *box, size_t size)
 {
-    if (box->block_count == box->block_cap) {
-        size_t cap = box->block_cap ? 2 * box->block_cap : 8;
-        void **grown = realloc(box->blocks, cap * sizeof(void *));
-        if (!grown)
-            return NULL;
-        box->blocks = grown;
-        box->block_cap = cap;
-    }
+    if (!tkl__grow(&box->blocks, box->block_count, sizeof *box->blocks))
+        return NULL;
     void *block = calloc(1, size ? size : 1);
     if (block)
         box->blocks[box->block_count++] = block;

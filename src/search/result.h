@@ -12,9 +12,9 @@ typedef struct tkl__search_result_box {
     tkl_search_result is;
     tkl__search_schema *schema; /* a reference; it owns the names of the fields */
     tkl_reply **replies;
-    size_t reply_count, reply_cap;
+    size_t reply_count;
     void **blocks; /* memory that is freed with the result */
-    size_t block_count, block_cap;
+    size_t block_count;
 } tkl__search_result_box;
 
 /* NULL: out of memory. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/plain.h"
 #include "core/token.h"
@@ -39,11 +40,6 @@ static bool *flag_of(tkl_search_schema *schema, size_t i)
     return (bool *)((char *)schema + flags[i].offset);
 }
 
-static bool same_bytes(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 /* ---- Checking ------------------------------------------------------------ */
 
 static bool name_byte(unsigned char c, bool first)
@@ -67,7 +63,7 @@ static int check_field(const tkl_search_schema *schema, size_t i)
                              "first '-' and '.'",
                              TKL_ARG(name));
     for (size_t k = 0; k < i; k++)
-        if (same_bytes(schema->fields[k].name, name))
+        if (tkl__same_bytes(schema->fields[k].name, name))
             return tkl__fail(TKL_EINVAL, "field '" TKL_FMT "' is there twice", TKL_ARG(name));
     int rc = TKL__CHECK_RESERVED(field);
     if (rc != TKL_OK)
@@ -153,12 +149,12 @@ static bool read_field(tkl_bytes word, tkl_search_field *field)
     if (!colon)
         return false;
     tkl_bytes kind = {colon + 1, (size_t)(word.data + word.len - colon - 1)};
-    bool numeric = same_bytes(kind, tkl_str("numeric"));
+    bool numeric = tkl__same_bytes(kind, tkl_str("numeric"));
     *field = (tkl_search_field){
         .name = {word.data, (size_t)(colon - word.data)},
         .kind = numeric ? TKL_SEARCH_FIELD_NUMERIC : TKL_SEARCH_FIELD_TEXT,
     };
-    return numeric || same_bytes(kind, tkl_str("text"));
+    return numeric || tkl__same_bytes(kind, tkl_str("text"));
 }
 
 static bool read_fields(tkl__search_schema *schema, tkl_bytes text)
@@ -182,7 +178,7 @@ static bool read_flags(tkl__search_schema *schema, tkl_bytes text)
     tkl_bytes word;
     while (next_word(&text, &word)) {
         size_t i = 0;
-        while (i < FLAG_COUNT && !same_bytes(word, tkl_str(flags[i].name)))
+        while (i < FLAG_COUNT && !tkl__same_bytes(word, tkl_str(flags[i].name)))
             i++;
         if (i == FLAG_COUNT)
             return false;
@@ -435,7 +431,7 @@ void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *sch
 int tkl__search_field_of(const tkl__search_schema *schema, tkl_bytes name)
 {
     for (size_t i = 0; i < schema->is.field_count; i++)
-        if (same_bytes(schema->fields[i].name, name))
+        if (tkl__same_bytes(schema->fields[i].name, name))
             return (int)i;
     return -1;
 }
@@ -463,7 +459,7 @@ static int compare_settings(const tkl_reply *reply, const tkl_bytes *values)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
         tkl_bytes has = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
-        if (!same_bytes(has, values[i]))
+        if (!tkl__same_bytes(has, values[i]))
             return tkl__fail(TKL_EINVAL,
                              "the index was made with %s '" TKL_FMT "', not '" TKL_FMT "'",
                              setting_names[i], TKL_ARG(has), TKL_ARG(values[i]));
@@ -482,7 +478,7 @@ static int create_shards(tkl_search *search, const tkl__search_schema *schema,
         rc = run_create(search, schema->shards[i].keys[TKL__SEARCH_META], schema->token, values,
                         &reply);
         if (rc == TKL_OK &&
-            !same_bytes(tkl_reply_bytes(tkl_reply_at(reply, 0)), tkl_str(schema->token)))
+            !tkl__same_bytes(tkl_reply_bytes(tkl_reply_at(reply, 0)), tkl_str(schema->token)))
             rc = tkl__fail(TKL_EXISTS, "shard %zu of an older index is still there: drop it", i);
         tkl_reply_free(reply);
     }

@@ -29,14 +29,8 @@
 
 tkl__search_bundle *tkl__search_run_new(tkl__search_runs *runs, const tkl__search_shard *shard)
 {
-    if (runs->count == runs->cap) {
-        size_t cap = runs->cap ? 2 * runs->cap : 16;
-        tkl__search_bundle **grown = realloc(runs->items, cap * sizeof(tkl__search_bundle *));
-        if (!grown)
-            return NULL;
-        runs->items = grown;
-        runs->cap = cap;
-    }
+    if (!tkl__grow(&runs->items, runs->count, sizeof *runs->items))
+        return NULL;
     tkl__search_bundle *run = malloc(sizeof *run);
     if (run) {
         tkl__search_bundle_begin(run, shard);

@@ -20,7 +20,7 @@ typedef struct tkl__search_writer {
  * move. */
 typedef struct tkl__search_runs {
     tkl__search_bundle **items;
-    size_t count, cap;
+    size_t count;
 } tkl__search_runs;
 
 /* NULL: out of memory. */
@@ -42,7 +42,7 @@ typedef struct tkl__search_dead {
 
 typedef struct tkl__search_dead_list {
     tkl__search_dead *items;
-    size_t count, cap;
+    size_t count;
 } tkl__search_dead_list;
 
 /* `reply`: {number, stamp, record, terms}, or without the last two. */

@@ -3,7 +3,6 @@
  * Uses of sessions, what they viewed, and the ranking of all items.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "core/options.h"
@@ -259,12 +258,10 @@ static const tkl_reply *number_at(const tkl_reply *reply, size_t more, size_t i)
 /* Takes over the reply. False: out of memory. */
 static bool add_step(found_items *all, tkl_reply *reply, size_t more, size_t max)
 {
-    tkl_reply **steps = realloc(all->steps, (all->nsteps + 1) * sizeof(tkl_reply *));
-    if (!steps) {
+    if (!tkl__grow(&all->steps, all->nsteps, sizeof *all->steps)) {
         tkl_reply_free(reply);
         return false;
     }
-    all->steps = steps;
     all->steps[all->nsteps++] = reply;
     size_t count = items_in(reply, more);
     for (size_t i = 0; i < count && all->list.count < max; i++)

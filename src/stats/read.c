@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "core/walk.h"
@@ -94,8 +95,7 @@ static double *place_of(tkl__stats_sketch *s, double *count, double *hour, tkl_b
     } places[] = {{"hour", hour},   {"count", count}, {"mean", &s->mean}, {"m2", &s->m2},
                   {"min", &s->min}, {"max", &s->max}, {"sum", &s->sum},   {"sumsq", &s->sumsq}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (field.len == strlen(places[i].name) &&
-            memcmp(field.data, places[i].name, field.len) == 0)
+        if (tkl__same_bytes(field, tkl_str(places[i].name)))
             return places[i].place;
     return NULL;
 }
@@ -419,13 +419,8 @@ static int visit_key(tkl_bytes key, void *arg)
     search *s = arg;
     if (key.len <= s->start.len || memcmp(key.data, s->start.data, s->start.len) != 0)
         return TKL_OK;
-    tkl_bytes context = {NULL, key.len - s->start.len};
-    char *copy = malloc(context.len);
-    if (!copy)
-        return tkl__nomem();
-    memcpy(copy, key.data + s->start.len, context.len);
-    context.data = copy;
-    return tkl__names_add(&s->found, context);
+    return tkl__names_add_copy(&s->found,
+                               (tkl_bytes){key.data + s->start.len, key.len - s->start.len});
 }
 
 /* Finds the contexts that have a key of this part. A pattern ends at a NUL, so a NUL in the type

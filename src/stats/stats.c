@@ -45,6 +45,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "pipeline/pipeline.h"
@@ -291,8 +292,7 @@ static int by_context_and_hour(const void *a, const void *b)
 
 static bool same_context_and_hour(const tkl_stats_value *a, const tkl_stats_value *b)
 {
-    return hour_of(a) == hour_of(b) && a->context.len == b->context.len &&
-           memcmp(a->context.data, b->context.data, a->context.len) == 0;
+    return hour_of(a) == hour_of(b) && tkl__same_bytes(a->context, b->context);
 }
 
 /* How many of the sorted values, from the first on, fit into one script. */

@@ -80,10 +80,9 @@ static int make_record(batch *b, size_t i)
     if (rc != TKL_OK)
         return rc;
     /* A copy, because the buffer grows while the starts are written. */
-    char *key = malloc(r->key_len + 1);
+    char *key = tkl__copy_bytes((tkl_bytes){b->store.data + r->key, r->key_len});
     if (!key)
         return tkl__nomem();
-    memcpy(key, b->store.data + r->key, r->key_len);
     rc = tkl__suggest_starts((tkl_bytes){key, r->key_len}, &b->settings, &b->store, &r->cost);
     r->starts_len = b->store.len - r->starts;
     r->cost++; /* a text without prefixes is work, too */

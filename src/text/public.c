@@ -3,11 +3,11 @@
  * Folding, words and pinyin for programs: what components do with text, to be looked at and used.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include <tackle/text.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/names.h"
 #include "core/options.h"
 #include "text/text.h"
@@ -17,18 +17,6 @@ static unsigned folding_of(const tkl_text_rules *rules)
     return (rules->accents ? TKL__TEXT_FOLD_ACCENTS : 0u) |
            (rules->chinese ? TKL__TEXT_FOLD_CHINESE : 0u) |
            (rules->hangul ? TKL__TEXT_FOLD_HANGUL : 0u);
-}
-
-/* Adds a copy of the bytes. */
-static int add_copy(tkl__names *names, tkl_bytes text)
-{
-    char *copy = malloc(text.len + 1);
-    if (!copy)
-        return tkl__nomem();
-    if (text.len)
-        memcpy(copy, text.data, text.len);
-    copy[text.len] = '\0';
-    return tkl__names_add(names, (tkl_bytes){copy, text.len});
 }
 
 int tkl_text_fold(const tkl_bytes *texts, size_t count, const tkl_text_rules *rules,
@@ -44,7 +32,8 @@ int tkl_text_fold(const tkl_bytes *texts, size_t count, const tkl_text_rules *ru
         tkl__buf_init(&one);
         rc = tkl__text_fold(texts[i], folding_of(r), &one);
         if (rc == TKL_OK)
-            rc = one.failed ? tkl__nomem() : add_copy(&names, (tkl_bytes){one.data, one.len});
+            rc = one.failed ? tkl__nomem()
+                            : tkl__names_add_copy(&names, (tkl_bytes){one.data, one.len});
         tkl__buf_free(&one);
     }
     if (rc == TKL_OK)
@@ -173,7 +162,7 @@ static int add_form(tkl__names *names, tkl_bytes form)
             copy[len++] = form.data[i];
     copy[len] = '\0';
     for (size_t i = 0; i < names->count; i++)
-        if (names->items[i].len == len && memcmp(names->items[i].data, copy, len) == 0) {
+        if (tkl__same_bytes(names->items[i], (tkl_bytes){copy, len})) {
             free(copy);
             return TKL_OK;
         }

@@ -58,7 +58,6 @@ int tkl_unique_add(tkl_unique *unique, const tkl_bytes *items, size_t count, boo
     if (count == 0)
         return TKL_OK;
     tkl__query_begin(&command, &unique->key, "PFADD");
-    tkl__query_key(&command, &unique->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_bytes(&command, items[i]);
     int rc = tkl__query_write(&command, !changed, &owner, &reply);
@@ -92,7 +91,6 @@ static int run_together(const char *name, tkl_unique *first, tkl_unique *const *
     const tkl_reply *merged;
     tkl__query command;
     tkl__query_begin(&command, &first->key, name);
-    tkl__query_key(&command, &first->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_key(&command, &others[i]->key);
     return name == MERGE ? tkl__query_write(&command, true, reply, &merged)
@@ -163,7 +161,6 @@ static int keep_alive(tkl_unique *unique)
     if (unique->key.ttl_ms == 0)
         return TKL_OK;
     tkl__query_begin(&command, &unique->key, MERGE);
-    tkl__query_key(&command, &unique->key);
     int rc = tkl__query_write(&command, true, &owner, &reply);
     tkl_reply_free(owner);
     return rc;

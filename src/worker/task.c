@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/buf.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "worker/inside.h"
@@ -37,11 +38,9 @@ int tkl_task_result(tkl_task *task, tkl_bytes result)
 {
     if (result.len > RESULT_MAX)
         return tkl__fail(TKL_EINVAL, "a result has at most %d bytes", RESULT_MAX);
-    char *copy = malloc(result.len + 1);
+    char *copy = tkl__copy_bytes(result);
     if (!copy)
         return tkl__nomem();
-    if (result.len > 0)
-        memcpy(copy, result.data, result.len);
     free(task->result);
     task->result = copy;
     task->result_len = result.len;
