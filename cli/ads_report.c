@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ads.h"
 
@@ -56,18 +55,10 @@ static const cli_column info_columns[] = {
     {0},
 };
 
-static json_t *texts(const tkl_bytes *items, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, cli_json_bytes(items[i]));
-    return array;
-}
-
 static json_t *need_json(const tkl_ads_need *need)
 {
     return json_pack("{s:o, s:o}", "kind", cli_json_bytes(need->kind), "values",
-                     texts(need->values, need->count));
+                     cli_json_list(need->values, need->count));
 }
 
 /* For people: "age=18-24,25-34", as --require takes it. */
@@ -110,13 +101,13 @@ static json_t *words_json(const cli_session *cli, const tkl_ads_info *info)
 static int print_info(const cli_session *cli, const tkl_ads_info *info)
 {
     bool budget = info->budget_micros > 0;
-    json_t *record =
-        json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "ad", cli_json_bytes(info->name),
-                  "type", tkl_ads_type_name(info->type), "price", cli_ads_money(info->price_micros),
-                  "budget", budget ? cli_ads_money(info->budget_micros) : json_null(),
-                  "spent_today", budget ? cli_ads_money(info->spent_today_micros) : json_null(),
-                  "until", cli_json_time(info->until_ms), "locations",
-                  texts(info->locations, info->location_count), "requires", needs_json(cli, info));
+    json_t *record = json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "ad", cli_json_bytes(info->name), "type",
+        tkl_ads_type_name(info->type), "price", cli_ads_money(info->price_micros), "budget",
+        budget ? cli_ads_money(info->budget_micros) : json_null(), "spent_today",
+        budget ? cli_ads_money(info->spent_today_micros) : json_null(), "until",
+        cli_json_time(info->until_ms), "locations",
+        cli_json_list(info->locations, info->location_count), "requires", needs_json(cli, info));
     put_counts(record, &info->counts);
     json_object_set_new(record, "words", words_json(cli, info));
     return cli_print_record(cli, record, info_columns);

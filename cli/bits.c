@@ -22,14 +22,6 @@ static int open_bits(cli_session *cli, int index, int64_t ttl_ms, tkl_bits **bit
 }
 
 /* {"count": 3}, or the number. */
-static int print_number(const cli_session *cli, const char *key, int64_t number)
-{
-    if (cli->json)
-        return cli_print_json(cli, json_pack("{s:I}", key, (json_int_t)number));
-    printf("%" PRId64 "\n", number);
-    return CLI_OK;
-}
-
 static int read_number(const cli_session *cli, const char *what, const char *text, int64_t *number)
 {
     const char *wrong = cli_parse_integer(text, number);
@@ -64,7 +56,7 @@ static int bits_get(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_bits_get(bits, at, &bit));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, "value", bit);
+    return failed ? failed : cli_print_number(cli, "value", bit);
 }
 
 static int bits_set(cli_session *cli)
@@ -80,7 +72,7 @@ static int bits_set(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_bits_set(bits, at, bit, &old));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, "before", old);
+    return failed ? failed : cli_print_number(cli, "before", old);
 }
 
 static int bits_count(cli_session *cli)
@@ -92,7 +84,7 @@ static int bits_count(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_bits_count(bits, read_range(cli, &range), &number));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, "count", number);
+    return failed ? failed : cli_print_number(cli, "count", number);
 }
 
 static int bits_find(cli_session *cli)
@@ -107,7 +99,7 @@ static int bits_find(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_bits_find(bits, bit, read_range(cli, &range), &at));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, "bit", at);
+    return failed ? failed : cli_print_number(cli, "bit", at);
 }
 
 /* ---- combine ------------------------------------------------------------------ */
@@ -142,7 +134,7 @@ static int bits_combine(cli_session *cli)
     for (size_t i = 0; i < count; i++)
         tkl_bits_close(all[i]);
     free(all);
-    return failed ? failed : print_number(cli, "bytes", bytes);
+    return failed ? failed : cli_print_number(cli, "bytes", bytes);
 }
 
 /* ---- fields --------------------------------------------------------------- */

@@ -169,21 +169,12 @@ static int board_around(cli_session *cli)
     return failed;
 }
 
-/* The members after the first argument; the caller calls free(). */
-static tkl_bytes *members_of(const cli_session *cli)
-{
-    tkl_bytes *members = calloc((size_t)cli->argc, sizeof *members);
-    for (int i = 1; members && i < cli->argc; i++)
-        members[i - 1] = tkl_str(cli->argv[i]);
-    return members;
-}
-
 static int board_rank(cli_session *cli)
 {
     size_t count = (size_t)cli->argc - 1;
     tkl_board *board = NULL;
     tkl_board_entries *entries = NULL;
-    tkl_bytes *members = members_of(cli);
+    tkl_bytes *members = cli_arguments(cli, 1);
     int failed = members ? open_for_reading(cli, &board) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
         failed = cli_end(cli, tkl_board_rank(board, members, count, &entries));
@@ -215,7 +206,7 @@ static int remove_members(cli_session *cli)
     size_t count = (size_t)cli->argc - 1;
     tkl_board *board = NULL;
     int64_t removed = 0;
-    tkl_bytes *members = members_of(cli);
+    tkl_bytes *members = cli_arguments(cli, 1);
     int failed = members ? open_for_reading(cli, &board) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
         failed = cli_end(cli, tkl_board_remove(board, members, count, &removed));

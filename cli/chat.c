@@ -276,11 +276,6 @@ static const cli_column member_columns[] = {
     {0},
 };
 
-static json_t *json_id(int64_t id)
-{
-    return id > 0 ? json_integer((json_int_t)id) : json_null();
-}
-
 static json_t *json_members(const tkl_chat_info *info)
 {
     json_t *all = json_array();
@@ -288,7 +283,7 @@ static json_t *json_members(const tkl_chat_info *info)
         const tkl_chat_member *m = &info->members[i];
         json_array_append_new(all,
                               json_pack("{s:o, s:o, s:I, s:I}", "name", cli_json_bytes(m->name),
-                                        "acked_id", json_id(m->acked_id), "unread",
+                                        "acked_id", cli_json_known(m->acked_id), "unread",
                                         (json_int_t)m->unread, "missed", (json_int_t)m->missed));
     }
     return all;
@@ -298,7 +293,7 @@ static json_t *json_info(const cli_session *cli, const tkl_chat_info *info)
 {
     json_t *object = json_pack(
         "{s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-        "last_id", json_id(info->last_id), "message_count", (json_int_t)info->kept, "bytes",
+        "last_id", cli_json_known(info->last_id), "message_count", (json_int_t)info->kept, "bytes",
         (json_int_t)info->bytes, "oldest_at", cli_json_time(info->oldest_ms), "created_at",
         cli_json_time(info->created_ms), "members", json_members(info));
     if (object)

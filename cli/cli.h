@@ -198,6 +198,12 @@ const int64_t *cli_global_number(const cli_session *cli, const char *name);
 /* The argument at the index, with the zero bytes that are in it. */
 tkl_bytes cli_argument(const cli_session *cli, int index);
 
+/* All arguments but the first `skip`; the caller calls free(). NULL: out of memory. */
+tkl_bytes *cli_arguments(const cli_session *cli, int skip);
+
+/* Whether both are the same bytes. */
+bool cli_same_bytes(tkl_bytes a, tkl_bytes b);
+
 /* The same; standard input to its end when it is missing or "-". */
 int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "cli.h"
 #include "clock.h"
@@ -263,13 +262,11 @@ static void check_replicas(examination *e)
 
 static void check_clock(examination *e)
 {
-    struct timespec now;
     tkl_reply *reply = NULL;
     int64_t start = cli_now_us();
     int code = tkl_callz(e->client, &reply, "TIME", NULL);
     int64_t took = cli_now_us() - start;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t here = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - took / 2000;
+    int64_t here = cli_unix_ms() - took / 2000;
     int64_t there =
         tkl_reply_int(tkl_reply_at(reply, 0)) * 1000 + tkl_reply_int(tkl_reply_at(reply, 1)) / 1000;
     tkl_reply_free(reply);

@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "files.h"
 #include "holders.h"
@@ -12,14 +11,6 @@
 #include "out.h"
 
 /* ---- status -------------------------------------------------------------- */
-
-static json_t *names_json(const tkl_bytes *names, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, cli_json_bytes(names[i]));
-    return array;
-}
 
 static json_t *files_json(const tkl_files_info *info)
 {
@@ -31,7 +22,7 @@ static json_t *files_json(const tkl_files_info *info)
                              "state", tkl_files_state_name(file->state), "size",
                              file->size >= 0 ? json_integer(file->size) : json_null(), "sent",
                              (json_int_t)file->sent, "waiting_for",
-                             names_json(file->waiting, file->waiting_count)));
+                             cli_json_list(file->waiting, file->waiting_count)));
     }
     return array;
 }
@@ -73,16 +64,6 @@ static json_t *status_json(const cli_session *cli, const tkl_files_info *info)
 }
 
 /* Tables, one below the other; an empty one is left out. */
-static int print_part(const cli_session *cli, json_t *rows, const cli_column *columns)
-{
-    if (json_array_size(rows) == 0) {
-        json_decref(rows);
-        return CLI_OK;
-    }
-    putchar('\n');
-    return cli_print_rows(cli, rows, columns);
-}
-
 /* For people: says whether a receiver is there, or how long it has been gone. */
 static json_t *receiver_rows(const tkl_files_info *info)
 {
@@ -113,10 +94,10 @@ static int print_status(const cli_session *cli, const tkl_files_info *info)
     char held[CLI_BYTES_SIZE], most[CLI_BYTES_SIZE];
     printf("%" PRId64 " file%s, %s of %s\n", info->file_count, info->file_count == 1 ? "" : "s",
            cli_bytes_text(info->bytes, held), cli_bytes_text(info->max_bytes, most));
-    int failed = print_part(cli, receiver_rows(info), receivers);
+    int failed = cli_print_more_rows(cli, receiver_rows(info), receivers);
     if (!failed)
-        failed = print_part(cli, files_json(info), files);
-    return failed ? failed : print_part(cli, troubles_json(info), troubles);
+        failed = cli_print_more_rows(cli, files_json(info), files);
+    return failed ? failed : cli_print_more_rows(cli, troubles_json(info), troubles);
 }
 
 int cli_files_status(cli_session *cli)

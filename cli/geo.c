@@ -3,7 +3,6 @@
  * Places from the shell.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,14 +39,6 @@ static tkl_geo_unit read_unit(const char *text)
 }
 
 /* {"count": 3}, or the number. */
-static int print_number(const cli_session *cli, const char *key, int64_t number)
-{
-    if (cli->json)
-        return cli_print_json(cli, json_pack("{s:I}", key, (json_int_t)number));
-    printf("%" PRId64 "\n", number);
-    return CLI_OK;
-}
-
 /* ---- add, remove --------------------------------------------------------- */
 
 /* "LONGITUDE LATITUDE PLACE", three arguments. */
@@ -66,7 +57,7 @@ static int add_places(cli_session *cli, const tkl_geo_place *places, size_t coun
     if (!failed)
         failed = cli_end(cli, tkl_geo_add(geo, places, count, &added));
     tkl_geo_close(geo);
-    return failed ? failed : print_number(cli, "added", added);
+    return failed ? failed : cli_print_number(cli, "added", added);
 }
 
 static int geo_add(cli_session *cli)
@@ -86,26 +77,17 @@ static int geo_add(cli_session *cli)
 
 /* ---- About places -------------------------------------------------------- */
 
-/* The names after the first argument; the caller calls free(). */
-static tkl_bytes *names_of(const cli_session *cli)
-{
-    tkl_bytes *names = calloc((size_t)cli->argc, sizeof *names);
-    for (int i = 1; names && i < cli->argc; i++)
-        names[i - 1] = tkl_str(cli->argv[i]);
-    return names;
-}
-
 static int remove_places(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     int64_t removed = 0;
-    tkl_bytes *names = names_of(cli);
+    tkl_bytes *names = cli_arguments(cli, 1);
     int failed = names ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
         failed = cli_end(cli, tkl_geo_remove(geo, names, (size_t)cli->argc - 1, &removed));
     tkl_geo_close(geo);
     free(names);
-    return failed ? failed : print_number(cli, "removed", removed);
+    return failed ? failed : cli_print_number(cli, "removed", removed);
 }
 
 static int geo_distance(cli_session *cli)
@@ -135,7 +117,7 @@ static int print_places(cli_session *cli, ask_places *ask, const cli_column *col
     tkl_geo *geo = NULL;
     json_t *rows = NULL;
     bool all = true;
-    tkl_bytes *names = names_of(cli);
+    tkl_bytes *names = cli_arguments(cli, 1);
     int failed = names ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
         failed = cli_end(cli, ask(geo, names, (size_t)cli->argc - 1, &rows, &all));
@@ -266,7 +248,7 @@ static int geo_near(cli_session *cli)
         failed = cli_end(cli, only_count ? tkl_geo_count(geo, &query, &count)
                                          : tkl_geo_near(geo, &query, &places));
     if (!failed)
-        failed = only_count ? print_number(cli, "count", count)
+        failed = only_count ? cli_print_number(cli, "count", count)
                             : cli_print_rows(cli, json_places(places), near_columns);
     tkl_geo_places_free(places);
     tkl_geo_close(geo);

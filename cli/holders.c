@@ -122,16 +122,6 @@ json_t *cli_json_hold(const cli_session *cli, tkl_bytes name, const tkl_holders 
 }
 
 /* A table below what was printed, unless it would be empty. Frees the rows. */
-static int print_table(const cli_session *cli, json_t *rows, const cli_column *columns)
-{
-    if (json_array_size(rows) == 0) {
-        json_decref(rows);
-        return CLI_OK;
-    }
-    putchar('\n');
-    return cli_print_rows(cli, rows, columns);
-}
-
 int cli_print_holders(const cli_session *cli, json_t *object)
 {
     json_t *holders = json_incref(json_object_get(object, "holders"));
@@ -142,9 +132,10 @@ int cli_print_holders(const cli_session *cli, json_t *object)
         json_decref(line);
         return failed;
     }
-    failed = print_table(cli, holders, holder_columns);
+    failed = cli_print_more_rows(cli, holders, holder_columns);
     if (!failed)
-        return print_table(cli, line, has_limit(cli) ? permit_waiter_columns : lock_waiter_columns);
+        return cli_print_more_rows(cli, line,
+                                   has_limit(cli) ? permit_waiter_columns : lock_waiter_columns);
     json_decref(line);
     return failed;
 }

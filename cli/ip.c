@@ -181,11 +181,6 @@ typedef struct looking {
     bool unknown; /* one of the addresses is unknown */
 } looking;
 
-static json_t *text_json(tkl_bytes text)
-{
-    return text.len > 0 ? cli_json_bytes(text) : json_null();
-}
-
 /* A decimal number; null for other text. */
 static json_t *number_json(tkl_bytes text)
 {
@@ -202,14 +197,14 @@ static json_t *number_json(tkl_bytes text)
 static json_t *answer_json(const tkl_ip_answer *a)
 {
     const tkl_ip_place *p = &a->place;
-    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "address",
-                     cli_json_bytes(a->address), "known", a->known, "network",
-                     text_json(a->network), "city", text_json(p->city), "region",
-                     text_json(p->region), "country", text_json(p->country), "country_code",
-                     text_json(p->country_code), "continent", text_json(p->continent), "time_zone",
-                     text_json(p->time_zone), "postal_code", text_json(p->postal_code), "latitude",
-                     number_json(p->latitude), "longitude", number_json(p->longitude), "place",
-                     text_json(p->id));
+    return json_pack(
+        "{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "address",
+        cli_json_bytes(a->address), "known", a->known, "network", cli_json_present(a->network),
+        "city", cli_json_present(p->city), "region", cli_json_present(p->region), "country",
+        cli_json_present(p->country), "country_code", cli_json_present(p->country_code),
+        "continent", cli_json_present(p->continent), "time_zone", cli_json_present(p->time_zone),
+        "postal_code", cli_json_present(p->postal_code), "latitude", number_json(p->latitude),
+        "longitude", number_json(p->longitude), "place", cli_json_present(p->id));
 }
 
 static bool is_blank(char c)

@@ -148,11 +148,6 @@ static const cli_column fields[] = {
     {0},
 };
 
-static json_t *json_id(int64_t id)
-{
-    return id > 0 ? json_integer((json_int_t)id) : json_null();
-}
-
 static int mail_show(cli_session *cli)
 {
     tkl_mail *mail = NULL;
@@ -163,12 +158,12 @@ static int mail_show(cli_session *cli)
     tkl_mail_close(mail);
     if (failed)
         return failed;
-    json_t *object =
-        json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name",
-                  cli_json_bytes(tkl_str(cli->argv[0])), "unread", (json_int_t)info->unread,
-                  "missed", (json_int_t)info->missed, "bytes", (json_int_t)info->bytes, "last_id",
-                  json_id(info->last_id), "acked_id", json_id(info->acked_id), "oldest_at",
-                  cli_json_time(info->oldest_ms), "fetched_at", cli_json_time(info->fetched_ms));
+    json_t *object = json_pack(
+        "{s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+        "unread", (json_int_t)info->unread, "missed", (json_int_t)info->missed, "bytes",
+        (json_int_t)info->bytes, "last_id", cli_json_known(info->last_id), "acked_id",
+        cli_json_known(info->acked_id), "oldest_at", cli_json_time(info->oldest_ms), "fetched_at",
+        cli_json_time(info->fetched_ms));
     if (object)
         cli_set_limits(object, &info->limits, false);
     tkl_mail_info_free(info);

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "info.h"
 #include "out.h"
@@ -60,8 +59,7 @@ size_t metrics_count_shown(size_t count, const metrics_bound *b)
 
 bool metrics_is_folded(tkl_bytes name, size_t shown, size_t most, size_t count)
 {
-    bool is_other =
-        name.len == strlen(METRICS_OTHER) && memcmp(name.data, METRICS_OTHER, name.len) == 0;
+    bool is_other = cli_same_bytes(name, tkl_str(METRICS_OTHER));
     return most < count && (shown >= most || is_other);
 }
 

@@ -158,15 +158,10 @@ static void write_numbers(FILE *to, const tkl_queue_overview *all, size_t most)
 
 /* ---- Workers ------------------------------------------------------------- */
 
-static bool is_same_name(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 static bool has_job_of(const tkl_queue_worker *worker, tkl_bytes queue)
 {
     for (size_t i = 0; i < worker->run_count; i++)
-        if (is_same_name(worker->runs[i].queue, queue))
+        if (cli_same_bytes(worker->runs[i].queue, queue))
             return true;
     return false;
 }

@@ -52,6 +52,19 @@ json_t *cli_json_present(tkl_bytes bytes)
     return bytes.len > 0 ? cli_json_bytes(bytes) : json_null();
 }
 
+json_t *cli_json_list(const tkl_bytes *items, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, cli_json_bytes(items[i]));
+    return array;
+}
+
+json_t *cli_json_known(int64_t number)
+{
+    return number > 0 ? json_integer((json_int_t)number) : json_null();
+}
+
 const char *cli_time_text(int64_t ms, char text[CLI_TIME_SIZE])
 {
     struct tm time;
@@ -545,6 +558,24 @@ int cli_print_rows(const cli_session *cli, json_t *rows, const cli_column *colum
     bool printed = print_table(rows, columns);
     json_decref(rows);
     return printed ? CLI_OK : no_memory(cli);
+}
+
+int cli_print_more_rows(const cli_session *cli, json_t *rows, const cli_column *columns)
+{
+    if (json_array_size(rows) == 0) {
+        json_decref(rows);
+        return CLI_OK;
+    }
+    putchar('\n');
+    return cli_print_rows(cli, rows, columns);
+}
+
+int cli_print_number(const cli_session *cli, const char *key, int64_t number)
+{
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:I}", key, (json_int_t)number));
+    printf("%" PRId64 "\n", number);
+    return CLI_OK;
 }
 
 static bool print_fields(const json_t *object, const cli_column *columns)

@@ -20,6 +20,12 @@ json_t *cli_json_bytes(tkl_bytes bytes);
 /* The same for optional bytes: null when empty. */
 json_t *cli_json_present(tkl_bytes bytes);
 
+/* An array of bytes. */
+json_t *cli_json_list(const tkl_bytes *items, size_t count);
+
+/* A number that is known when it is more than 0; else null. */
+json_t *cli_json_known(int64_t number);
+
 /* A time (Unix milliseconds) as all verbs print it, for people and as JSON: RFC 3339 in UTC,
  * "2030-01-31T12:00:00.000Z". Returns `text`, which is "" for 0 or less; the JSON value is null. */
 enum { CLI_TIME_SIZE = 64 };
@@ -37,6 +43,9 @@ char *cli_json_safe(tkl_bytes json);
 int cli_print_json_text(const cli_session *cli, char *text);
 int cli_print_json(const cli_session *cli, json_t *value);
 
+/* Prints a number: with --json in an object under this key. */
+int cli_print_number(const cli_session *cli, const char *key, int64_t number);
+
 /* cli_end(). With --json the object also has this field, whose value is freed. */
 int cli_end_with(const cli_session *cli, int code, const char *field, json_t *value);
 
@@ -51,6 +60,9 @@ typedef struct cli_column {
 /* Prints an array of objects: with --json as it is, else as a table, numbers to the right.
  * Frees the rows. */
 int cli_print_rows(const cli_session *cli, json_t *rows, const cli_column *columns);
+
+/* Prints one more table of a page, after an empty line; without rows nothing. Frees the rows. */
+int cli_print_more_rows(const cli_session *cli, json_t *rows, const cli_column *columns);
 
 /* CSV (RFC 4180), for verbs with the option --csv: a row of keys, and a row for each object. Numbers
  * have all their digits, durations are milliseconds, null is nothing. Frees the rows. */

@@ -17,7 +17,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -161,20 +160,13 @@ static bool make_files(job_run *r)
            cli_relay_open(&r->errors, STDERR_FILENO, tag, group) && watch_output(r, &r->errors);
 }
 
-static void close_file(int *fd)
-{
-    if (*fd > 0)
-        close(*fd);
-    *fd = 0;
-}
-
 static void clean_up(job_run *r)
 {
-    close_file(&r->input);
-    close_file(&r->output);
+    cli_close_file(&r->input);
+    cli_close_file(&r->output);
     cli_relay_close(&r->printed);
     cli_relay_close(&r->errors);
-    close_file(&r->both);
+    cli_close_file(&r->both);
     cli_environment_free(r->environment, variables, VARIABLES);
 }
 
@@ -364,9 +356,9 @@ static int run_command(job_run *r)
     if (failed)
         return hand_back(r, failed, NULL);
     atomic_fetch_add(&r->crew->begun, 1);
-    close_file(&r->errors.pipe[1]);
-    close_file(&r->printed.pipe[1]);
-    close_file(&r->input);
+    cli_close_file(&r->errors.pipe[1]);
+    cli_close_file(&r->printed.pipe[1]);
+    cli_close_file(&r->input);
     follow(r);
     return judge_end(r);
 }

@@ -103,13 +103,6 @@ static void wake_keeper(cli_stream *s)
     (void)n;
 }
 
-static void close_file(int *fd)
-{
-    if (*fd > 0)
-        close(*fd);
-    *fd = 0;
-}
-
 /* ---- Answers ------------------------------------------------------------- */
 
 static int sextet(char c)
@@ -302,7 +295,7 @@ static void read_answers(cli_stream *s)
         else if (errno != EINTR)
             return;
     if (n == 0)
-        close_file(&s->output);
+        cli_close_file(&s->output);
 }
 
 static void read_errors(cli_stream *s)
@@ -352,7 +345,7 @@ static void write_lines(cli_stream *s)
         else if (n < 0 && errno == EAGAIN)
             break;
         else if (n < 0 && errno != EINTR)
-            close_file(&s->input);
+            cli_close_file(&s->input);
         if (s->notices_len > 0 && s->notices_sent == s->notices_len)
             s->notices_len = s->notices_sent = 0;
     }
@@ -370,7 +363,7 @@ static void notice_closed_input(cli_stream *s)
 {
     struct pollfd file = {.fd = s->input, .events = 0};
     if (s->input > 0 && poll(&file, 1, 0) > 0 && (file.revents & POLLERR) != 0)
-        close_file(&s->input);
+        cli_close_file(&s->input);
 }
 
 /* ---- Its start and its end ------------------------------------------------ */
@@ -383,8 +376,8 @@ static bool watch_file(cli_stream *s, int file, unsigned events)
 
 static void close_pipes(cli_stream *s)
 {
-    close_file(&s->input);
-    close_file(&s->output);
+    cli_close_file(&s->input);
+    cli_close_file(&s->output);
     cli_relay_close(&s->errors);
     s->answer_len = 0;
 }
@@ -478,10 +471,10 @@ static void start_command(cli_stream *s)
         failed = cli_child_start(crew->cli, &command, &s->child);
     } else
         cli_crew_say(crew, "cannot run the command: %s", strerror(errno));
-    close_file(&ends[0]);
-    close_file(&ends[1]);
+    cli_close_file(&ends[0]);
+    cli_close_file(&ends[1]);
     if (s->errors.pipe[1] > 0)
-        close_file(&s->errors.pipe[1]);
+        cli_close_file(&s->errors.pipe[1]);
     s->runs = failed == CLI_OK;
     if (s->runs)
         return;
@@ -609,7 +602,7 @@ static void dismiss(cli_stream *s)
 {
     int64_t grace_ms = atomic_load(&s->crew->now) ? NOW_MS : s->crew->grace_ms;
     int64_t deadline = cli_now_ms() + grace_ms;
-    close_file(&s->input);
+    cli_close_file(&s->input);
     while (!s->child.ended && cli_now_ms() < deadline) {
         cli_child_wait(&s->child, s->files, deadline - cli_now_ms());
         forget_wake(s);
@@ -806,8 +799,8 @@ int cli_stream_run_job(tkl_task *task, void *stream)
 
 static void free_stream(cli_stream *s)
 {
-    close_file(&s->wake);
-    close_file(&s->files);
+    cli_close_file(&s->wake);
+    cli_close_file(&s->files);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->mutex);
     free(s->notices);

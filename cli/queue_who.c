@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "queue.h"
 
@@ -63,11 +62,6 @@ static const cli_column worker_columns[] = {
     {0},
 };
 
-static json_t *number_or_null(int64_t number)
-{
-    return number > 0 ? json_integer((json_int_t)number) : json_null();
-}
-
 static json_t *runs_json(const tkl_queue_worker *worker)
 {
     json_t *runs = json_array();
@@ -85,11 +79,11 @@ static json_t *worker_json(const tkl_queue_worker *worker)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o}", "id",
                      worker->id, "host", cli_json_present(worker->host), "pid",
-                     number_or_null(worker->pid), "program", cli_json_present(worker->program),
+                     cli_json_known(worker->pid), "program", cli_json_present(worker->program),
                      "label", cli_json_present(worker->label), "threads",
-                     number_or_null(worker->threads), "waiting", worker->waiting, "done",
+                     cli_json_known(worker->threads), "waiting", worker->waiting, "done",
                      (json_int_t)worker->done, "failed", (json_int_t)worker->failed, "seen_at",
-                     cli_json_time(worker->seen_ms), "lease_ms", number_or_null(worker->lease_ms),
+                     cli_json_time(worker->seen_ms), "lease_ms", cli_json_known(worker->lease_ms),
                      "jobs", runs_json(worker));
 }
 
@@ -105,9 +99,9 @@ static json_t *worker_row(const tkl_queue_worker *worker, int64_t now_ms)
 {
     const tkl_queue_run *run = worker->run_count > 0 ? &worker->runs[0] : NULL;
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:s?, s:o, s:I, s:I, s:o}", "host",
-                     cli_json_present(worker->host), "pid", number_or_null(worker->pid), "program",
+                     cli_json_present(worker->host), "pid", cli_json_known(worker->pid), "program",
                      cli_json_present(worker->program), "label", cli_json_present(worker->label),
-                     "threads", number_or_null(worker->threads), "running",
+                     "threads", cli_json_known(worker->threads), "running",
                      (json_int_t)worker->run_count, "queue",
                      run != NULL ? cli_json_bytes(run->queue) : json_null(), "job",
                      run != NULL       ? run->id
@@ -327,8 +321,8 @@ static void print_reason(const tkl_queue_reason *reason)
 static json_t *reason_json(const tkl_queue_reason *reason)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s?}", "cause",
-                     tkl_queue_cause_name(reason->cause), "used", number_or_null(reason->used),
-                     "limit", number_or_null(reason->limit), "time", cli_json_time(reason->time_ms),
+                     tkl_queue_cause_name(reason->cause), "used", cli_json_known(reason->used),
+                     "limit", cli_json_known(reason->limit), "time", cli_json_time(reason->time_ms),
                      "text", cli_json_present(reason->text), "id", *reason->id ? reason->id : NULL);
 }
 

@@ -75,6 +75,13 @@ static void print_whole_lines(cli_relay *r)
 
 /* ---- A stream ------------------------------------------------------------ */
 
+void cli_close_file(int *fd)
+{
+    if (*fd > 0)
+        close(*fd);
+    *fd = 0;
+}
+
 bool cli_relay_open(cli_relay *r, int to, const char *tag, bool whole)
 {
     *r = (cli_relay){.to = to, .tag = tag, .whole = whole};
@@ -82,13 +89,6 @@ bool cli_relay_open(cli_relay *r, int to, const char *tag, bool whole)
         return false;
     fcntl(r->pipe[0], F_SETFL, O_NONBLOCK);
     return true;
-}
-
-static void close_file(int *fd)
-{
-    if (*fd > 0)
-        close(*fd);
-    *fd = 0;
 }
 
 /* If there is no memory for a buffer, prints the text at once. */
@@ -112,7 +112,7 @@ bool cli_relay_take(cli_relay *r, char *data, size_t size, size_t *len)
 {
     ssize_t n = r->pipe[0] > 0 ? read(r->pipe[0], data, size) : 0;
     if (n == 0)
-        close_file(&r->pipe[0]);
+        cli_close_file(&r->pipe[0]);
     if (n <= 0)
         return false;
     keep_bytes(r, data, (size_t)n);
@@ -125,8 +125,8 @@ bool cli_relay_take(cli_relay *r, char *data, size_t size, size_t *len)
 
 void cli_relay_close(cli_relay *r)
 {
-    close_file(&r->pipe[0]);
-    close_file(&r->pipe[1]);
+    cli_close_file(&r->pipe[0]);
+    cli_close_file(&r->pipe[1]);
     if (r->len > 0 && r->text[r->len - 1] != '\n')
         keep_bytes(r, "\n", 1);
     if (r->len > 0)

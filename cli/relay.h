@@ -29,6 +29,9 @@ bool cli_relay_take(cli_relay *relay, char *data, size_t size, size_t *len);
 /* Prints the rest and closes. A relay that is not open is fine. */
 void cli_relay_close(cli_relay *relay);
 
+/* Closes a descriptor unless it is 0, which means closed, and sets it to 0. */
+void cli_close_file(int *fd);
+
 /* Locks for other writers to stdout or stderr. */
 void cli_relay_lock(void);
 void cli_relay_unlock(void);

@@ -41,10 +41,8 @@ static int run_source(cli_session *cli, tkl_bytes source)
     tkl_script_options options = {.reads_only = cli_flag(cli, "read-only")};
     int end = cli->before_dashes >= 0 ? cli->before_dashes : cli->argc;
     size_t nkeys = (size_t)end - 1, nargs = (size_t)(cli->argc - end);
-    tkl_bytes *words = calloc((size_t)cli->argc, sizeof *words);
+    tkl_bytes *words = cli_arguments(cli, 1);
     int failed = words != NULL ? cli_connect(cli, &client) : cli_end(cli, TKL_ENOMEM);
-    for (int i = 1; !failed && i < cli->argc; i++)
-        words[i - 1] = tkl_str(cli->argv[i]);
     if (!failed)
         failed = cli_end(cli, tkl_script_open(client, file != NULL ? file + 1 : name, source,
                                               &options, &script));

@@ -168,15 +168,10 @@ static void end_row(void *arg)
 
 /* ---- Cells --------------------------------------------------------------- */
 
-static bool is_same_text(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
 static bool is_text(const importing *i, tkl_bytes name)
 {
     for (size_t t = 0; t < i->text_name_count; t++)
-        if (is_same_text(i->text_names[t], name))
+        if (cli_same_bytes(i->text_names[t], name))
             return true;
     return false;
 }
@@ -205,7 +200,7 @@ static void add_value(importing *i, const tkl_search_field *field, tkl_bytes tex
     tkl_search_doc *doc = &i->docs[i->count];
     tkl_search_value *value = (tkl_search_value *)&doc->values[doc->value_count];
     for (size_t v = 0; v < doc->value_count; v++)
-        if (is_same_text(doc->values[v].field, field->name)) {
+        if (cli_same_bytes(doc->values[v].field, field->name)) {
             complain(i, "'" TKL_FMT "' is there twice", TKL_ARG(field->name));
             return;
         }
@@ -231,7 +226,7 @@ static void note_ignored(importing *i, tkl_bytes name)
 static bool wants_cell(void *arg, tkl_bytes name)
 {
     importing *i = arg;
-    bool wanted = is_same_text(i->id_name, name) || is_text(i, name) ||
+    bool wanted = cli_same_bytes(i->id_name, name) || is_text(i, name) ||
                   cli_search_field(&i->info->schema, name) != NULL;
     if (!wanted)
         note_ignored(i, name);
@@ -244,7 +239,7 @@ static void take_cell(void *arg, tkl_bytes name, tkl_bytes text)
     const tkl_search_field *field = cli_search_field(&i->info->schema, name);
     if (i->rows.failed)
         return;
-    if (is_same_text(i->id_name, name)) {
+    if (cli_same_bytes(i->id_name, name)) {
         i->docs[i->count].id = keep_copy(i, text);
         i->has_id = true;
     }

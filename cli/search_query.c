@@ -41,15 +41,9 @@ int cli_search_split(const cli_session *cli, const char *list, tkl_bytes *names,
 const tkl_search_field *cli_search_field(const tkl_search_schema *schema, tkl_bytes name)
 {
     for (size_t i = 0; i < schema->field_count; i++)
-        if (schema->fields[i].name.len == name.len &&
-            memcmp(schema->fields[i].name.data, name.data, name.len) == 0)
+        if (cli_same_bytes(schema->fields[i].name, name))
             return &schema->fields[i];
     return NULL;
-}
-
-static bool is(tkl_bytes name, const char *word)
-{
-    return name.len == strlen(word) && memcmp(name.data, word, name.len) == 0;
 }
 
 /* Takes "text" out of the list; the others must be fields. */
@@ -61,7 +55,7 @@ static int check_show(cli_session *cli, const tkl_search_schema *schema,
         tkl_bytes name = request->fields[i];
         if (cli_search_field(schema, name))
             request->fields[kept++] = name;
-        else if (is(name, "text"))
+        else if (cli_same_bytes(name, tkl_str("text")))
             request->text = true;
         else
             return cli_usage(cli, "the index has no field '" TKL_FMT "'", TKL_ARG(name));
@@ -176,8 +170,7 @@ static bool is_shown(const cli_search_request *request, tkl_bytes field)
     if (request->all_fields)
         return true;
     for (size_t i = 0; i < request->field_count; i++)
-        if (request->fields[i].len == field.len &&
-            memcmp(request->fields[i].data, field.data, field.len) == 0)
+        if (cli_same_bytes(request->fields[i], field))
             return true;
     return false;
 }

@@ -197,6 +197,19 @@ tkl_bytes cli_argument(const cli_session *cli, int index)
     return cli->lengths != NULL ? (tkl_bytes){text, cli->lengths[index]} : tkl_str(text);
 }
 
+tkl_bytes *cli_arguments(const cli_session *cli, int skip)
+{
+    tkl_bytes *arguments = calloc((size_t)cli->argc + 1, sizeof *arguments);
+    for (int i = skip; arguments != NULL && i < cli->argc; i++)
+        arguments[i - skip] = cli_argument(cli, i);
+    return arguments;
+}
+
+bool cli_same_bytes(tkl_bytes a, tkl_bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
 int cli_payload(cli_session *cli, int index, tkl_bytes *payload)
 {
     if (index < cli->argc && (cli->sink != NULL || strcmp(cli->argv[index], "-") != 0)) {

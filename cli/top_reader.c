@@ -12,7 +12,7 @@
 #include "top.h"
 
 /* Jobs that are shown of a queue. */
-#define JOBS 10
+#define JOBS          10
 #define PAYLOAD_BYTES 512 /* more of a payload than a line of any terminal shows */
 
 void top_reader_wake(top_reader *reader)
@@ -34,11 +34,6 @@ static tkl_bytes copy_name(tkl_bytes name)
 static void free_name(tkl_bytes name)
 {
     free((char *)(uintptr_t)name.data);
-}
-
-static bool is_same_name(tkl_bytes a, tkl_bytes b)
-{
-    return a.len == b.len && a.data != NULL && memcmp(a.data, b.data, a.len) == 0;
 }
 
 void top_reader_act(top_reader *reader, top_act act, top_tab tab, tkl_bytes name, int partitions)
@@ -91,7 +86,7 @@ static void read_jobs(top_reader *r, tkl_bytes name, int partitions, tkl_job_sta
         code = tkl_queue_peek(queue, state, 0, JOBS, PAYLOAD_BYTES, &fresh);
     tkl_queue_close(queue);
     pthread_mutex_lock(&r->mutex);
-    bool is_wanted = is_same_name(r->looked, name);
+    bool is_wanted = r->looked.data != NULL && cli_same_bytes(r->looked, name);
     tkl_listing **place = state == TKL_JOB_STATE_READY ? &r->ready : &r->active;
     if (code == TKL_OK && is_wanted) {
         tkl_listing_free(*place);

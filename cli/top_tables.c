@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "info.h"
 #include "top.h"
@@ -141,8 +140,7 @@ static const tkl_queue_stats *stats_before(const tkl_overview *last, tkl_bytes n
 {
     const tkl_queue_overview *all = last != NULL ? last->queues : NULL;
     for (size_t i = 0; all != NULL && i < all->count; i++)
-        if (all->items[i].code == TKL_OK && all->items[i].name.len == name.len &&
-            memcmp(all->items[i].name.data, name.data, name.len) == 0)
+        if (all->items[i].code == TKL_OK && cli_same_bytes(all->items[i].name, name))
             return &all->items[i].stats;
     return NULL;
 }

@@ -10,6 +10,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "clock.h"
+
 typedef struct unit {
     const char *name;
     int64_t scale;
@@ -131,13 +133,6 @@ const char *cli_parse_size(const char *text, int64_t *bytes)
 
 /* ---- Times --------------------------------------------------------------- */
 
-static int64_t now_in_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static const char not_a_time[] = "not a time like 12:00, 2030-01-31, 2030-01-31T12:00:00Z, '10m "
                                  "ago', 'yesterday 14:00' or @1893456000";
 
@@ -233,7 +228,7 @@ static const char *parse_logged(const char *text, bool *is_logged, int64_t *ms)
 static const char *parse_clock(const char *text, const int *days, cli_nearest_time which,
                                int64_t *ms)
 {
-    int64_t now_ms = now_in_ms();
+    int64_t now_ms = cli_unix_ms();
     time_t now = (time_t)(now_ms / 1000);
     written w = {0}, read = {0};
     const char *at = *text != '\0' || days == NULL ? read_clock(text, &read) : text;
@@ -283,7 +278,7 @@ static const char *parse_distance(const char *text, size_t len, int sign, int64_
     const char *wrong = cli_parse_duration(duration, &distance);
     if (wrong != NULL)
         return wrong;
-    return __builtin_add_overflow(now_in_ms(), sign * distance, ms) ? "too large" : NULL;
+    return __builtin_add_overflow(cli_unix_ms(), sign * distance, ms) ? "too large" : NULL;
 }
 
 const char *cli_parse_time(const char *text, cli_nearest_time which, int64_t *ms)

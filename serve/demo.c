@@ -266,7 +266,7 @@ static int run_job(tkl_task *task, void *arg)
 {
     serve_demo *demo = arg;
     const tkl_job *job = tkl_task_job(task);
-    bool is_hook = job->kind.len == strlen("stock") && memcmp(job->kind.data, "stock", 5) == 0;
+    bool is_hook = cli_same_bytes(job->kind, tkl_str("stock"));
     pause_for(demo, 20 + random_below(demo, is_hook ? 800 : 250));
     if (random_below(demo, 100) >= (is_hook ? 20 : 1))
         return TKL_OK;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "out.h"
@@ -182,13 +181,6 @@ static int add_differences(serve_history *history, const reading *now)
 
 /* ---- The recorder -------------------------------------------------------- */
 
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Runs as an operation of the loop. A new leader begins with a reading to compare with. So does a
  * leader whose reading failed: what was added is not known then. */
 static int record_work(void *arg)
@@ -208,7 +200,7 @@ static int record_work(void *arg)
         history->last = now;
     else
         free_reading(&now);
-    history->read_ms = code == TKL_OK ? unix_ms() : 0;
+    history->read_ms = code == TKL_OK ? cli_unix_ms() : 0;
     return code;
 }
 
