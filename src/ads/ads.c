@@ -70,13 +70,9 @@
 
 static int check_options(const tkl_ads_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("target_ms", o->target_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"ttl_ms", o->ttl_ms, 0, TKL__MS_MAX},
+                                {"target_ms", o->target_ms, 0, TKL__MS_MAX});
     if (rc == TKL_OK && o->smoothing != TKL_NONE)
         rc = tkl__check_number("smoothing", o->smoothing, 0, SMOOTHING_MAX);
     if (rc == TKL_OK && o->explore != TKL_NONE)

@@ -218,11 +218,8 @@ int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, s
 static int check_field(const tkl_bits_field *field)
 {
     int widest = field->is_signed ? 64 : 63;
-    int rc = TKL__CHECK_RESERVED(field);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("verb", field->verb, TKL_BITS_GET, TKL_BITS_ADD);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("overflow", field->overflow, TKL_BITS_WRAP, TKL_BITS_FAIL);
+    int rc = TKL__CHECK_OPTIONS(field, {"verb", field->verb, TKL_BITS_GET, TKL_BITS_ADD},
+                                {"overflow", field->overflow, TKL_BITS_WRAP, TKL_BITS_FAIL});
     if (rc != TKL_OK)
         return rc;
     if (field->width < 1 || field->width > widest)

@@ -33,9 +33,7 @@ struct tkl_blist {
 
 static int check_options(const tkl_blist_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX});
     return rc == TKL_OK ? tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX) : rc;
 }
 

@@ -49,11 +49,8 @@
 
 static int read_options(const tkl_bloom_options *o, tkl_bloom *bloom)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"ttl_ms", o->ttl_ms, 0, TKL__MS_MAX});
     if (rc != TKL_OK)
         return rc;
     double error = o->error == 0 ? DEFAULT_ERROR : o->error;

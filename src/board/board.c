@@ -72,15 +72,10 @@ const char *tkl_board_per_name(tkl_board_per per)
 
 static int check_options(const tkl_board_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("order", (int64_t)o->order, 0, TKL_BOARD_LOWER);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("per", (int64_t)o->per, 0, TKL_BOARD_YEAR);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("keep", o->keep, 0, TKL_BOARD_KEEP_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"order", (int64_t)o->order, 0, TKL_BOARD_LOWER},
+                                {"per", (int64_t)o->per, 0, TKL_BOARD_YEAR},
+                                {"keep", o->keep, 0, TKL_BOARD_KEEP_MAX});
     if (rc == TKL_OK && o->zone && strlen(o->zone) >= TKL__BOARD_ZONE_SIZE)
         rc = tkl__fail(TKL_EINVAL, "the name of the zone is too long");
     if (rc == TKL_OK && (o->zone || o->keep) && o->per <= TKL_BOARD_FOREVER)

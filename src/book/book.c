@@ -49,18 +49,11 @@
 
 static int check_options(const tkl_book_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("accents", options->accents, TKL_SETTING_OFF, TKL_SETTING_ON);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("pinyin", options->pinyin, TKL_SETTING_OFF, TKL_SETTING_ON);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("contains", options->contains, TKL_SETTING_OFF, TKL_SETTING_ON);
-    return rc;
+    return TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                              {"ttl_ms", options->ttl_ms, 0, TKL__MS_MAX},
+                              {"accents", options->accents, TKL_SETTING_OFF, TKL_SETTING_ON},
+                              {"pinyin", options->pinyin, TKL_SETTING_OFF, TKL_SETTING_ON},
+                              {"contains", options->contains, TKL_SETTING_OFF, TKL_SETTING_ON});
 }
 
 /* The settings that the options request: a new book gets them. */

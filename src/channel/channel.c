@@ -109,14 +109,9 @@ int tkl__channel_id_compare(tkl_channel_id a, tkl_channel_id b)
 
 static int check_options(const tkl_channel_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("history", options->history, 0, TKL_CHANNEL_HISTORY_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                              {"ttl_ms", options->ttl_ms, 0, TKL__MS_MAX},
+                              {"history", options->history, 0, TKL_CHANNEL_HISTORY_MAX});
 }
 
 int tkl_channel_open(tkl_client *client, tkl_bytes name, const tkl_channel_options *options,

@@ -60,16 +60,11 @@ int tkl_channel_follow(tkl_channel *channel, const tkl_channel_follow_options *o
     if (!options)
         options = &defaults;
     tkl_channel_id after = options->after;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("recent", options->recent, TKL_NONE, TKL_CHANNEL_RECENT_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("after", after.time_ms, 0, TKL__CHANNEL_ID_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("after", after.number, after.time_ms > 0 ? 1 : 0,
-                               TKL__CHANNEL_ID_MAX);
+    int rc =
+        TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                           {"recent", options->recent, TKL_NONE, TKL_CHANNEL_RECENT_MAX},
+                           {"after", after.time_ms, 0, TKL__CHANNEL_ID_MAX},
+                           {"after", after.number, after.time_ms > 0 ? 1 : 0, TKL__CHANNEL_ID_MAX});
     if (rc == TKL_OK && after.number > 0 && options->recent != 0)
         rc = tkl__fail(TKL_EINVAL, "both `after` and `recent` say where to begin");
     if (rc != TKL_OK)

@@ -29,9 +29,7 @@ int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options
 {
     *inbox = NULL;
     int64_t timeout_ms = options ? options->timeout_ms : 0;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", timeout_ms, 0, TKL__MS_MAX});
     if (rc != TKL_OK)
         return rc;
     tkl_inbox *i = calloc(1, sizeof *i);

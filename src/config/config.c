@@ -114,11 +114,8 @@ static int check_copy(void *arg, int64_t timeout_ms);
 
 static int check_options(const tkl_config_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("history", options->history, 0, HISTORY_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                                {"history", options->history, 0, HISTORY_MAX});
     if (rc == TKL_OK && options->author && strlen(options->author) >= TKL__CONFIG_AUTHOR_SIZE)
         rc = tkl__fail(TKL_EINVAL, "author: more than %d bytes", TKL__CONFIG_AUTHOR_SIZE - 1);
     return rc;
@@ -345,12 +342,9 @@ static int check_json(tkl_bytes json)
 
 static int check_set_options(const tkl_config_set_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("if_version", options->if_version, TKL_NONE, INT64_C(1) << 53);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(options,
+                              {"if_version", options->if_version, TKL_NONE, INT64_C(1) << 53},
+                              {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX});
 }
 
 static int run_set(tkl_config *config, tkl_bytes json, const tkl_config_set_options *options,

@@ -23,6 +23,13 @@ int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t mo
                      value, least, most);
 }
 
+int tkl__check_ranges(int rc, const tkl__range *ranges, size_t count)
+{
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__check_number(ranges[i].name, ranges[i].value, ranges[i].least, ranges[i].most);
+    return rc;
+}
+
 int64_t tkl__or_default(int64_t value, int64_t standard)
 {
     return value == 0 ? standard : value == TKL_NONE ? 0 : value;

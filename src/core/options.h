@@ -20,6 +20,21 @@ int tkl__check_reserved(const uint64_t *words, size_t count);
 /* TKL_EINVAL, with `what` in the text, unless least <= value <= most. */
 int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most);
 
+/* A number among options, and its range. */
+typedef struct tkl__range {
+    const char *name;
+    int64_t value, least, most;
+} tkl__range;
+
+/* Checks a struct of options: its reserved fields, then each number:
+ * TKL__CHECK_OPTIONS(o, {"keep", o->keep, 0, KEEP_MAX}, {"ttl_ms", o->ttl_ms, 0, TKL__MS_MAX}) */
+#define TKL__CHECK_OPTIONS(options, ...)                                               \
+    tkl__check_ranges(TKL__CHECK_RESERVED(options), (const tkl__range[]){__VA_ARGS__}, \
+                      sizeof((const tkl__range[]){__VA_ARGS__}) / sizeof(tkl__range))
+/* Returns `rc` unless it is TKL_OK, or else the result of tkl__check_number() for the first number
+ * that is out of its range. */
+int tkl__check_ranges(int rc, const tkl__range *ranges, size_t count);
+
 /* The value of an option: 0 is the default, TKL_NONE is 0. */
 int64_t tkl__or_default(int64_t value, int64_t standard);
 

@@ -468,16 +468,10 @@ static int apply_defaults(tkl__target *target)
 /* 0 means the default for every option. */
 static int check_options(const tkl_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("idle_ms", options->idle_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("pool_size", options->pool_size, 0, POOL_SIZE_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("reply_max", options->reply_max, TKL_NONE, INT64_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                              {"idle_ms", options->idle_ms, 0, TKL__MS_MAX},
+                              {"pool_size", options->pool_size, 0, POOL_SIZE_MAX},
+                              {"reply_max", options->reply_max, TKL_NONE, INT64_MAX});
 }
 
 static int check_target(const tkl__target *target)

@@ -124,11 +124,8 @@ int tkl_counter_buffer_open(tkl_counter *counter, const tkl_counter_buffer_optio
     int64_t interval_ms = options ? options->interval_ms : 0;
     int64_t timeout_ms = options ? options->timeout_ms : 0;
     *out = NULL;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("interval_ms", interval_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", timeout_ms, 0, TKL__MS_MAX},
+                                {"interval_ms", interval_ms, 0, TKL__MS_MAX});
     if (rc != TKL_OK)
         return rc;
     tkl_counter_buffer *b = calloc(1, sizeof *b);

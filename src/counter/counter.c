@@ -66,14 +66,10 @@ static int check_precisions(const int64_t *every_ms, size_t count)
 
 static int check_options(const tkl_counter_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("samples", o->samples, 0, TKL_COUNTER_SAMPLES_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("every_count", (int64_t)o->every_count, o->every_ms ? 1 : 0,
-                               o->every_ms ? TKL_COUNTER_PRECISIONS_MAX : 0);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"samples", o->samples, 0, TKL_COUNTER_SAMPLES_MAX},
+                                {"every_count", (int64_t)o->every_count, o->every_ms ? 1 : 0,
+                                 o->every_ms ? TKL_COUNTER_PRECISIONS_MAX : 0});
     return rc == TKL_OK ? check_precisions(o->every_ms, o->every_count) : rc;
 }
 

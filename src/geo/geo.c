@@ -268,9 +268,7 @@ static int check_query(const tkl_geo_query *query)
     if (circle == box || !isfinite(query->radius) || !isfinite(query->width) ||
         !isfinite(query->height))
         return tkl__fail(TKL_EINVAL, "either a radius, or a width and a height, above 0");
-    int rc = TKL__CHECK_RESERVED(query);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max", query->max, 0, INT64_MAX);
+    int rc = TKL__CHECK_OPTIONS(query, {"max", query->max, 0, INT64_MAX});
     if (rc == TKL_OK)
         rc = check_unit(query->unit);
     return rc != TKL_OK || query->member.len > 0 ? rc

@@ -18,13 +18,9 @@ enum { REPORTS = 100, REPORTS_MAX = 1000000, TEXT_SIZE = 256, SHOWN = 48 };
 
 static int check_options(const tkl_ip_import_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_bad", options->max_bad, TKL_NONE, INT64_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_reports", options->max_reports, 0, REPORTS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"max_bad", options->max_bad, TKL_NONE, INT64_MAX},
+                                {"max_reports", options->max_reports, 0, REPORTS_MAX},
+                                {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX});
     return rc == TKL_OK ? tkl__ip_check_columns(options) : rc;
 }
 

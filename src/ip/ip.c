@@ -45,14 +45,9 @@
 
 static int check_options(const tkl_ip_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("cache_size", options->cache_size, 0, CACHE_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("cache_ms", options->cache_ms, 0, TKL__MS_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                              {"cache_size", options->cache_size, 0, CACHE_MAX},
+                              {"cache_ms", options->cache_ms, 0, TKL__MS_MAX});
 }
 
 static int fill_ip(tkl_ip *ip, tkl_bytes name, const tkl_ip_options *options)

@@ -58,11 +58,8 @@ static int check_burst(const tkl_limit_rule *given, const tkl__limit_rule *rule)
 static int check_ranges(const tkl_limit_rule *given, const tkl__limit_rule *rule)
 {
     int64_t most = tkl__limit_has_tickets(rule) ? MAX_ENTRIES : MAX_COUNT;
-    int rc = TKL__CHECK_RESERVED(given);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("count", given->count, 1, most);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("period_ms", given->period_ms, 1, MAX_PERIOD_MS);
+    int rc = TKL__CHECK_OPTIONS(given, {"count", given->count, 1, most},
+                                {"period_ms", given->period_ms, 1, MAX_PERIOD_MS});
     return rc == TKL_OK ? check_burst(given, rule) : rc;
 }
 

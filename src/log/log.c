@@ -120,16 +120,10 @@ int tkl__log_check(tkl_log_severity severity, tkl_bytes text)
 
 static int check_options(const tkl_log_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", o->ttl_ms, TKL_NONE, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("keep", o->keep, 0, TKL_LOG_KEEP_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("distinct", o->distinct, 0, TKL_LOG_DISTINCT_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                              {"ttl_ms", o->ttl_ms, TKL_NONE, TKL__MS_MAX},
+                              {"keep", o->keep, 0, TKL_LOG_KEEP_MAX},
+                              {"distinct", o->distinct, 0, TKL_LOG_DISTINCT_MAX});
 }
 
 static int make_keys(tkl_log *log, tkl_bytes name)

@@ -185,16 +185,10 @@ static int64_t keeper_due(tkl__kept *kept)
 
 static int check_options(const tkl_log_writer_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("interval_ms", o->interval_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("batch", o->batch, 0, TKL__LOG_AT_ONCE);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("most", o->most, 0, MOST_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                              {"interval_ms", o->interval_ms, 0, TKL__MS_MAX},
+                              {"batch", o->batch, 0, TKL__LOG_AT_ONCE},
+                              {"most", o->most, 0, MOST_MAX});
 }
 
 int tkl_log_writer_open(tkl_log *log, const tkl_log_writer_options *options, tkl_log_writer **out)

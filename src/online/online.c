@@ -92,17 +92,11 @@ static bool same_shape(const tkl__online_shape *a, const tkl__online_shape *b)
 
 static int check_options(const tkl_online_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("kind", (int64_t)o->kind, 0, (int64_t)KINDS - 1);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("keep_days", o->keep_days, 0, TKL_ONLINE_KEEP_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_id", o->max_id, 0, TKL_ONLINE_ID_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("window_ms", o->window_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"kind", (int64_t)o->kind, 0, (int64_t)KINDS - 1},
+                                {"keep_days", o->keep_days, 0, TKL_ONLINE_KEEP_MAX},
+                                {"max_id", o->max_id, 0, TKL_ONLINE_ID_MAX},
+                                {"window_ms", o->window_ms, 0, TKL__MS_MAX});
     if (rc == TKL_OK && o->zone && strlen(o->zone) >= TKL__ZONE_NAME_SIZE)
         rc = tkl__fail(TKL_EINVAL, "the name of the zone is too long");
     return rc;

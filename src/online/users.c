@@ -48,11 +48,8 @@ int tkl_online_users_open(tkl_online *online, const tkl_online_users_options *op
     static const tkl_online_users_options defaults;
     const tkl_online_users_options *o = options ? options : &defaults;
     *out = NULL;
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("days_ago", o->days_ago, 0, TKL_ONLINE_KEEP_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"days_ago", o->days_ago, 0, TKL_ONLINE_KEEP_MAX});
     if (rc != TKL_OK)
         return rc;
     tkl_online_users *users = calloc(1, sizeof *users);

@@ -168,11 +168,8 @@ int tkl_overview_read(tkl_client *client, const tkl_overview_options *options,
     const tkl_overview_options *o = options ? options : &defaults;
     tkl_overview *names = NULL;
     *result = NULL;
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max", o->max, 0, TKL_OVERVIEW_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"max", o->max, 0, TKL_OVERVIEW_MAX});
     if (rc != TKL_OK)
         return rc;
     int64_t deadline = tkl__deadline(client, o->timeout_ms), max = o->max ? o->max : MAX_DEFAULT;

@@ -56,9 +56,7 @@ int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
 {
     int64_t timeout_ms = options ? options->timeout_ms : 0;
     *pipeline = NULL;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", timeout_ms, 0, TKL__MS_MAX});
     if (rc != TKL_OK)
         return rc;
     tkl_pipeline *made = calloc(1, sizeof *made);

@@ -277,23 +277,14 @@ int tkl__post_limits_check(const tkl_message_limits *limits)
 {
     if (!limits)
         return TKL_OK;
-    int rc = TKL__CHECK_RESERVED(limits);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_messages", limits->max_messages, TKL_NONE, COUNT_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_bytes", limits->max_bytes, TKL_NONE, COUNT_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_age_ms", limits->max_age_ms, TKL_NONE, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", limits->ttl_ms, TKL_NONE, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("history_messages", limits->history_messages, TKL_NONE, COUNT_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("history_ms", limits->history_ms, TKL_NONE, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("when_full", (int64_t)limits->when_full, 0,
-                               TKL_WHEN_FULL_DROP_OLDEST);
-    return rc;
+    return TKL__CHECK_OPTIONS(
+        limits, {"max_messages", limits->max_messages, TKL_NONE, COUNT_MAX},
+        {"max_bytes", limits->max_bytes, TKL_NONE, COUNT_MAX},
+        {"max_age_ms", limits->max_age_ms, TKL_NONE, TKL__MS_MAX},
+        {"ttl_ms", limits->ttl_ms, TKL_NONE, TKL__MS_MAX},
+        {"history_messages", limits->history_messages, TKL_NONE, COUNT_MAX},
+        {"history_ms", limits->history_ms, TKL_NONE, TKL__MS_MAX},
+        {"when_full", (int64_t)limits->when_full, 0, TKL_WHEN_FULL_DROP_OLDEST});
 }
 
 void tkl__post_limits_args(const tkl_message_limits *limits, tkl_when_full otherwise,

@@ -159,9 +159,7 @@ int tkl_queue_open(tkl_client *client, tkl_bytes name, const tkl_queue_options *
     q->client = client;
     q->timeout_ms = options ? options->timeout_ms : 0;
     pthread_mutex_init(&q->mutex, NULL);
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", q->timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", q->timeout_ms, 0, TKL__MS_MAX});
     if (rc == TKL_OK)
         rc = copy_name(q, name);
     if (rc == TKL_OK)

@@ -42,14 +42,9 @@ struct tkl_recent {
 
 static int check_options(const tkl_recent_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("keep", options->keep, 0, TKL_RECENT_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX},
+                              {"ttl_ms", options->ttl_ms, 0, TKL__MS_MAX},
+                              {"keep", options->keep, 0, TKL_RECENT_MAX});
 }
 
 int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent_options *options,

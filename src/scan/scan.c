@@ -43,13 +43,9 @@ struct tkl_scan {
 
 static int check_options(const tkl_scan_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("count", o->count, 0, COUNT_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("remember", o->remember, 0, REMEMBER_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"count", o->count, 0, COUNT_MAX},
+                                {"remember", o->remember, 0, REMEMBER_MAX});
     if (rc != TKL_OK)
         return rc;
     if (o->key.len > 0 && o->type)

@@ -84,9 +84,7 @@ static void make_library(tkl_script *s, tkl_bytes source, const tkl_script_optio
 static int check_script(const char *name, tkl_bytes source, const tkl_script_options *options)
 {
     size_t len = strlen(name);
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX});
     if (rc == TKL_OK && (len == 0 || len > NAME_MAX_BYTES))
         rc = tkl__fail(TKL_EINVAL, "the name of a script has 1 to %d bytes", NAME_MAX_BYTES);
     if (rc == TKL_OK && source.len == 0)

@@ -21,22 +21,13 @@
 
 static int check_options(const tkl_search_query_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("offset", o->offset, 0, TKL_SEARCH_REACH_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("count", o->count, TKL_NONE, TKL_SEARCH_PAGE_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("keep_ms", o->keep_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("compare_max", o->compare_max, 0, TKL__SEARCH_COMPARE_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("facet_values", o->facet_values, 0, TKL_SEARCH_FACET_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("facet_count", (int64_t)o->facet_count, 0, TKL_SEARCH_FIELDS_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                              {"offset", o->offset, 0, TKL_SEARCH_REACH_MAX},
+                              {"count", o->count, TKL_NONE, TKL_SEARCH_PAGE_MAX},
+                              {"keep_ms", o->keep_ms, 0, TKL__MS_MAX},
+                              {"compare_max", o->compare_max, 0, TKL__SEARCH_COMPARE_MAX},
+                              {"facet_values", o->facet_values, 0, TKL_SEARCH_FACET_MAX},
+                              {"facet_count", (int64_t)o->facet_count, 0, TKL_SEARCH_FIELDS_MAX});
 }
 
 /* ---- Texts of the hits --------------------------------------------------- */

@@ -172,9 +172,7 @@ static int make_marks(const tkl__buf *text, size_t count, tkl_search_marks **mar
 
 static int check_marks(const tkl_search_mark_options *options)
 {
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX});
     return rc == TKL_OK ? tkl__check_number("length", options->length, 0, TKL_SEARCH_TEXT_MAX) : rc;
 }
 

@@ -30,9 +30,7 @@ int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
     static const tkl_semaphore_options none;
     const tkl_semaphore_options *o = options ? options : &none;
     *out = NULL;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("limit", limit, 1, LIMIT_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"limit", limit, 1, LIMIT_MAX});
     if (rc != TKL_OK)
         return rc;
     tkl_semaphore *sem = calloc(1, sizeof *sem);

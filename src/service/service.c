@@ -69,9 +69,7 @@ int tkl_service_open(tkl_client *client, tkl_bytes name, const tkl_service_optio
     *service = NULL;
     if (!options)
         options = &defaults;
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(options, {"timeout_ms", options->timeout_ms, 0, TKL__MS_MAX});
     if (rc != TKL_OK)
         return rc;
     tkl_service *made = calloc(1, sizeof *made);

@@ -54,20 +54,11 @@ static int64_t or_default(int64_t value, int64_t otherwise)
 
 static int check_options(const tkl_session_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("most", o->most, 0, INT64_C(1000000000));
-    if (rc == TKL_OK)
-        rc = tkl__check_number("items", o->items, 0, TKL_SESSION_PAGE_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ranked", o->ranked, 0, 1000000);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("half_life_ms", o->half_life_ms, TKL_NONE, TKL__MS_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(
+        o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX}, {"ttl_ms", o->ttl_ms, 0, TKL__MS_MAX},
+        {"most", o->most, 0, INT64_C(1000000000)}, {"items", o->items, 0, TKL_SESSION_PAGE_MAX},
+        {"ranked", o->ranked, 0, 1000000},
+        {"half_life_ms", o->half_life_ms, TKL_NONE, TKL__MS_MAX});
 }
 
 int tkl_session_open(tkl_client *client, tkl_bytes name, const tkl_session_options *options,

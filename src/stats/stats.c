@@ -60,12 +60,8 @@
 
 static int check_options(const tkl_stats_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ranked", o->ranked, 0, TKL_STATS_RANKED_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                              {"ranked", o->ranked, 0, TKL_STATS_RANKED_MAX});
 }
 
 /* Opens "slow:" and the type, unless the options name another log. */

@@ -40,11 +40,8 @@ static int check_switches(const tkl_suggest_options *o)
 
 int tkl__suggest_check(const tkl_suggest_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
+    int rc = TKL__CHECK_OPTIONS(o, {"timeout_ms", o->timeout_ms, 0, TKL__MS_MAX},
+                                {"ttl_ms", o->ttl_ms, 0, TKL__MS_MAX});
     if (rc == TKL_OK)
         rc = check_setting("half_life_ms", o->half_life_ms, 1000, TKL__MS_MAX, TKL_NONE);
     if (rc == TKL_OK)

@@ -61,16 +61,10 @@
 
 static int check_options(const tkl_worker_options *o)
 {
-    int rc = TKL__CHECK_RESERVED(o);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("threads", o->threads, 0, THREADS_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("prefetch", o->prefetch, 0, PREFETCH_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("max_jobs", o->max_jobs, 0, INT64_MAX);
-    if (rc == TKL_OK)
-        rc = tkl__check_number("kind_count", (int64_t)o->kind_count, 0, TKL_KINDS_MAX);
-    return rc;
+    return TKL__CHECK_OPTIONS(o, {"threads", o->threads, 0, THREADS_MAX},
+                              {"prefetch", o->prefetch, 0, PREFETCH_MAX},
+                              {"max_jobs", o->max_jobs, 0, INT64_MAX},
+                              {"kind_count", (int64_t)o->kind_count, 0, TKL_KINDS_MAX});
 }
 
 static void set_options(tkl_worker *w, const tkl_worker_options *options)
