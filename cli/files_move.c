@@ -251,9 +251,8 @@ static void make_room(moving *m, size_t len)
     m->pending += len;
 }
 
-/* Ends the last line of standard output if that is a file and a run before this one was killed while
- * it wrote the line: a file takes a part of what is written. Else the next line would be glued to it.
- */
+/* Ends the last line of standard output if that is a file, and an earlier run was killed while it
+ * wrote the line. Else the next line would be glued to the part that was written. */
 static void end_torn_line(void)
 {
     struct stat st;

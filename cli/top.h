@@ -122,7 +122,7 @@ int top_reader_start(top_reader *reader, const cli_session *cli, tkl_client *cli
 void top_reader_wake(top_reader *reader);
 /* Looks into a queue; a name without data: into none. With the mutex. */
 void top_reader_look(top_reader *reader, tkl_bytes name, int partitions);
-/* Has something done; `outcome` says how it ended. With the mutex. */
+/* Asks the reading thread for an action; `outcome` then says how it ended. With the mutex. */
 void top_reader_act(top_reader *reader, top_act act, top_tab tab, tkl_bytes name, int partitions);
 
 /* ---- The screen ---------------------------------------------------------- */

@@ -50,8 +50,8 @@ bool serve_access_check(const serve_access *access, const char *authorization, s
 bool serve_access_check_token(const serve_access *access, const char *token, serve_rights *rights,
                               const char **who);
 
-/* A seal says which token a secret belongs to, to those who know both: an HMAC of the token's digest
- * with the secret as its key. */
+/* A seal ties the secret of a session to a token: an HMAC of the token's digest with the secret as
+ * its key. Without the secret it does not tell which token it is. */
 typedef struct serve_seal {
     unsigned char bytes[32];
 } serve_seal;

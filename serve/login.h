@@ -24,7 +24,7 @@
 
 #define SERVE_COOKIE "tackle-session"
 
-enum { SERVE_LOGIN_BODY_MAX = 4096 }; /* strangers may send no more */
+enum { SERVE_LOGIN_BODY_MAX = 4096 }; /* bytes of a request without a token */
 
 typedef struct serve_logins serve_logins;
 

@@ -81,8 +81,8 @@ TKL_API bool tkl_leader_leads(tkl_leader *leader) TKL_NONNULL(1);
 TKL_API tkl_hold_state tkl_leader_state(tkl_leader *leader) TKL_NONNULL(1);
 /* The term; 0 when it was not elected. No I/O. */
 TKL_API uint64_t tkl_leader_term(tkl_leader *leader) TKL_NONNULL(1);
-/* Milliseconds for which it leads on by its own clock if no renewal succeeds; 0 when it does not
- * lead. No I/O. */
+/* How many milliseconds it still leads by its own clock, even if no renewal succeeds; 0 when it
+ * does not lead. No I/O. */
 TKL_API int64_t tkl_leader_left_ms(tkl_leader *leader) TKL_NONNULL(1);
 /* Waits up to `wait_ms` (0: looks once; negative: for ever) until the term is lost. No I/O. TKL_OK:
  * it is lost. TKL_BUSY: it still led when the time was up. TKL_NOTOWNER: it was not elected, or

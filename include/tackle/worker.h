@@ -76,7 +76,7 @@ TKL_API void tkl_task_release(tkl_task *task, int64_t delay_ms) TKL_NONNULL(1);
 
 /* The work of a worker so far, in jobs unless a field says otherwise. */
 typedef struct tkl_worker_stats {
-    uint64_t done;     /* reported to the queue; the next three are reported, too */
+    uint64_t done;     /* reports of done jobs; the next three are reports to the queue, too */
     uint64_t failed;   /* failed attempts, including those beyond their time limit, and damaged
                           jobs */
     uint64_t dead;     /* failed for the last time: the job is in the dead letters */

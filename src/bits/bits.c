@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bitmaps: a string of the server under ns:bits:{name}, the user's own data. It is removed
- * by tkl_bits_drop(), or expires with `ttl_ms`.
- * All work is the server's: GETBIT, SETBIT, BITCOUNT, BITPOS, BITOP and BITFIELD; but for bitmaps
- * in different slots of a cluster, which BITOP cannot have together: see apart.c.
+ * Bitmaps: a string of the server under ns:bits:{name}, the user's own data. It is removed by
+ * tkl_bits_drop(), or expires with `ttl_ms`. The server does the work, by GETBIT, SETBIT, BITCOUNT,
+ * BITPOS, BITOP and BITFIELD. Only bitmaps in different slots of a cluster, which one BITOP cannot
+ * name, are combined here: see apart.c.
  */
 #include "bits/bits.h"
 

@@ -1,6 +1,7 @@
--- bits/build: write a piece of a new value; with the last piece it takes the place of the old one.
+-- bits/build: write a piece of a new value, which takes the place of the old one with its last
+-- piece.
 -- KEYS[1] own    bitmap
--- KEYS[2] draft  the new value until it is whole; it ends when nobody goes on with it
+-- KEYS[2] draft  the new value until it is whole; it expires when no more pieces come
 -- ARGV[1] at     byte at which the piece begins: pieces come in order
 -- ARGV[2] piece  bytes
 -- ARGV[3] last   1 or 0

@@ -1,4 +1,4 @@
--- bloom/count: after a merge, a sub-filter has at least so many items.
+-- bloom/count: raise the number of items of a sub-filter to a least number, after a merge.
 -- KEYS[1] meta     hash
 -- ARGV[1] version  of the shape
 -- ARGV[2] field    of the sub-filter's count in meta

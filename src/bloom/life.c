@@ -370,7 +370,7 @@ static int drop_all(tkl_bloom *bloom, const tkl__bloom_shape *shape)
     return rc;
 }
 
-/* TKL_OK: nothing is left. TKL_EXISTS: there is a filter that nobody is dropping. */
+/* TKL_OK: nothing is left. TKL_EXISTS: there is a filter that is not being dropped. */
 static int finish_drop(tkl_bloom *bloom)
 {
     tkl__bloom_shape shape;

@@ -1,7 +1,7 @@
 -- The index: what a book keeps of an entry beside its member of NAMES.
 -- An entry is "key NUL [text] [NUL id]". Its forms are lines, separated by NUL: "shared form". A
--- form has SYLLABLE marks inside. `shared`: so many bytes are also the beginning of the key or of a
--- smaller form: a search for that much finds the entry there. The first line is for
+-- form has SYLLABLE marks inside. `shared` counts the bytes at its beginning with which the key or
+-- a smaller form begins, too: a search for these bytes finds the entry there. The first line is for
 -- mixing.inc.lua: how each character may be written.
 -- include: keys
 

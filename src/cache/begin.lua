@@ -3,8 +3,8 @@
 -- ARGV[1] token     random, of the caller
 -- ARGV[2] lease     ms after which another caller may compute it
 -- ARGV[3] absent    '1': only if there is no value
--- returns {TKL_OK}: compute it; {TKL_EXISTS, the entry, its ms left}: somebody has; {TKL_BUSY, ms
---   until the lease ends}: somebody does
+-- returns {TKL_OK}: compute it; {TKL_EXISTS, the entry, its ms left}: it is there; {TKL_BUSY, ms
+--   until the lease ends}: another caller computes it
 -- include: keys
 
 local token, lease, absent = unpack(ARGV)

@@ -1,7 +1,7 @@
 -- cache/fail: give the lease back without a value.
 -- KEYS[1...] value  see keys.inc.lua
 -- ARGV[1] token     of the caller
--- ARGV[2] pause     ms for which nobody computes it again, if there is an old value
+-- ARGV[2] pause     ms before it is computed again, if there is an old value
 -- ARGV[3] news      for the waiters: 'failed', or 'ready': one of them computes it
 -- flags: allow-oom
 -- returns 1; 0: the lease was lost

@@ -231,7 +231,7 @@ static int await_turn(fetch *f, int64_t wait_ms)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* The value is there: computes it again if it is time to and nobody else does. */
+/* The value is there. Computes it again when it is time to, unless another caller does. */
 static int refresh_value(fetch *f, tkl_cache_compute *compute, void *arg, tkl_cache_value **value)
 {
     int64_t left_ms, early = f->value->none ? 0 : f->cache->refresh_ms;

@@ -1,4 +1,4 @@
--- channel/place: find where a follower begins: so many messages before the end.
+-- channel/place: find the place some messages before the end, where a follower begins.
 -- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] before  id; only messages before this one are counted; '+': all
 -- ARGV[2] count   messages to go back

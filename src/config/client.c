@@ -71,7 +71,7 @@ static link *current(const tkl_config_client *source)
     return at;
 }
 
-/* Caller holds the lock. Takes links that nobody needs out of the list. */
+/* Takes unused links out of the list. The caller holds the lock. */
 static link *take_unused(tkl_config_client *source)
 {
     link *unused = NULL;

@@ -19,8 +19,8 @@
  *
  * Changes are published on the sharded channel of the key's name, by the script that makes them. A
  * handle that was read from once follows the channel (core/follow.h) and has the value in memory:
- * an object with a count of its readers, replaced under the follower's lock. Data that the server
- * has lost (FLUSHALL, eviction) is published by nobody: LLEN is asked at every heartbeat.
+ * an object with a count of its readers, replaced under the follower's lock. When the server loses
+ * the data (FLUSHALL, eviction), no message says so: every heartbeat asks LLEN.
  *
  * A value is checked by jansson and stored as it was written.
  */

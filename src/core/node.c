@@ -11,8 +11,8 @@
  *
  * No connection lies idle for long while a caller waits, because one waiter is on watch. It is
  * woken to take the connection. If other callers were quicker, it looks again after WATCH_US;
- * before that nobody else is woken. If it still finds nothing, it goes off watch. When it leaves
- * and there are more connections to take, the next waiter is woken.
+ * before that no other waiter is woken. If it still finds nothing, it goes off watch. When it
+ * leaves and there are more connections to take, the next waiter is woken.
  *
  * (256 threads, 32 connections, 2 cores: strict turns cost 2.0 thread switches per call, this costs
  * 1.05, and 1 is the reply itself.)

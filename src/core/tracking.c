@@ -210,7 +210,8 @@ static bool beat_heard(const tkl__tracking *t, heard *h)
 }
 
 /* Sleeps until a file is readable, the time has come, or the bell rings; the bell is the first file.
- * The sleep does not heed `end`, for which it would wake 20 times a second: the bell rings then. */
+ * The bell also rings when `end` is set. So the sleep ignores `end`, which it would have to check
+ * 20 times a second. */
 static int sleep_at(const tkl__tracking *t, struct pollfd *files, nfds_t count, int64_t until)
 {
     eventfd_t rung;

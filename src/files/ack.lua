@@ -1,10 +1,11 @@
--- files/ack: a receiver has all chunks before a position; chunks that nobody needs any more go.
+-- files/ack: note that a receiver has all chunks before a position, and remove chunks that no
+-- receiver needs any more.
 -- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
 --   are, and chunks that may go, from `first` on
 -- ARGV[1] token
 -- ARGV[2] receiver
 -- ARGV[3] holder
--- ARGV[4] position  '': it does not change, and nobody is asked who he is
+-- ARGV[4] position  '': it stays, and the holder is not checked
 -- ARGV[5] first
 -- flags: allow-oom
 -- returns {code, chunks sent, '1' all of them, freed, position of the slowest, checksum, size}:

@@ -38,7 +38,7 @@ struct tkl_files {
                             tkl__files_with_patience() */
 };
 
-/* A copy of the handle for one call; negative: its requests wait for ever. */
+/* A copy of the handle for one call, with this patience; negative: its requests wait for ever. */
 tkl_files tkl__files_with_patience(const tkl_files *files, int64_t patience_ms);
 
 /* Tokens of files, and of the processes that send or receive. */

@@ -41,7 +41,7 @@
  *   LOST       on_lost() is called: TOLD
  *
  * When the server refuses a renewal, or the lease ends, HELD, DOUBTED and RENEWING become LOST.
- * When the owner releases, all phases but UNSURE become NOTHING, whatever the server says. */
+ * When the owner releases, all phases but UNSURE become NOTHING, for any answer of the server. */
 typedef enum tkl__hold_phase {
     TKL__HOLD_NOTHING = 0, /* not acquired, or released */
     TKL__HOLD_UNSURE,    /* an acquire had no answer: the token may hold, or have a place in line */

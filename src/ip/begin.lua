@@ -1,4 +1,4 @@
--- ip/begin: begin a generation, in such a way that it expires if nobody goes on with it.
+-- ip/begin: begin a generation, which expires unless its import goes on with it.
 -- KEYS[1...] table   see keys.inc.lua
 -- ARGV[1] ttl     milliseconds
 -- ARGV[2] chunk   the first

@@ -63,7 +63,7 @@ static int check_ranges(const tkl_limit_rule *given, const tkl__limit_rule *rule
     return rc == TKL_OK ? check_burst(given, rule) : rc;
 }
 
-/* A slot that is denied is held by nobody: it could only be counted until its period ends. */
+/* A denied slot has no holder to release it, so concurrency cannot count denied attempts. */
 static int check_denied(const tkl__limit_rule *rule)
 {
     if (!rule->count_denied || rule->algorithm != TKL_LIMIT_CONCURRENCY)

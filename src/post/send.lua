@@ -31,7 +31,7 @@ local function earlier_id()
   return at and tonumber(redis.call('LINDEX', RECENT, at + 1))
 end
 
--- Whether so many requests came meanwhile that those of this time are forgotten.
+-- Whether the requests of that time are forgotten already: too many others came after them.
 local function is_forgotten()
   local oldest = redis.call('LLEN', RECENT) >= PARTS * REMEMBERED and
                  redis.call('LINDEX', RECENT, PARTS - 1)

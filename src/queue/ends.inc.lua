@@ -103,7 +103,7 @@ function ends.remove_record(id)
   redis.call('HDEL', SINCE, id)
 end
 
--- Removes a job that is over. The caller has taken it out of READY, ACTIVE or wherever it was.
+-- Removes a job that is over. The caller has taken it out of the set that it was in.
 -- `started`: it has a place in its group.
 function ends.remove(id, record, started, budget)
   if jobs.has_options(record) then

@@ -4,13 +4,13 @@
 
 local events = {}
 
--- Whether somebody watches. META has the time until which; `meta` is what was read of it.
+-- Whether the queue is watched. A field of META says until when; `meta` has what was read of META.
 function events.are_watched(meta)
   return (meta.watched or 0) > now
 end
 
 -- Tells watchers what happened to jobs: "time word id id ..." and, on a second line, a note. The
--- channel has the name of META. Costs nothing while nobody watches.
+-- channel has the name of META. Costs nothing while there is no watcher.
 function events.tell(meta, word, ids, note)
   if events.are_watched(meta) and (ids[1] or note) then
     redis.pcall('SPUBLISH', META, decimal.whole(now) .. ' ' .. word .. ' ' ..

@@ -97,7 +97,7 @@ static void add_parting(tkl__batch *batch, tkl__queue_source *source)
     tkl__buf_free(&counts);
 }
 
-/* A server that cannot be reached keeps nobody: the counts are lost, and the row expires. */
+/* A server that cannot be reached delays no close: the counts are lost, and the row expires. */
 void tkl__queue_part(tkl_consumer *c)
 {
     tkl__batch batch;

@@ -103,7 +103,7 @@ function jobs.write_history(id, history)
                            history.started and 1 or 0) .. history.problem)
 end
 
--- Notes since when a job that was delayed is ready, unless its history tells it already.
+-- Notes when a delayed job became ready, unless its history says so already.
 function jobs.note_due(id, time)
   redis.call('HSETNX', HISTORY, id, string.format('0 %.0f 0 ', time))
 end

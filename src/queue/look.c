@@ -58,7 +58,7 @@ static tkl_bytes part_of(const found *f, size_t part)
     return tkl_reply_bytes(tkl_reply_at(f->reply, f->at + part));
 }
 
-/* The size of the whole payload, of which the record in the answer may have only the beginning. */
+/* The size of the whole payload. The record in the answer may have only its beginning. */
 static size_t payload_size(const found *f, tkl_bytes payload)
 {
     tkl_bytes record = part_of(f, 0);
@@ -97,8 +97,7 @@ static tkl_job_state state_now(const found *f, bool attempts_left)
     return over && comes_back ? TKL_JOB_STATE_READY : f->state;
 }
 
-/* Cuts off a character of which only the beginning is there, so that a text that was cut is still
- * UTF-8. */
+/* Cuts off an incomplete character at the end, so that a text that was cut is still UTF-8. */
 static tkl_bytes whole_characters(tkl_bytes bytes)
 {
     for (size_t behind = 1; behind <= 3 && behind <= bytes.len; behind++) {

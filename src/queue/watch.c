@@ -2,10 +2,10 @@
  *
  * Watching: events of a queue as they happen.
  *
- * Scripts read META anyway, and one of its fields says until when somebody watches. Until then they
- * publish what they do, on a channel with the name of META; so a queue that nobody watches pays for
- * one field more in an HMGET. A watcher sets the field, WATCH_MS ahead, and again every RENEW_US;
- * when it is gone, the publishing ends by itself.
+ * Scripts read META anyway, and one of its fields says until when the queue is watched. Until then
+ * they publish what they do, on a channel with the name of META. So a queue without watchers pays
+ * for one more field in an HMGET. A watcher sets the field WATCH_MS ahead, and again every
+ * RENEW_US. When it is gone, the publishing ends WATCH_MS later.
  *
  * A message is "time word id id ...", a line feed, and a note.
  */

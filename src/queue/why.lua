@@ -14,9 +14,9 @@
 
 now = clock.ms()
 local ROWS_MAX = 100              -- rows of WORKERS that are counted
-local WAITERS_CHECKED = 8         -- waiters of which one must listen
+local WAITERS_CHECKED = 8         -- waiters that are looked at: one of them must listen
 local SEEN = 100                  -- members of DELAYED, among which the first job is searched
-local BEFORE = 1000               -- a job waits for jobs that were pushed at most so many before it
+local BEFORE = 1000               -- how many jobs before a job are searched for those it waits for
 local STEP = 20                   -- jobs before it that are looked up at once
 local NAMED = 5                   -- jobs that it waits for, in the answer
 local id, cursor = unpack(ARGV)

@@ -94,7 +94,7 @@ static void read_workers(census *c, const tkl_reply *rows)
     }
 }
 
-/* A claim also shows that there is a worker, of which perhaps nothing else is known. */
+/* Finds workers by their claims, too: there may be nothing else about them. */
 static void read_claims(census *c, const tkl__queue_partition *partition, tkl_bytes queue,
                         const tkl_reply *rows)
 {

@@ -266,8 +266,8 @@ function bests.first_place()
   return {bucket = 1, done = 0, looked = 0, found = {}, cells = {}, certain = {}}
 end
 
--- The documents of the result that may be among the `wanted` best, as an array; nil: so many that
--- all of them can be compared as well; false: there are more cells to visit, and the second result
+-- The documents of the result that may be among the `wanted` best, as an array; nil: they are too
+-- many, compare all documents; false: there are more cells to visit, and the second result
 -- is the place to go on at. `words`: {operand, several, weight, required} of each word; `bands`: the
 -- operands of the bands of lengths; `average`: the mean length; `place`: nil at first; `next`: all
 -- numbers are below it; `stop_us`: when this call has done enough, by the server's clock. It visits

@@ -38,8 +38,8 @@ typedef struct tkl__search_bundle {
 } tkl__search_bundle;
 
 void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shard *shard);
-/* Takes terms of a document off the front, at most `max` of them. A word that the document has
- * several times is posted as such, too. */
+/* Takes terms of a document off the front, at most `max` of them, and posts them. Terms that the
+ * document has several times also get the postings that say so. */
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
                               unsigned char place, size_t max);
 /* Copies bytes, which stay as long as the bundle. */

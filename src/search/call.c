@@ -98,8 +98,8 @@ void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *
     tkl__buf_free(&key);
 }
 
-/* The number of prefixes of which the plan has all words: the script checks that these are still
- * all. */
+/* The number of prefixes whose words the plan has all: the script checks that there are no others
+ * by now. */
 static int64_t known_prefixes(const tkl__search_plan *plan)
 {
     int64_t count = 0;

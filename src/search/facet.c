@@ -26,12 +26,12 @@
 /* Number of values that one step counts. */
 #define COUNT_STEP     20
 #define VALUES_DEFAULT 10
-/* Most values that are counted without a look at how frequent they are in the index. */
+/* Up to this many values are all counted, however frequent they are in the index. */
 #define FEW_VALUES TKL_SEARCH_FACET_MAX
 /* Most values that are read on each shard, and most that are counted. */
 #define READ_MOST  20000
 #define COUNT_MOST 2000
-/* Values of which one round trip reads the names, and one the sizes. */
+/* How many names of values one round trip reads, and how many sizes. */
 #define NAMES_STEP "1000"
 #define SIZES_STEP 250
 

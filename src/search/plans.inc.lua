@@ -6,7 +6,7 @@
 --   - n   the n on top are excluded, all others are wanted; the last step
 --
 -- Work is estimated in microseconds before it is done. A union that takes too much is made by
--- search/union first, in steps, and a range by search/range; whatever else takes too much is
+-- search/union first, in steps, and a range by search/range. Other work that takes too much is
 -- refused.
 -- include: indexes
 -- include: sets
@@ -155,8 +155,8 @@ function plans.except_work(operands, size, is_list, state)
   return work
 end
 
--- The work of an intersection of operands of which the smallest has `size` numbers. `is_list`: it is
--- a set or an array; else all are bitmaps, which are combined and counted.
+-- The work of intersecting operands, the smallest of which has `size` numbers. `is_list`: the
+-- smallest is a set or an array; else all are bitmaps, which are combined and counted.
 function plans.and_work(operands, size, is_list, state)
   local work = is_list and 0 or state.bits_work
   for _, operand in ipairs(operands) do

@@ -13,7 +13,7 @@
 #include "search/why.h"
 
 #define COUNT_DEFAULT 10
-/* Hits that are compared when a prefix stands for so many words that some are left out anyway. */
+/* Hits that are compared when a prefix stands for too many words, and some are left out anyway. */
 #define COMPARE_CUT   5000
 #define FACET_DEFAULT 10
 

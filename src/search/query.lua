@@ -44,7 +44,7 @@ local WORD_ARGUMENTS = 3
 local CLASSES = TKL__SEARCH_SEVERAL
 -- Results of at most this many documents are compared as a whole.
 local SMALL_RESULT = 150
--- A reply ends after so many bytes of records and terms; one batch of documents more may come.
+-- Bytes of records and terms after which a reply ends: the batch that reaches them is complete.
 local REPLY_BYTES = 256 * 1024
 local BATCH_LEAST, BATCH_MOST = 8, 256
 -- Microseconds after which a walk and the search for the best end; the client goes on from there.

@@ -84,8 +84,9 @@ function truth.read_varint(terms, at)
   return value
 end
 
--- Whether terms have one of them, at least so many times. It is looked for by the bytes of its entry
--- (record.c): one that is there is always found. Positions of others may look like it by chance.
+-- Whether the terms of a document include a term, at least `least` times. The search compares the
+-- bytes of its entry (record.c). An entry that exists is always found, but positions of other terms
+-- may look like it by chance.
 function truth.has_term(terms, term, least)
   local entry = string.char(#term) .. term
   local hit, last = string.find(terms, entry, 1, true)

@@ -1,4 +1,4 @@
--- session/view: count views of items by nobody in particular.
+-- session/view: count views of items in the ranking, without a session.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] ranked     items in the ranking
 -- ARGV[2] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
