@@ -196,7 +196,7 @@ static const cli_option edit_options[] = {
 };
 
 static const cli_option peek_options[] = {
-    {"state", CLI_CHOICE, "ready|delayed|held|active|dead",
+    {"state", CLI_CHOICE, "ready|delayed|held|active|dead|done",
      "state of the jobs to show (default ready)"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
@@ -212,10 +212,10 @@ static const cli_option result_options[] = {
 };
 
 static const cli_option find_options[] = {
-    {"state", CLI_CHOICE, "ready|delayed|held|active|dead", "only jobs of this state"},
+    {"state", CLI_CHOICE, "ready|delayed|held|active|dead|done", "only jobs of this state"},
     {"kind", CLI_TEXT, "WORD", "only jobs of this kind"},
     {"reason", CLI_TEXT, "TEXT", "only jobs whose last error contains this"},
-    {"older", CLI_DURATION, "DURATION", "only jobs pushed (dead letters: died) earlier"},
+    {"older", CLI_DURATION, "DURATION", "only jobs pushed (or dead, or done) earlier"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"after", CLI_TEXT, "PLACE", "go on where another search ended"},
     {"cut", CLI_SIZE, "SIZE", "only so much of each payload (default: all)"},
@@ -230,6 +230,22 @@ static const cli_option dead_options[] = {
     CONDITIONS,
     {"delete", CLI_FLAG, NULL, "delete the dead letters with these IDs, or those that fit"},
     {"delete-all", CLI_FLAG, NULL, "delete all dead letters"},
+    DRY_RUN,
+    {"yes", CLI_FLAG, NULL, "do not ask before deleting"},
+    PARTITIONS,
+    {0},
+};
+
+static const cli_option done_options[] = {
+    {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
+    {"cut", CLI_SIZE, "SIZE", "only so much of each payload (default: all)"},
+    {"kind", CLI_TEXT, "WORD", "only those of this kind"},
+    {"reason", CLI_TEXT, "TEXT", "only those whose last error contains this"},
+    {"text", CLI_TEXT, "TEXT", "only those whose payload, kind, error or id has this"},
+    {"older", CLI_DURATION, "DURATION", "only those that were done at least this long ago"},
+    {"delete", CLI_FLAG, NULL, "delete the done jobs with these IDs, or those that fit"},
+    {"delete-all", CLI_FLAG, NULL, "delete all done jobs"},
     DRY_RUN,
     {"yes", CLI_FLAG, NULL, "do not ask before deleting"},
     PARTITIONS,
@@ -258,6 +274,9 @@ static const cli_option limit_options[] = {
     {"group-rate", CLI_TEXT, "COUNT/PERIOD", "jobs of one group that may be started in a period"},
     {"dead-max", CLI_INTEGER, "N", "keep the newest N dead letters (default 10000)"},
     {"dead-for", CLI_DURATION, "DURATION", "keep dead letters for this long (default 30d)"},
+    {"keep", CLI_DURATION, "DURATION", "keep done jobs for this long (default: not at all)"},
+    {"keep-max", CLI_INTEGER, "N", "with --keep: the newest N (default 10000)"},
+    {"keep-bytes", CLI_SIZE, "SIZE", "with --keep: at most so much of them (default 16mb)"},
     PARTITIONS,
     {0},
 };
@@ -536,7 +555,8 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "look at jobs, the next to be served first",
         .options = peek_options,
-        .details = "Changes nothing. Held jobs wait for other jobs of their group or flow.",
+        .details = "Changes nothing. Held jobs wait for other jobs of their group or flow. Done jobs are\n"
+                   "there if the queue keeps them: tackle queue limit --keep.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue peek tackle-example\n"
                    "tackle queue peek tackle-example --cut 5 --json\n"
@@ -564,7 +584,8 @@ static const cli_verb verbs[] = {
         .args = "NAME ID",
         .summary = "show all that is known about a job",
         .options = common_options,
-        .details = "Exit code 1 when the job is not there: done, cancelled, or never pushed.",
+        .details = "Exit code 1 when the job is not there: done and not kept, cancelled, or never\n"
+                   "pushed.",
         .example = "id=$(tackle queue push tackle-example alice@example.org)\n"
                    "tackle queue show tackle-example $id\n"
                    "tackle queue drop tackle-example --yes",
@@ -598,6 +619,25 @@ static const cli_verb verbs[] = {
                                "tackle queue drop tackle-example --yes",
         .effect = CLI_WRITES,
         .run = cli_queue_dead,
+    },
+    {
+        .name = "done",
+        .args = "NAME [ID...]",
+        .summary = "list the done jobs that a queue keeps, newest first, or delete some",
+        .options = done_options,
+        .details =
+            "A queue keeps done jobs after tackle queue limit --keep, until they are too old, too\n"
+            "many, too large together, or deleted. They are there to be looked at: with payload\n"
+            "(over 64 KB: the first 4 KB), worker, times, last error and, of jobs that were pushed\n"
+            "with --result-for, the beginning of the result.",
+        .example = "tackle queue limit tackle-example --keep 1h\n"
+                   "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue work tackle-example --drain -- true\n"
+                   "tackle queue done tackle-example\n"
+                   "tackle queue done tackle-example --text alice --delete --yes\n"
+                   "tackle queue drop tackle-example --yes",
+        .effect = CLI_WRITES,
+        .run = cli_queue_done,
     },
     {
         .name = "retry",
@@ -752,7 +792,7 @@ static const cli_verb verbs[] = {
             "Settings are kept on the server and hold for all programs. Options that are not "
             "given\n"
             "change nothing; 0 removes a limit (for dead letters: the default). Each partition of\n"
-            "a queue counts on its own.",
+            "a queue counts on its own. With --keep, done jobs can be looked at: tackle queue done.",
         .example = "tackle queue limit tackle-example --max-jobs 100000 --rate 10/s \\\n"
                    "  --group-concurrency 1\n"
                    "tackle queue limit tackle-example --rate 0 --json\n"

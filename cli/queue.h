@@ -34,8 +34,9 @@ int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state
 
 /* The conditions --kind, --reason and --older, and a text. Returns whether one was given. */
 bool cli_queue_filter(const cli_session *cli, const char *text, tkl_job_filter *filter);
-/* Prints dead letters that fit the conditions, with --max. */
-int cli_queue_print_dead(cli_session *cli, tkl_queue *queue, const tkl_job_filter *filter);
+/* Prints jobs of a state that fit the conditions, with --max. */
+int cli_queue_print_fitting(cli_session *cli, tkl_queue *queue, tkl_job_state state,
+                            const tkl_job_filter *filter);
 
 /* Prints a number of jobs: "3 retried". */
 int cli_queue_print_count(const cli_session *cli, const char *what, int64_t count);
@@ -78,6 +79,7 @@ int cli_queue_why(cli_session *cli);
 int cli_queue_find(cli_session *cli);
 
 int cli_queue_dead(cli_session *cli);
+int cli_queue_done(cli_session *cli);
 int cli_queue_retry(cli_session *cli);
 int cli_queue_move(cli_session *cli);
 

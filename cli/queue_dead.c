@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle queue dead`, `retry`, `move`: dead letters, by id, by conditions, or all of them.
+ * `tackle queue dead`, `retry`, `move`: dead letters, by id, by conditions, or all of them; `tackle
+ * queue done`: done jobs that are kept, in the same way.
  */
 #include <stdio.h>
 
@@ -23,9 +24,19 @@ static bool read_conditions(const cli_session *cli, tkl_job_filter *filter)
     return cli_queue_filter(cli, cli_text(cli, "text", ""), filter);
 }
 
-/* An action on dead letters. */
+typedef int action(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count);
+
+/* Jobs that are over, as operators choose them. */
+typedef struct pile {
+    tkl_job_state state;
+    action *count, *drop;
+    const char *one, *many; /* "dead letter", "dead letters" */
+} pile;
+
+/* An action on them. */
 typedef struct deed {
-    int (*act)(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count);
+    const pile *of;
+    action *act;
     tkl_queue *to;    /* for a move */
     const char *done; /* "retried" */
     int first;        /* index of the first id among the arguments */
@@ -50,12 +61,30 @@ static int delete_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue
     return tkl_queue_drop_dead(queue, filter, count);
 }
 
+static int count_done(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count)
+{
+    (void)to;
+    return tkl_queue_count_done(queue, filter, count);
+}
+
+static int delete_done(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to,
+                       int64_t *count)
+{
+    (void)to;
+    return tkl_queue_drop_done(queue, filter, count);
+}
+
+static const pile dead_letters = {TKL_JOB_STATE_DEAD, count_dead, delete_dead, "dead letter",
+                                  "dead letters"};
+static const pile done_jobs = {TKL_JOB_STATE_DONE, count_done, delete_done, "done job",
+                               "done jobs"};
+
 static int move_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to, int64_t *count)
 {
     return tkl_queue_move_dead(queue, filter, to, count);
 }
 
-/* Acts on one dead letter by its id; a --dry-run counts 0 or 1. */
+/* Acts on one job by its id; a --dry-run counts 0 or 1. */
 static int act_on_id(tkl_queue *queue, const char *id, void *arg)
 {
     const deed *d = arg;
@@ -72,7 +101,8 @@ static int act_on_many(cli_session *cli, tkl_queue *queue, const deed *d)
     bool some = read_conditions(cli, &filter);
     int code = d->act(queue, some ? &filter : NULL, d->to, &count);
     if (code == TKL_NOTFOUND)
-        return cli_fail(cli, CLI_NO, some ? "no dead letter fits" : "there are no dead letters");
+        return some ? cli_fail(cli, CLI_NO, "no %s fits", d->of->one)
+                    : cli_fail(cli, CLI_NO, "there are no %s", d->of->many);
     int unprinted =
         code == TKL_OK || count > 0 ? cli_queue_print_count(cli, d->done, count) : CLI_OK;
     if (code == TKL_EXISTS)
@@ -80,7 +110,7 @@ static int act_on_many(cli_session *cli, tkl_queue *queue, const deed *d)
     return code == TKL_OK ? unprinted : cli_end(cli, code);
 }
 
-/* Checks that it is clear which dead letters are meant: ids, conditions, or all. */
+/* Checks that it is clear which jobs are meant: ids, conditions, or all. */
 static int check_choice(const cli_session *cli, int first, bool all)
 {
     tkl_job_filter filter;
@@ -96,14 +126,16 @@ static int act(cli_session *cli, const deed *given)
 {
     deed d = *given;
     tkl_queue *queue = NULL;
+    char missing[64];
+    snprintf(missing, sizeof missing, "not in the %s", d.of->many);
     if (cli_flag(cli, "dry-run")) {
-        d.act = count_dead;
+        d.act = d.of->count;
         d.done = "matching";
     }
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = cli->argc > d.first ? cli_queue_for_ids(cli, queue, d.first, act_on_id, &d,
-                                                         "not in the dead letters", d.done)
+                                                         missing, d.done)
                                      : act_on_many(cli, queue, &d);
     tkl_queue_close(queue);
     return failed;
@@ -114,12 +146,12 @@ static int act(cli_session *cli, const deed *given)
 int cli_queue_retry(cli_session *cli)
 {
     int failed = check_choice(cli, 1, cli_flag(cli, "all"));
-    return failed ? failed : act(cli, &(deed){retry_dead, NULL, "retried", 1});
+    return failed ? failed : act(cli, &(deed){&dead_letters, retry_dead, NULL, "retried", 1});
 }
 
 int cli_queue_move(cli_session *cli)
 {
-    deed d = {move_dead, NULL, "moved", 2};
+    deed d = {&dead_letters, move_dead, NULL, "moved", 2};
     int failed = check_choice(cli, 2, cli_flag(cli, "all"));
     if (!failed)
         failed = cli_queue_open(cli, 1, &d.to);
@@ -130,18 +162,18 @@ int cli_queue_move(cli_session *cli)
 }
 
 /* Asks first, unless it names each of them. */
-static int delete_some(cli_session *cli)
+static int delete_some(cli_session *cli, const pile *of)
 {
     int failed = CLI_OK;
     if (cli->argc == 1 && !cli_flag(cli, "dry-run"))
-        failed =
-            cli_flag(cli, "delete-all")
-                ? cli_confirm(cli, "This deletes all dead letters of %s.", cli->argv[0])
-                : cli_confirm(cli, "This deletes the dead letters of %s that fit.", cli->argv[0]);
-    return failed ? failed : act(cli, &(deed){delete_dead, NULL, "removed", 1});
+        failed = cli_flag(cli, "delete-all")
+                     ? cli_confirm(cli, "This deletes all %s of %s.", of->many, cli->argv[0])
+                     : cli_confirm(cli, "This deletes the %s of %s that fit.", of->many,
+                                   cli->argv[0]);
+    return failed ? failed : act(cli, &(deed){of, of->drop, NULL, "removed", 1});
 }
 
-static int list_dead(cli_session *cli)
+static int list_some(cli_session *cli, const pile *of)
 {
     tkl_queue *queue = NULL;
     tkl_job_filter filter;
@@ -152,18 +184,28 @@ static int list_dead(cli_session *cli)
         return cli_usage(cli, "--skip is for a list without conditions");
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = some ? cli_queue_print_dead(cli, queue, &filter)
-                      : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
+        failed = some ? cli_queue_print_fitting(cli, queue, of->state, &filter)
+                      : cli_queue_print_jobs(cli, queue, of->state);
     tkl_queue_close(queue);
     return failed;
 }
 
-int cli_queue_dead(cli_session *cli)
+static int list_or_delete(cli_session *cli, const pile *of)
 {
     bool all = cli_flag(cli, "delete-all");
     if (!cli_flag(cli, "delete") && !all)
-        return list_dead(cli);
+        return list_some(cli, of);
     int failed = cli_flag(cli, "delete") && all ? cli_usage(cli, "either --delete or --delete-all")
                                                 : check_choice(cli, 1, all);
-    return failed ? failed : delete_some(cli);
+    return failed ? failed : delete_some(cli, of);
+}
+
+int cli_queue_dead(cli_session *cli)
+{
+    return list_or_delete(cli, &dead_letters);
+}
+
+int cli_queue_done(cli_session *cli)
+{
+    return list_or_delete(cli, &done_jobs);
 }

@@ -65,7 +65,8 @@ static const cli_column stats_fields[] = {
     {"held", "held"},           {"active", "active"},       {"dead", "dead"},
     {"paused", "paused"},       {"oldest", "oldest ready"}, {"waiters", "waiters"},
     {"schedules", "schedules"}, {"pushed", "pushed"},       {"done", "done"},
-    {"failed", "failed"},       {"bytes", "bytes"},         {0},
+    {"failed", "failed"},       {"bytes", "bytes"},         {"kept", "done jobs kept"},
+    {0},
 };
 
 static const cli_column level_columns[] = {{"priority", "PRIORITY"}, {"ready", "READY"}, {0}};
@@ -90,13 +91,14 @@ static const cli_column list_columns[] = {
 static json_t *stats_json(tkl_bytes name, const tkl_queue_stats *s)
 {
     json_t *oldest = s->ready > 0 ? json_integer((json_int_t)s->oldest_ms) : json_null();
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}",
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}",
                      "name", cli_json_bytes(name), "ready", (json_int_t)s->ready, "delayed",
                      (json_int_t)s->delayed, "held", (json_int_t)s->held, "active",
                      (json_int_t)s->active, "dead", (json_int_t)s->dead, "paused", s->paused,
                      "pushed", (json_int_t)s->pushed, "done", (json_int_t)s->done, "failed",
                      (json_int_t)s->failed, "oldest_ms", oldest, "waiters", (json_int_t)s->waiters,
-                     "schedules", (json_int_t)s->schedules, "bytes", (json_int_t)s->bytes);
+                     "schedules", (json_int_t)s->schedules, "bytes", (json_int_t)s->bytes, "kept",
+                     (json_int_t)s->kept);
 }
 
 /* For people: the age in words. */
@@ -225,12 +227,16 @@ static void put_time(json_t *object, const tkl_job_info *job)
     } times[] = {{"due_at", TKL_JOB_STATE_DELAYED},
                  {"until", TKL_JOB_STATE_ACTIVE}, /* the end of the lease */
                  {"since", TKL_JOB_STATE_DEAD}};
+    bool done = job->state == TKL_JOB_STATE_DONE;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         json_object_set_new(object, times[i].key,
                             job->state == times[i].state ? cli_json_time(job->due_ms)
                                                          : json_null());
     if (job->state == TKL_JOB_STATE_ACTIVE)
         json_object_set_new(object, "since", cli_json_time(job->since_ms));
+    if (done)
+        json_object_set_new(object, "since", cli_json_time(job->due_ms));
+    json_object_set_new(object, "started_at", done ? cli_json_time(job->since_ms) : json_null());
 }
 
 /* The worker of an active job: an object, or "host:pid label" for people. */
@@ -266,6 +272,7 @@ static json_t *job_json(const tkl_job_info *job)
         cli_json_time(job->pushed_ms), "meta", cli_json_present(job->meta), "group",
         cli_json_present(job->group), "unique", cli_json_present(job->unique), "error",
         cli_json_present(job->error), "progress", cli_json_present(job->progress));
+    json_object_set_new(object, "result", cli_json_present(job->result));
     json_object_set_new(object, "worker", claimant_json(job));
     put_time(object, job);
     return object;
@@ -314,6 +321,18 @@ static const cli_column dead_columns[] = {
     {0},
 };
 
+static const cli_column done_columns[] = {
+    {"id", "ID"},
+    {"kind", "KIND"},
+    {"attempt", "FAILED"},
+    {"started_at", "STARTED"},
+    {"since", "DONE"},
+    {"worker", "WORKER"},
+    {"result", "RESULT"},
+    {"payload", "PAYLOAD"},
+    {0},
+};
+
 static const cli_column *columns_of(tkl_job_state state)
 {
     switch (state) {
@@ -323,6 +342,8 @@ static const cli_column *columns_of(tkl_job_state state)
         return active_columns;
     case TKL_JOB_STATE_DEAD:
         return dead_columns;
+    case TKL_JOB_STATE_DONE:
+        return done_columns;
     default:
         return job_columns;
     }
@@ -346,6 +367,8 @@ static json_t *job_row(const tkl_job_info *job)
                             cli_json_time(job->pushed_ms), "payload", cli_queue_short(job->payload),
                             "error", cli_queue_short(last_line(job->error)), "progress",
                             cli_queue_short(job->progress));
+    json_object_set_new(row, "result",
+                        job->result.len > 0 ? cli_queue_short(job->result) : json_null());
     json_object_set_new(row, "worker", claimant_text(job));
     put_time(row, job);
     return row;
@@ -469,13 +492,14 @@ static int find_rows(const cli_session *cli, tkl_queue *queue, tkl_job_state sta
     return failed;
 }
 
-int cli_queue_print_dead(cli_session *cli, tkl_queue *queue, const tkl_job_filter *filter)
+int cli_queue_print_fitting(cli_session *cli, tkl_queue *queue, tkl_job_state state,
+                            const tkl_job_filter *filter)
 {
     json_t *rows;
     char *next = NULL;
-    int failed = find_rows(cli, queue, TKL_JOB_STATE_DEAD, filter, NULL, &rows, &next);
+    int failed = find_rows(cli, queue, state, filter, NULL, &rows, &next);
     free(next);
-    return failed ? failed : cli_print_rows(cli, rows, dead_columns);
+    return failed ? failed : cli_print_rows(cli, rows, columns_of(state));
 }
 
 int cli_queue_find(cli_session *cli)
@@ -514,6 +538,7 @@ static const cli_column job_fields[] = {
     {"pushed_at", "pushed"},
     {"due_at", "due"},
     {"until", "leased to"},
+    {"started_at", "started"},
     {"since", "since"},
     {"worker", "worker"},
     {"group", "group"},
@@ -521,6 +546,7 @@ static const cli_column job_fields[] = {
     {"meta", "meta"},
     {"progress", "progress"},
     {"error", "last error"},
+    {"result", "result"},
     {"payload", "payload"},
     {0},
 };
@@ -531,7 +557,7 @@ static json_t *job_record(const tkl_job_info *job)
     json_t *object = job_json(job);
     cli_queue_drop_nulls(object);
     json_object_set_new(object, "pushed_at", cli_json_time(job->pushed_ms));
-    if (job->state == TKL_JOB_STATE_ACTIVE)
+    if (job->state == TKL_JOB_STATE_ACTIVE || job->state == TKL_JOB_STATE_DONE)
         json_object_set_new(object, "worker", claimant_text(job));
     return object;
 }

@@ -259,6 +259,9 @@ static const cli_column limit_fields[] = {
     {"group_rate", "claims of a group"},
     {"dead_max", "dead letters kept"},
     {"dead_for", "and for"},
+    {"keep", "done jobs kept for"},
+    {"keep_max", "of them, at most"},
+    {"keep_bytes", "bytes, at most"},
     {0},
 };
 
@@ -283,26 +286,30 @@ static json_t *shown(int64_t limit)
 
 static json_t *limits_text(const tkl_queue_limits *l)
 {
-    char text[CLI_DURATION_SIZE];
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s}", "max_jobs",
+    char text[CLI_DURATION_SIZE], keep[CLI_DURATION_SIZE];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:s, s:I, s:I}", "max_jobs",
                      number_text(l->max_jobs, "no limit"), "max_bytes",
                      number_text(l->max_bytes, "no limit"), "concurrency",
                      number_text(l->concurrency, "no limit"), "rate",
                      rate_text(l->rate, l->rate_period_ms), "group_concurrency",
                      number_text(l->group_concurrency, "no limit"), "group_rate",
                      rate_text(l->group_rate, l->group_rate_period_ms), "dead_max",
-                     (json_int_t)l->dead_max, "dead_for", cli_duration_text(l->dead_ms, text));
+                     (json_int_t)l->dead_max, "dead_for", cli_duration_text(l->dead_ms, text),
+                     "keep", l->keep_ms > 0 ? cli_duration_text(l->keep_ms, keep) : "not kept",
+                     "keep_max", (json_int_t)l->keep_max, "keep_bytes", (json_int_t)l->keep_bytes);
 }
 
 static json_t *limits_json(tkl_bytes name, const tkl_queue_limits *l)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      cli_json_bytes(name), "max_jobs", shown(l->max_jobs), "max_bytes",
                      shown(l->max_bytes), "concurrency", shown(l->concurrency), "rate",
                      shown(l->rate), "rate_period_ms", shown(l->rate_period_ms),
                      "group_concurrency", shown(l->group_concurrency), "group_rate",
                      shown(l->group_rate), "group_rate_period_ms", shown(l->group_rate_period_ms),
-                     "dead_max", shown(l->dead_max), "dead_ms", shown(l->dead_ms));
+                     "dead_max", shown(l->dead_max), "dead_ms", shown(l->dead_ms), "keep_ms",
+                     shown(l->keep_ms), "keep_max", shown(l->keep_max), "keep_bytes",
+                     shown(l->keep_bytes));
 }
 
 /* "none" removes the limit, as 0 does. */
@@ -327,6 +334,8 @@ static int read_limits(const cli_session *cli, tkl_queue_limits *l)
         {"max-jobs", &l->max_jobs},       {"max-bytes", &l->max_bytes},
         {"concurrency", &l->concurrency}, {"group-concurrency", &l->group_concurrency},
         {"dead-max", &l->dead_max},       {"dead-for", &l->dead_ms},
+        {"keep", &l->keep_ms},            {"keep-max", &l->keep_max},
+        {"keep-bytes", &l->keep_bytes},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (cli_number(cli, numbers[i].option, 0) < 0)

@@ -272,7 +272,7 @@ typedef enum tkl_job_state {
     TKL_JOB_STATE_DELAYED = 2, /* waits for its time */
     TKL_JOB_STATE_HELD = 3,    /* waits for other jobs of its group or flow */
     TKL_JOB_STATE_ACTIVE = 4,  /* claimed */
-    TKL_JOB_STATE_DONE = 5,    /* done, with a result that is kept */
+    TKL_JOB_STATE_DONE = 5,    /* done, and kept, or its result is: see tkl_queue_limits */
     TKL_JOB_STATE_DEAD = 6,    /* in the dead letters */
 } tkl_job_state;
 
@@ -309,6 +309,7 @@ typedef struct tkl_queue_stats {
     int64_t failed;    /* attempts */
     int64_t bytes;     /* bytes of all jobs in the queue */
     int64_t oldest_ms; /* how long the oldest ready job has been ready; 0 when there is none */
+    int64_t kept;      /* done jobs that are kept: see tkl_queue_limits */
     TKL_RESERVED(8);
 } tkl_queue_stats;
 
@@ -441,15 +442,17 @@ typedef struct tkl_job_info {
     int retries;
     int64_t pushed_ms; /* Unix time of the server's clock */
     int64_t due_ms; /* Unix time in ms. Delayed: when it becomes ready; active: when its lease ends;
-                       dead: when it died */
+                       dead: when it died; done: when it was done */
     tkl_bytes kind; /* empty: none */
     /* Active jobs, and ready ones whose lease has ended: since when they are claimed, and by whom;
-     * see tkl_queue_worker. */
+     * see tkl_queue_worker. Done jobs that are kept: the same of their last attempt. */
     int64_t since_ms; /* Unix time in ms; 0: not known */
     char worker[TKL_WORKER_ID_SIZE];
     tkl_bytes host, label;
     int64_t pid;         /* 0: not known */
     size_t payload_size; /* bytes of the whole payload */
+    tkl_bytes result;    /* of a done job that is kept: the first 1000 bytes, if it was pushed with
+                            result_ms; else empty */
     TKL_RESERVED(2);
 } tkl_job_info;
 
@@ -459,9 +462,9 @@ typedef struct tkl_listing {
     const char *next; /* tkl_queue_find(): where to go on; NULL: that was all */
 } tkl_listing;
 
-/* Lists up to `max` (at most 1000) jobs of a state (ready, delayed, held, active or dead) after the
- * first `skip`: in the order in which they are served, dead letters newest first. Fewer when they
- * are large (about 16 MB in all). Changes nothing. Delayed jobs whose time has come, and claimed
+/* Lists up to `max` (at most 1000) jobs of a state after the first `skip`: in the order in which they
+ * are served, dead letters and done jobs newest first. Done jobs are there if the queue keeps them:
+ * see tkl_queue_limits. Of a payload over 64 KB the first 4 KB are kept. Fewer when they are large (about 16 MB in all). Changes nothing. Delayed jobs whose time has come, and claimed
  * jobs whose lease has ended, are listed as ready, at most 200 of each kind. Among delayed jobs,
  * `skip` counts schedules too. With several partitions, and for held jobs, `skip` is at most
  * 10000. `cut`: the server sends only so many bytes of each payload, up to three fewer where a
@@ -474,12 +477,12 @@ typedef struct tkl_job_filter {
     tkl_bytes kind;   /* the kind of the jobs; empty: any or none */
     tkl_bytes reason; /* the last error contains this */
     tkl_bytes text;   /* the payload, the kind, the last error or the id contains this */
-    int64_t older_ms; /* died at least this long ago; other jobs: pushed */
+    int64_t older_ms; /* died or done at least this long ago; other jobs: pushed */
     TKL_RESERVED(8);
 } tkl_job_filter;
 
-/* Finds up to `max` (at most 1000) jobs of a state, TKL_JOB_STATE_UNKNOWN for any state but done:
- * ready, delayed, held, active, dead; within a state as tkl_queue_peek() lists them. Searches in
+/* Finds up to `max` (at most 1000) jobs of a state, TKL_JOB_STATE_UNKNOWN for any state: ready,
+ * delayed, held, active, dead, done; within a state as tkl_queue_peek() lists them. Searches in
  * short steps, so that the server serves other clients in between, until it has `max` jobs or the
  * time-out of the queue is over. Then listing->next says where to go on: pass it as `after`, which is
  * NULL at the beginning. `filter` NULL: all jobs; its id must be NULL. `cut`: as for
@@ -584,6 +587,19 @@ TKL_API int tkl_queue_drop_dead(tkl_queue *queue, const tkl_job_filter *filter, 
 TKL_API int tkl_queue_move_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to,
                                 int64_t *count) TKL_NONNULL(1, 3) TKL_CHECK;
 
+/* ---- Done jobs that are kept ---- */
+
+/* As with dead letters. No action on other jobs touches a kept one: it cannot be cancelled, retried or
+ * drained, has no unique key, and nothing waits for it. */
+
+/* Counts done jobs that are kept, and changes nothing. 0 is TKL_OK. */
+TKL_API int tkl_queue_count_done(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
+    TKL_NONNULL(1, 3) TKL_CHECK;
+/* Deletes done jobs that are kept. Without a filter, none at all is TKL_OK. Results that are kept for
+ * tkl_queue_result() stay. */
+TKL_API int tkl_queue_drop_done(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
+    TKL_NONNULL(1) TKL_CHECK;
+
 /* ---- The whole queue ---- */
 
 /* A paused queue accepts jobs and hands out none. */
@@ -676,6 +692,11 @@ typedef struct tkl_queue_limits {
     int64_t group_rate_period_ms;
     int64_t dead_max; /* number of dead letters that are kept, the newest; default 10000 */
     int64_t dead_ms;  /* how long dead letters are kept; default 30 days */
+    /* Done jobs, for tkl_queue_peek(), tkl_queue_find() and tkl_queue_show(). The newest are kept
+     * while all three hold; jobs that were done before are not there. */
+    int64_t keep_ms;    /* how long done jobs are kept; default: not at all */
+    int64_t keep_max;   /* number of them, in each partition; default 10000 */
+    int64_t keep_bytes; /* bytes of them, in each partition; default 16 MB */
     TKL_RESERVED(8);
 } tkl_queue_limits;
 

@@ -29,8 +29,8 @@ static int64_t number_of(const tkl_reply *reply)
 
 static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
 {
-    int64_t v[14];
-    for (size_t i = 0; i < 14; i++)
+    int64_t v[15];
+    for (size_t i = 0; i < 15; i++)
         v[i] = number_of(tkl_reply_at(one, i));
     /* Jobs that are in no other place are delayed; schedules and timers are in the same set. */
     int64_t delayed = v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
@@ -47,6 +47,7 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
     sum->done += v[11];
     sum->failed += v[12];
     sum->bytes += v[13];
+    sum->kept += v[14];
 }
 
 int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
@@ -128,11 +129,12 @@ int tkl_queue_resume(tkl_queue *queue)
 
 /* ---- Limits -------------------------------------------------------------- */
 
-#define NLIMITS 10
+#define NLIMITS 13
 
 static const char *const limit_names[NLIMITS] = {
     "max_jobs",          "max_bytes",  "concurrency",       "rate",     "rate_period",
-    "group_concurrency", "group_rate", "group_rate_period", "dead_max", "dead_ms"};
+    "group_concurrency", "group_rate", "group_rate_period", "dead_max", "dead_ms",
+    "keep_ms",           "keep_max",   "keep_bytes"};
 
 static int64_t *limit_at(tkl_queue_limits *limits, int i)
 {
@@ -140,7 +142,9 @@ static int64_t *limit_at(tkl_queue_limits *limits, int i)
                                    &limits->concurrency,    &limits->rate,
                                    &limits->rate_period_ms, &limits->group_concurrency,
                                    &limits->group_rate,     &limits->group_rate_period_ms,
-                                   &limits->dead_max,       &limits->dead_ms};
+                                   &limits->dead_max,       &limits->dead_ms,
+                                   &limits->keep_ms,        &limits->keep_max,
+                                   &limits->keep_bytes};
     return all[i];
 }
 
@@ -169,7 +173,7 @@ static int check_limits(tkl_queue_limits *limits)
 #define STEP_JOBS 200
 
 /* The first step sets all limits. The next steps bring back jobs that were parked under the old
- * limits, each step behind the last, and remove surplus dead letters. */
+ * limits, each step behind the last, and remove surplus dead letters and kept jobs. */
 static int set_limits(tkl__queue_partition *partition, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
     tkl_reply *last = NULL;
@@ -234,6 +238,10 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
         limits->dead_max = TKL__QUEUE_DEAD_MAX;
     if (rc == TKL_OK && limits->dead_ms == TKL_NONE)
         limits->dead_ms = TKL__QUEUE_DEAD_MS;
+    if (rc == TKL_OK && limits->keep_max == TKL_NONE)
+        limits->keep_max = TKL__QUEUE_KEEP_MAX;
+    if (rc == TKL_OK && limits->keep_bytes == TKL_NONE)
+        limits->keep_bytes = TKL__QUEUE_KEEP_BYTES;
     tkl_reply_free(reply);
     return rc;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * For operators: counts, retries, deletes and moves dead letters, all of them or those that fit a
- * filter.
+ * filter; counts and deletes done jobs that are kept.
  *
  * dead.lua does all of it, in steps: each looks at a hundred dead letters, the newest first, and
  * answers where the next step goes on. A retry and a deletion change a dead letter in one script.
+ * done.lua does the same for done jobs.
  *
  * A move has two sides, which may be two servers. Each step reads dead letters here, pushes them
  * there, and removes here those that arrived. A crash in between leaves a job in both queues, and
@@ -25,31 +26,34 @@
 #include "queue/record.h"
 #include "queue/scripts.h"
 
-/* An action on dead letters, in the words of dead.lua. */
+/* An action on dead letters, in the words of dead.lua, or on done jobs, in those of done.lua. */
 typedef struct task {
+    const tkl__script *script;
     const char *action;
-    const char *event; /* for watchers; "": the action has none, or its own */
+    const char *event; /* for watchers; "": the action has none, or its own; NULL: of done.lua */
     tkl_queue *to;     /* the queue to which they move; NULL: nowhere */
     int64_t count;     /* how many were counted, changed or moved so far */
     int64_t stayed;    /* how many did not move, because of their unique keys */
 } task;
 
-enum { STEP_MAX = 100 }; /* dead letters that a step of dead.lua looks at, at most */
+enum { STEP_MAX = 100 }; /* jobs that a step looks at, at most */
 
-/* The parts of its answer. */
-enum { CHOSEN, LOOKED_AT, CURSOR, FOUND, PARTS };
+/* The parts of its answer; that of done.lua has no FOUND. */
+enum { CHOSEN, LOOKED_AT, CURSOR, FOUND };
 
 /* ---- A step -------------------------------------------------------------- */
 
-static int run_step(const tkl__queue_partition *partition, const char *action, const char *event,
-                    tkl_bytes ids, tkl_bytes cursor, const tkl__queue_filter *filter,
-                    tkl_reply **reply)
+static int run_step(const tkl__queue_partition *partition, const task *t, tkl_bytes ids,
+                    tkl_bytes cursor, const tkl__queue_filter *filter, tkl_reply **reply)
 {
-    tkl_bytes args[] = {tkl_str(action), ids,          cursor,        filter->kind,
-                        filter->reason,  filter->text, filter->older, tkl_str(event)};
+    tkl_bytes args[] = {tkl_str(t->action), ids,          cursor,        filter->kind,
+                        filter->reason,     filter->text, filter->older, tkl_str("")};
+    size_t nargs = 7;
     bool retry_safe = ids.len == 0; /* the next step finds others */
-    int rc = tkl__queue_run_on(partition, &tkl__lua_queue_dead, args, 8, retry_safe, reply);
-    return rc == TKL_OK ? tkl__expect_array(*reply, PARTS) : rc;
+    if (t->event)
+        args[nargs++] = tkl_str(t->event);
+    int rc = tkl__queue_run_on(partition, t->script, args, nargs, retry_safe, reply);
+    return rc == TKL_OK ? tkl__expect_array(*reply, t->event ? FOUND + 1 : FOUND) : rc;
 }
 
 /* The number of jobs in the answer to a step; 0 for an answer that is none. */
@@ -105,6 +109,7 @@ static void note_move(task *t, tkl_bytes answer, tkl_bytes id, tkl__buf *arrived
 static int move_found(task *t, const tkl__queue_partition *from, const tkl_reply *found)
 {
     const tkl__queue_filter any = {.older = {NULL, 0}};
+    const task removal = {.script = t->script, .action = "remove", .event = "moved"};
     tkl__batch batch;
     tkl__buf arrived;
     tkl_reply *reply = NULL;
@@ -127,7 +132,7 @@ static int move_found(task *t, const tkl__queue_partition *from, const tkl_reply
         tkl__first_note(&first, tkl__nomem());
     else if (arrived.len > 0)
         tkl__first_note(&first,
-                        run_step(from, "remove", "moved", (tkl_bytes){arrived.data, arrived.len},
+                        run_step(from, &removal, (tkl_bytes){arrived.data, arrived.len},
                                  tkl_str(""), &any, &reply));
     t->count += jobs_of_step(reply, CHOSEN);
     tkl_reply_free(reply);
@@ -147,7 +152,7 @@ static int run_on_partition(task *t, const tkl__queue_partition *partition, tkl_
     int rc = TKL_OK;
     while (rc == TKL_OK && more) {
         tkl_reply *reply;
-        rc = run_step(partition, t->action, t->event, id, cursor, filter, &reply);
+        rc = run_step(partition, t, id, cursor, filter, &reply);
         tkl_reply_free(last);
         last = reply;
         if (rc == TKL_OK && t->to)
@@ -183,21 +188,21 @@ static int run_task(tkl_queue *queue, const tkl_job_filter *filter, task *t, int
 
 int tkl_queue_count_dead(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
 {
-    task t = {.action = "count", .event = ""};
+    task t = {.script = &tkl__lua_queue_dead, .action = "count", .event = ""};
     int rc = run_task(queue, filter, &t, count);
     return rc == TKL_NOTFOUND ? TKL_OK : rc;
 }
 
 int tkl_queue_retry(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
 {
-    task t = {.action = "retry", .event = ""};
+    task t = {.script = &tkl__lua_queue_dead, .action = "retry", .event = ""};
     int rc = run_task(queue, filter, &t, count);
     return rc == TKL_OK && t.count == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }
 
 int tkl_queue_drop_dead(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
 {
-    task t = {.action = "remove", .event = "cancelled"};
+    task t = {.script = &tkl__lua_queue_dead, .action = "remove", .event = "cancelled"};
     int rc = run_task(queue, filter, &t, count);
     return rc == TKL_OK && filter && t.count == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }
@@ -205,11 +210,27 @@ int tkl_queue_drop_dead(tkl_queue *queue, const tkl_job_filter *filter, int64_t 
 int tkl_queue_move_dead(tkl_queue *queue, const tkl_job_filter *filter, tkl_queue *to,
                         int64_t *count)
 {
-    task t = {.action = "read", .event = "", .to = to};
+    task t = {.script = &tkl__lua_queue_dead, .action = "read", .event = "", .to = to};
     if (queue->client == to->client && tkl__same_bytes(queue->name, to->name))
         return tkl__fail(TKL_EINVAL, "dead letters move to another queue; retry puts them back");
     int rc = run_task(queue, filter, &t, count);
     if (rc == TKL_OK && t.stayed > 0)
         return tkl__no(TKL_EXISTS);
     return rc == TKL_OK && t.count == 0 ? tkl__no(TKL_NOTFOUND) : rc;
+}
+
+/* ---- Done jobs ----------------------------------------------------------- */
+
+int tkl_queue_count_done(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
+{
+    task t = {.script = &tkl__lua_queue_done, .action = "count"};
+    int rc = run_task(queue, filter, &t, count);
+    return rc == TKL_NOTFOUND ? TKL_OK : rc;
+}
+
+int tkl_queue_drop_done(tkl_queue *queue, const tkl_job_filter *filter, int64_t *count)
+{
+    task t = {.script = &tkl__lua_queue_done, .action = "remove"};
+    int rc = run_task(queue, filter, &t, count);
+    return rc == TKL_OK && filter && t.count == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }

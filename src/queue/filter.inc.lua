@@ -25,14 +25,15 @@ function filter.has_text(record, text)
   return filter.has(job.kind_name, text) or filter.has(record, text, job.payload_at)
 end
 
--- Whether a job fits. `since`: when its age began.
-function filter.fits(which, id, record, since)
+-- Whether a job fits. `since`: when its age began. `history`: of a job that is done; others have theirs
+-- in HISTORY.
+function filter.fits(which, id, record, since, history)
   if since > which.before or which.kind ~= '' and jobs.kind_of(record) ~= which.kind then
     return false
   elseif which.reason == '' and which.text == '' then
     return true
   end
-  local problem = jobs.read_history(redis.call('HGET', HISTORY, id)).problem
+  local problem = jobs.read_history(history or redis.call('HGET', HISTORY, id)).problem
   return filter.has(problem, which.reason) and
          (filter.has(id, which.text) or filter.has(problem, which.text) or
           filter.has_text(record, which.text))

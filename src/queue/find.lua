@@ -1,6 +1,6 @@
 -- queue/find: jobs of a place that fit a filter, in steps.
 -- KEYS[1...] queue  see keys.inc.lua
--- ARGV[1] place     ready, delayed, active, parked, flow or dead
+-- ARGV[1] place     ready, delayed, active, parked, flow, dead or done
 -- ARGV[2] cursor    where the last step ended; '' to begin with
 -- ARGV[3] max       jobs to find
 -- ARGV[4] kind      of the jobs; this and the rest: see filter.read()
@@ -21,17 +21,20 @@ local STEP, BYTES = 200, 4194304 -- jobs and bytes of their records, in one scri
 local place, cursor, max, kind, reason, text, older, cut = unpack(ARGV)
 max, cut = tonumber(max), tonumber(cut)
 
+local floor = places.floor(place)
 local which, found, count, bytes = filter.read(kind, reason, text, older), {}, 0, 0
 
 -- Looks at a member of the place.
 local function look_at(member, score)
   local id = places.id_of(place, member)
-  local record, read = places.read(id, text == '' and cut or 0) -- a text is searched for in all of it
-  local since = place == 'dead' and tonumber(score) or jobs.pushed_at(id)
+  -- A text is searched for in all of it.
+  local record, read, kept = places.read(place, id, text == '' and cut or 0)
+  local since = places.order(place) and tonumber(score) or jobs.pushed_at(id)
   bytes = bytes + (read or 0)
-  if record and filter.fits(which, id, record, since) then
+  if record and tonumber(score) > floor and
+     filter.fits(which, id, record, since, kept and kept.history) then
     record = cut > 0 and jobs.cut(record, cut) or record
-    places.append(found, id, score, record, place == 'active' and member)
+    places.append(found, id, score, record, place == 'active' and member, kept)
     count = count + 1
   end
 end

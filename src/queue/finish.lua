@@ -12,9 +12,9 @@
 -- returns TKL_OK, or TKL_NOTOWNER when the claim is not valid any more
 -- include: shared/clock
 -- include: ends
+-- include: keeping
 -- include: line
 -- include: times
--- include: workers
 
 now = clock.ms()
 local RESULT_SENT = 65536 -- bytes: waiters fetch larger results
@@ -25,6 +25,9 @@ local record = jobs.record_of(id)
 local job, history = jobs.read(record), jobs.read_history(redis.call('HGET', HISTORY, id))
 local claim = jobs.claim_of(id, token)
 local lease_end = counted == '' and redis.call('ZSCORE', ACTIVE, claim)
+if outcome == 'done' then
+  keeping.add(meta, {claim}, job.result and note)
+end
 if redis.call('ZREM', ACTIVE, claim) == 0 then
   return TKL_NOTOWNER
 end

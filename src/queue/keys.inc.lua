@@ -25,4 +25,6 @@ local WORKERS       = KEYS[22] -- hash: worker, when it was seen and what it say
 local SINCE         = KEYS[23] -- hash: id, "token time" of a claim that was renewed
 local TIMES         = KEYS[24] -- hash: how long jobs waited and ran: see times.inc.lua
 local HEADS         = KEYS[25] -- hash: id, head of a large record: see jobs.inc.lua
-local RESULT        = KEYS[26] -- string: the result of a job, in scripts about one job
+local DONE          = KEYS[26] -- zset of kept jobs by the time when they were done
+local DONE_JOBS     = KEYS[27] -- hash: id, what is kept of the job: see keeping.inc.lua
+local RESULT        = KEYS[28] -- string: the result of a job, in scripts about one job

@@ -1,17 +1,18 @@
 -- queue/limit: set some limits; jobs that were parked under others come back to be judged again, and
---   dead letters beyond theirs are removed.
+--   dead letters and kept jobs beyond theirs are removed.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] from      the last parked job that came back, to go on behind it; '' to begin
 -- ARGV[2...] limits name and value of each that is set, at the beginning; 0: none
 -- flags: allow-oom
 -- returns {the last parked job that came back, '' when that was all;
---   1 when there may be more dead letters to remove}
+--   1 when there may be more dead letters or kept jobs to remove}
 -- include: shared/clock
 -- include: ends
+-- include: keeping
 -- include: line
 
 now = clock.ms()
-local STEP = 200 -- parked jobs, and dead letters, at most
+local STEP = 200 -- parked jobs, dead letters, and kept jobs, at most
 local FIRST_LIMIT = 2 -- index in ARGV
 local from = ARGV[1]
 
@@ -51,5 +52,10 @@ for _, spot in ipairs(spots) do
 end
 local removed, bytes = ends.trim_dead(meta, STEP, ends.new_budget())
 totals.add(meta, {bytes = -bytes})
+local forgotten = 0
+if keeping.keys_fit() then
+  forgotten = keeping.make_room(meta, 0, 0, STEP)
+  keeping.let_expire(meta)
+end
 line.wake(waiting, line.open_gate(meta))
-return {spots[STEP] or '', removed == STEP and 1 or 0}
+return {spots[STEP] or '', (removed == STEP or forgotten == STEP) and 1 or 0}

@@ -21,7 +21,7 @@
 
 #define PEEK_MAX    1000
 #define SKIP_MAX    10000
-#define FOUND_PARTS 8 /* fields of a job in the reply of queue/peek */
+#define FOUND_PARTS 9 /* fields of a job in the reply of queue/peek */
 
 /* The replies own the bytes that the items point into. */
 typedef struct listing {
@@ -32,7 +32,7 @@ typedef struct listing {
 } listing;
 
 /* A job in a script's answer: id, score, record, history, progress, since when it is claimed, its
- * worker, and the size of the whole record. queue/show answers no size: its record is whole. */
+ * worker, the size of the whole record, and the result. */
 typedef struct found {
     const tkl__queue_partition *partition;
     tkl_job_state state;
@@ -126,6 +126,7 @@ static void read_info(tkl_job_info *info, const found *f)
                            .unique = record.unique,
                            .error = history.error,
                            .progress = part_of(f, 2),
+                           .result = part_of(f, 6),
                            .priority = record.priority,
                            .attempt = history.failures,
                            .retries = record.retries,
@@ -134,7 +135,7 @@ static void read_info(tkl_job_info *info, const found *f)
         info->payload = whole_characters(info->payload);
     tkl__queue_show_id(f->partition, f->id.data, info->id);
     if (info->state == TKL_JOB_STATE_DELAYED || info->state == TKL_JOB_STATE_ACTIVE ||
-        info->state == TKL_JOB_STATE_DEAD)
+        info->state == TKL_JOB_STATE_DEAD || info->state == TKL_JOB_STATE_DONE)
         info->due_ms = time_of(f->score);
     if (f->state == TKL_JOB_STATE_ACTIVE || part_of(f, 4).len > 0)
         read_claimant(info, f);
@@ -167,6 +168,7 @@ static const struct {
     {"ready", TKL_JOB_STATE_READY},   {"delayed", TKL_JOB_STATE_DELAYED},
     {"parked", TKL_JOB_STATE_HELD},   {"flow", TKL_JOB_STATE_HELD},
     {"active", TKL_JOB_STATE_ACTIVE}, {"dead", TKL_JOB_STATE_DEAD},
+    {"done", TKL_JOB_STATE_DONE},
 };
 enum { NPLACES = sizeof places / sizeof *places };
 
@@ -256,7 +258,7 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
                         c->items, &c->count);
     if (rc == TKL_OK && many)
         qsort(c->items, c->count, sizeof *c->items,
-              state == TKL_JOB_STATE_DEAD ? newest_first : by_turn);
+              state == TKL_JOB_STATE_DEAD || state == TKL_JOB_STATE_DONE ? newest_first : by_turn);
     return rc;
 }
 

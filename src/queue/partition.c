@@ -36,6 +36,8 @@ static const char *const parts[TKL__QUEUE_KEYS] = {
     [TKL__QUEUE_SINCE] = "since",
     [TKL__QUEUE_TIMES] = "times",
     [TKL__QUEUE_HEADS] = "heads",
+    [TKL__QUEUE_DONE] = "done",
+    [TKL__QUEUE_DONE_JOBS] = "done_jobs",
 };
 
 /* "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name collides

@@ -41,6 +41,8 @@ typedef enum tkl__queue_key {
     TKL__QUEUE_SINCE,
     TKL__QUEUE_TIMES,
     TKL__QUEUE_HEADS,
+    TKL__QUEUE_DONE,
+    TKL__QUEUE_DONE_JOBS,
     TKL__QUEUE_KEYS,
 } tkl__queue_key;
 
@@ -101,5 +103,8 @@ tkl__queue_partition *tkl__queue_partition_of(const tkl_queue *queue, tkl_bytes 
 /* How many dead letters are kept, and for how long (30 days), unless other limits are set. */
 #define TKL__QUEUE_DEAD_MAX 10000
 #define TKL__QUEUE_DEAD_MS  INT64_C(2592000000)
+/* How many done jobs are kept, and how many bytes of them, unless other limits are set. */
+#define TKL__QUEUE_KEEP_MAX   10000
+#define TKL__QUEUE_KEEP_BYTES 16777216
 
 #endif

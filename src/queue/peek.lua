@@ -1,6 +1,6 @@
 -- queue/peek: some jobs of a state.
 -- KEYS[1...] queue  see keys.inc.lua
--- ARGV[1] state     ready, delayed, active, parked, flow or dead
+-- ARGV[1] state     ready, delayed, active, parked, flow, dead or done
 -- ARGV[2] skip
 -- ARGV[3] max
 -- ARGV[4] cut       bytes of each payload in the answer; 0 for all of it
@@ -17,6 +17,7 @@ local state, skip, max, cut = unpack(ARGV)
 skip, max, cut = tonumber(skip), tonumber(max), tonumber(cut)
 
 local key, order = places.key(state), {'WITHSCORES', places.order(state)}
+local floor = places.floor(state)
 local soon = state == 'ready' and upcoming.ready() or {}
 local answer, bytes, next_soon = {}, 0, 1
 local skip_soon = math.min(skip, #soon) -- how many of the upcoming jobs to skip
@@ -36,10 +37,10 @@ local function add(id, score, claim)
     skip_soon = skip_soon - 1
     return
   end
-  local record, read = places.read(id, cut)
+  local record, read, kept = places.read(state, id, cut)
   if record then -- schedules and timers have none
     bytes, max = bytes + read, max - 1
-    places.append(answer, id, score, record, claim)
+    places.append(answer, id, score, record, claim, kept)
   end
 end
 
@@ -54,7 +55,7 @@ end
 for _ = 1, STEPS do
   local found = redis.call('ZRANGE', key, skip, skip + STEP - 1, unpack(order))
   for i = 1, #found, 2 do
-    if is_enough() then
+    if is_enough() or tonumber(found[i + 1]) <= floor then
       return answer
     end
     local id = places.id_of(state, found[i])

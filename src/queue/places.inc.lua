@@ -1,17 +1,23 @@
 -- The places where jobs are, by name, and jobs as operators see them.
--- include: workers
+-- include: keeping
 
 local places = {}
 
--- The sorted set of a place: ready, delayed, active, parked, flow or dead.
+-- The sorted set of a place: ready, delayed, active, parked, flow, dead or done.
 function places.key(place)
   return ({ready = READY, delayed = DELAYED, active = ACTIVE, parked = PARKED, flow = FLOW,
-           dead = DEAD})[place]
+           dead = DEAD, done = DONE})[place]
 end
 
--- The order in which a place is shown: the next to be served first, dead letters newest first.
+-- The order in which a place is shown: the next to be served first; jobs that are over, newest first.
 function places.order(place)
-  return place == 'dead' and 'REV' or nil
+  return (place == 'dead' or place == 'done') and 'REV' or nil
+end
+
+-- Members with this score or less are not shown any more.
+function places.floor(place)
+  return place == 'done' and keeping.first_moment(totals.numbers(META, 'keep_ms').keep_ms) or
+         -math.huge
 end
 
 -- The id of a job by its member in a place. Schedules and timers have no record by this id.
@@ -22,10 +28,14 @@ function places.id_of(place, member)
   return place == 'active' and jobs.claimed_id(member) or member
 end
 
--- The record of a job, and how many bytes were read for it. `cut`: bytes of its payload, 0 for all of
--- it.
-function places.read(id, cut)
-  if cut > 0 then
+-- The record of a job, how many bytes were read for it, and what is kept of it if it is done. `cut`:
+-- bytes of its payload, 0 for all of it.
+function places.read(place, id, cut)
+  if place == 'done' then
+    local kept = keeping.read(redis.call('HGET', DONE_JOBS, id))
+    local record = kept and (cut > 0 and jobs.cut(kept.record, cut) or kept.record)
+    return record, #(kept and kept.record or ''), kept
+  elseif cut > 0 then
     return jobs.beginning(id, cut)
   end
   local record = redis.call('HGET', JOBS, id)
@@ -33,13 +43,19 @@ function places.read(id, cut)
 end
 
 -- Adds a job to an answer: id, score, record, history and progress, since when it is claimed and by
--- whom (see workers.claimant()), and the size of the whole record. `claim`: its member in ACTIVE; nil
--- elsewhere.
-function places.append(answer, id, score, record, claim)
-  local since, worker = workers.claimant(claim, score)
-  for _, part in ipairs({id, score, record, redis.call('HGET', HISTORY, id) or '',
-                         redis.call('HGET', PROGRESS, id) or '', since, worker,
-                         redis.call('HSTRLEN', JOBS, id)}) do
+-- whom (see workers.claimant()), the size of the whole record, and the result. `claim`: its member in
+-- ACTIVE; nil elsewhere. `kept`: what places.read() said.
+function places.append(answer, id, score, record, claim, kept)
+  local since, worker, history, progress, size
+  if kept then
+    since, worker, history, progress, size = kept.since, kept.worker, kept.history, '', kept.size
+  else
+    since, worker = workers.claimant(claim, score)
+    history = redis.call('HGET', HISTORY, id) or ''
+    progress, size = redis.call('HGET', PROGRESS, id) or '', redis.call('HSTRLEN', JOBS, id)
+  end
+  for _, part in ipairs({id, score, record, history, progress, since, worker, size,
+                         kept and kept.result or ''}) do
     answer[#answer + 1] = part
   end
 end

@@ -1,5 +1,6 @@
 -- Reports of done jobs, many at once.
 -- include: ends
+-- include: keeping
 
 local reports = {}
 
@@ -76,6 +77,7 @@ end
 -- Ends done jobs. `bytes`: size of all their records. Returns the places of jobs whose claim is not
 -- valid any more.
 function reports.finish_done(claims, rich, bytes, meta, budget)
+  keeping.add(meta, claims)
   local stale = reports.end_claims(claims)
   local ids, rich_ids = reports.finished_ids(claims, stale, rich)
   if stale[1] then

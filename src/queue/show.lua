@@ -4,17 +4,28 @@
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
 -- flags: no-writes
 -- returns {state, score, record, history, progress, since when it is claimed, by whom (see
---   workers.claimant())}, {} when there is no such job, or {cursor to go on with}
+--   workers.claimant()), size of the whole record, result}, {} when there is no such job, or {cursor to
+--   go on with}
 -- include: shared/clock
 -- include: finding
--- include: workers
+-- include: places
 
 now = clock.ms()
 local id, cursor = unpack(ARGV)
 
+-- What is there of a job that is done: what the queue keeps of it, or only a result.
+local function show_done()
+  local score = redis.call('ZSCORE', DONE, id)
+  local record, _, kept = places.read('done', id, 0)
+  if score and record and tonumber(score) > places.floor('done') then
+    return {'done', score, record, kept.history, '', kept.since, kept.worker, kept.size, kept.result}
+  end
+  return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', '', 0, '', 0, ''} or {}
+end
+
 local record = redis.call('HGET', JOBS, id)
 if not record then
-  return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', '', 0, ''} or {}
+  return show_done()
 end
 local found = finding.job(id, record, cursor)
 if found.cursor then
@@ -28,4 +39,4 @@ if is_over and (found.state == 'delayed' or found.state == 'active' and attempts
   found.state = 'ready' -- the next claim makes it so
 end
 return {found.state, found.score or '0', record, history, redis.call('HGET', PROGRESS, id) or '',
-        since, worker}
+        since, worker, #record, ''}

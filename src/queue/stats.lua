@@ -2,8 +2,9 @@
 -- KEYS[1...] queue  see keys.inc.lua
 -- flags: no-writes
 -- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in
---   milliseconds, paused, pushed, done, failed, bytes}
+--   milliseconds, paused, pushed, done, failed, bytes, kept}
 -- include: shared/clock
+-- include: keeping
 -- include: upcoming
 
 now = clock.ms()
@@ -57,8 +58,12 @@ end
 if ended_count == SOON then
   ended_count = redis.call('ZCOUNT', ACTIVE, '-inf', decimal.whole(now))
 end
+local kept = 0
+if meta.keep_ms then
+  kept = redis.call('ZCOUNT', DONE, '(' .. decimal.whole(keeping.first_moment(meta.keep_ms)), '+inf')
+end
 return {redis.call('HLEN', JOBS), redis.call('ZCARD', READY) + due_count + ended_count,
         redis.call('ZCARD', ACTIVE) - ended_count, redis.call('ZCARD', DEAD),
         redis.call('ZCARD', PARKED), redis.call('ZCARD', FLOW), redis.call('ZCARD', WAITERS),
         redis.call('HLEN', SCHEDULES), now - oldest, meta.paused and 1 or 0, meta.pushed or 0,
-        meta.done or 0, meta.failed or 0, meta.bytes or 0}
+        meta.done or 0, meta.failed or 0, meta.bytes or 0, kept}

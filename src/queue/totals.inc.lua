@@ -35,7 +35,7 @@ function totals.read()
   return totals.numbers(META, 'last', 'pushed', 'done', 'failed', 'bytes', 'large', 'paused',
                         'full_at', 'max_jobs', 'max_bytes', 'concurrency', 'rate', 'rate_period',
                         'group_concurrency', 'group_rate', 'group_rate_period', 'dead_max',
-                        'dead_ms', 'watched')
+                        'dead_ms', 'keep_ms', 'keep_max', 'keep_bytes', 'watched')
 end
 
 -- Adds changes, by name, to the totals.

@@ -1,0 +1,67 @@
+-- queue/done: count or remove kept jobs, the newest first.
+-- KEYS[1...] queue  see keys.inc.lua
+-- ARGV[1] action    count or remove
+-- ARGV[2] ids       of the jobs, with spaces between them; '' for all
+-- ARGV[3] cursor    where the last step ended; '' to begin with
+-- ARGV[4] kind      of the jobs; this and the rest: see filter.read()
+-- ARGV[5] reason    a part of it
+-- ARGV[6] text      a part of it
+-- ARGV[7] older     milliseconds
+-- flags: allow-oom
+-- returns {how many, looked at, cursor to go on with ('' when that was all)}
+-- include: shared/clock
+-- include: filter
+-- include: places
+-- include: walk
+
+now = clock.ms()
+local STEP, BYTES = 100, 4194304 -- kept jobs and bytes of their rows, in one script
+local action, ids, cursor, kind, reason, text, older = unpack(ARGV)
+
+types.check_zsets(DONE)
+types.check_hashes(DONE_JOBS)
+local which, floor = filter.read(kind, reason, text, older), places.floor('done')
+local chosen, removed, read = {}, 0, 0 -- bytes of their rows
+
+-- Chooses a kept job if it fits. One that is too old is not there any more, and one whose row another
+-- program wrote is removed with the others.
+local function handle(id, done)
+  local row = redis.call('HGET', DONE_JOBS, id)
+  local kept, bytes = keeping.read(row), #(row or '')
+  local fits = action == 'remove'
+  if kept then
+    fits = done > floor and filter.fits(which, id, kept.record, done, kept.history)
+  end
+  read = read + bytes
+  if fits then
+    chosen[#chosen + 1], removed = id, removed + bytes
+  end
+end
+
+-- Handles the next ones. Returns how many it looked at, and the cursor to go on with.
+local function handle_next()
+  local step = walk.step(DONE, walk.read(cursor), STEP, places.order('done'))
+  for i = 1, #step, 2 do
+    handle(step[i], tonumber(step[i + 1]))
+    if read > BYTES or i + 1 == 2 * STEP then
+      return (i + 1) / 2, walk.text(step[i + 1], step[i])
+    end
+  end
+  return #step / 2, ''
+end
+
+local looked_at, next_cursor = 0, ''
+if ids == '' then
+  looked_at, next_cursor = handle_next()
+end
+for id in string.gmatch(ids, '%x+') do
+  local done = redis.call('ZSCORE', DONE, id)
+  looked_at = looked_at + 1
+  if done then
+    handle(id, tonumber(done))
+  end
+end
+if action == 'remove' then
+  keeping.remove(chosen, removed)
+end
+return {#chosen, looked_at, next_cursor}
