@@ -555,8 +555,9 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "look at jobs, the next to be served first",
         .options = peek_options,
-        .details = "Changes nothing. Held jobs wait for other jobs of their group or flow. Done jobs are\n"
-                   "there if the queue keeps them: tackle queue limit --keep.",
+        .details =
+            "Changes nothing. Held jobs wait for other jobs of their group or flow. Done jobs are\n"
+            "there if the queue keeps them: tackle queue limit --keep.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue peek tackle-example\n"
                    "tackle queue peek tackle-example --cut 5 --json\n"
@@ -628,7 +629,8 @@ static const cli_verb verbs[] = {
         .details =
             "A queue keeps done jobs after tackle queue limit --keep, until they are too old, too\n"
             "many, too large together, or deleted. They are there to be looked at: with payload\n"
-            "(over 64 KB: the first 4 KB), worker, times, last error and, of jobs that were pushed\n"
+            "(over 64 KB: the first 4 KB), worker, times, last error and, of jobs that were "
+            "pushed\n"
             "with --result-for, the beginning of the result.",
         .example = "tackle queue limit tackle-example --keep 1h\n"
                    "tackle queue push tackle-example alice@example.org\n"
@@ -792,7 +794,8 @@ static const cli_verb verbs[] = {
             "Settings are kept on the server and hold for all programs. Options that are not "
             "given\n"
             "change nothing; 0 removes a limit (for dead letters: the default). Each partition of\n"
-            "a queue counts on its own. With --keep, done jobs can be looked at: tackle queue done.",
+            "a queue counts on its own. With --keep, done jobs can be looked at: tackle queue "
+            "done.",
         .example = "tackle queue limit tackle-example --max-jobs 100000 --rate 10/s \\\n"
                    "  --group-concurrency 1\n"
                    "tackle queue limit tackle-example --rate 0 --json\n"

@@ -134,9 +134,9 @@ static int act(cli_session *cli, const deed *given)
     }
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = cli->argc > d.first ? cli_queue_for_ids(cli, queue, d.first, act_on_id, &d,
-                                                         missing, d.done)
-                                     : act_on_many(cli, queue, &d);
+        failed = cli->argc > d.first
+                     ? cli_queue_for_ids(cli, queue, d.first, act_on_id, &d, missing, d.done)
+                     : act_on_many(cli, queue, &d);
     tkl_queue_close(queue);
     return failed;
 }
@@ -166,10 +166,10 @@ static int delete_some(cli_session *cli, const pile *of)
 {
     int failed = CLI_OK;
     if (cli->argc == 1 && !cli_flag(cli, "dry-run"))
-        failed = cli_flag(cli, "delete-all")
-                     ? cli_confirm(cli, "This deletes all %s of %s.", of->many, cli->argv[0])
-                     : cli_confirm(cli, "This deletes the %s of %s that fit.", of->many,
-                                   cli->argv[0]);
+        failed =
+            cli_flag(cli, "delete-all")
+                ? cli_confirm(cli, "This deletes all %s of %s.", of->many, cli->argv[0])
+                : cli_confirm(cli, "This deletes the %s of %s that fit.", of->many, cli->argv[0]);
     return failed ? failed : act(cli, &(deed){of, of->drop, NULL, "removed", 1});
 }
 

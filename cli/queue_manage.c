@@ -301,15 +301,14 @@ static json_t *limits_text(const tkl_queue_limits *l)
 
 static json_t *limits_json(tkl_bytes name, const tkl_queue_limits *l)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     cli_json_bytes(name), "max_jobs", shown(l->max_jobs), "max_bytes",
-                     shown(l->max_bytes), "concurrency", shown(l->concurrency), "rate",
-                     shown(l->rate), "rate_period_ms", shown(l->rate_period_ms),
-                     "group_concurrency", shown(l->group_concurrency), "group_rate",
-                     shown(l->group_rate), "group_rate_period_ms", shown(l->group_rate_period_ms),
-                     "dead_max", shown(l->dead_max), "dead_ms", shown(l->dead_ms), "keep_ms",
-                     shown(l->keep_ms), "keep_max", shown(l->keep_max), "keep_bytes",
-                     shown(l->keep_bytes));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        cli_json_bytes(name), "max_jobs", shown(l->max_jobs), "max_bytes", shown(l->max_bytes),
+        "concurrency", shown(l->concurrency), "rate", shown(l->rate), "rate_period_ms",
+        shown(l->rate_period_ms), "group_concurrency", shown(l->group_concurrency), "group_rate",
+        shown(l->group_rate), "group_rate_period_ms", shown(l->group_rate_period_ms), "dead_max",
+        shown(l->dead_max), "dead_ms", shown(l->dead_ms), "keep_ms", shown(l->keep_ms), "keep_max",
+        shown(l->keep_max), "keep_bytes", shown(l->keep_bytes));
 }
 
 /* "none" removes the limit, as 0 does. */
@@ -331,10 +330,14 @@ static int read_limits(const cli_session *cli, tkl_queue_limits *l)
         const char *option;
         int64_t *setting;
     } numbers[] = {
-        {"max-jobs", &l->max_jobs},       {"max-bytes", &l->max_bytes},
-        {"concurrency", &l->concurrency}, {"group-concurrency", &l->group_concurrency},
-        {"dead-max", &l->dead_max},       {"dead-for", &l->dead_ms},
-        {"keep", &l->keep_ms},            {"keep-max", &l->keep_max},
+        {"max-jobs", &l->max_jobs},
+        {"max-bytes", &l->max_bytes},
+        {"concurrency", &l->concurrency},
+        {"group-concurrency", &l->group_concurrency},
+        {"dead-max", &l->dead_max},
+        {"dead-for", &l->dead_ms},
+        {"keep", &l->keep_ms},
+        {"keep-max", &l->keep_max},
         {"keep-bytes", &l->keep_bytes},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

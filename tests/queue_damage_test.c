@@ -14,8 +14,8 @@
 static void look_at_everything(void)
 {
     static const tkl_job_state states[] = {TKL_JOB_STATE_READY, TKL_JOB_STATE_DELAYED,
-                                           TKL_JOB_STATE_HELD, TKL_JOB_STATE_ACTIVE,
-                                           TKL_JOB_STATE_DEAD};
+                                           TKL_JOB_STATE_HELD,  TKL_JOB_STATE_ACTIVE,
+                                           TKL_JOB_STATE_DEAD,  TKL_JOB_STATE_DONE};
     tkl_queue_level_list *levels;
     stats_of(queue);
     assert_ok(tkl_queue_levels(queue, &levels));
@@ -31,8 +31,8 @@ static void no_score_keeps_a_script_running(void **state)
 {
     fixture *f = *state;
     static const char *const scores[] = {"inf", "-inf", "1e300", "-1e300", "1e18", "0.5"};
-    static const char *const parts[] = {"ready",   "delayed", "active",      "dead", "parked",
-                                        "waiters", "flow",    "unique_ends", "rates"};
+    static const char *const parts[] = {"ready",   "delayed", "active",      "dead",  "parked",
+                                        "waiters", "flow",    "unique_ends", "rates", "done"};
     for (size_t i = 0; i < sizeof scores / sizeof *scores; i++)
         for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
             server_do(f->server, "FLUSHALL");
@@ -55,8 +55,8 @@ static void no_score_keeps_a_script_running(void **state)
 static void a_damaged_total_is_told_before_anything_is_written(void **state)
 {
     fixture *f = *state;
-    static const char *const fields[] = {"last",  "pushed",   "done", "failed",
-                                         "bytes", "max_jobs", "rate", "full_at"};
+    static const char *const fields[] = {"last",     "pushed", "done",    "failed",  "bytes",
+                                         "max_jobs", "rate",   "full_at", "keep_ms", "keep_max"};
     static const char *const values[] = {"garbage", "1e999", "nan"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         for (size_t k = 0; k < sizeof values / sizeof *values; k++) {

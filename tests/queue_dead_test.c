@@ -133,13 +133,12 @@ static void a_wrong_filter_is_refused(void **state)
         assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, &wrong[i], NULL, 1, 0, &list),
                     TKL_EINVAL);
     }
-    static const char *const places[] = {"", "x", "0", "0.0", "1.0.", "-1.0.", "0.6.", "0.0.x y"};
+    static const char *const places[] = {"", "x", "0", "0.0", "1.0.", "-1.0.", "0.7.", "0.0.x y"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, places[i], 1, 0, &list),
                     TKL_EINVAL);
     assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 0, 0, &list), TKL_EINVAL);
     assert_code(tkl_queue_find(queue, TKL_JOB_STATE_READY, NULL, NULL, 1001, 0, &list), TKL_EINVAL);
-    assert_code(tkl_queue_find(queue, TKL_JOB_STATE_DONE, NULL, NULL, 1, 0, &list), TKL_EINVAL);
     assert_code(tkl_queue_find(queue, (tkl_job_state)99, NULL, NULL, 1, 0, &list), TKL_EINVAL);
     assert_code(
         tkl_queue_find(queue, TKL_JOB_STATE_READY, &(tkl_job_filter){.id = "1"}, NULL, 1, 0, &list),

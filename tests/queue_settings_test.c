@@ -15,7 +15,10 @@ static const tkl_queue_limits no_limits = {.max_jobs = TKL_NONE,
                                            .group_rate = TKL_NONE,
                                            .group_rate_period_ms = TKL_NONE,
                                            .dead_max = 10000,
-                                           .dead_ms = INT64_C(2592000000)};
+                                           .dead_ms = INT64_C(2592000000),
+                                           .keep_ms = TKL_NONE,
+                                           .keep_max = 10000,
+                                           .keep_bytes = 16777216};
 
 static void limits_are_kept_on_the_server(void **state)
 {
@@ -29,7 +32,10 @@ static void limits_are_kept_on_the_server(void **state)
                                      .group_rate = 7,
                                      .group_rate_period_ms = 8,
                                      .dead_max = 9,
-                                     .dead_ms = 10};
+                                     .dead_ms = 10,
+                                     .keep_ms = 11,
+                                     .keep_max = 12,
+                                     .keep_bytes = 13};
     tkl_queue_limits got, none = no_limits, nothing = {0};
     assert_ok(tkl_queue_limits_get(queue, &got));
     assert_memory_equal(&got, &none, sizeof got);

@@ -131,9 +131,8 @@ static int move_found(task *t, const tkl__queue_partition *from, const tkl_reply
     if (arrived.failed)
         tkl__first_note(&first, tkl__nomem());
     else if (arrived.len > 0)
-        tkl__first_note(&first,
-                        run_step(from, &removal, (tkl_bytes){arrived.data, arrived.len},
-                                 tkl_str(""), &any, &reply));
+        tkl__first_note(&first, run_step(from, &removal, (tkl_bytes){arrived.data, arrived.len},
+                                         tkl_str(""), &any, &reply));
     t->count += jobs_of_step(reply, CHOSEN);
     tkl_reply_free(reply);
     tkl__buf_free(&arrived);

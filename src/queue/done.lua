@@ -61,7 +61,8 @@ for id in string.gmatch(ids, '%x+') do
     handle(id, tonumber(done))
   end
 end
-if action == 'remove' then
-  keeping.remove(chosen, removed)
+if action == 'remove' and chosen[1] then
+  redis.call('ZREM', DONE, unpack(chosen))
+  keeping.remove_rows(chosen, removed)
 end
 return {#chosen, looked_at, next_cursor}

@@ -7,7 +7,8 @@
 
 local keeping = {}
 
-local KEPT_AT_ONCE = 2097152 -- bytes of records that one script keeps; rows beyond have no record
+local KEPT_AT_ONCE = 2097152  -- bytes of records after which one script reads no more
+local READ_AT_ONCE = 32       -- records that are read together: each has 64 KB at most
 local RESULT_KEPT = 1000      -- bytes of a result
 local SURPLUS = 100           -- jobs that are removed beside as many as come, at most
 
@@ -16,9 +17,9 @@ local SURPLUS = 100           -- jobs that are removed beside as many as come, a
 -- A row: "size since lengths\n" and then history, worker, result and record, one behind the other.
 -- `size`: bytes of the whole record, of which the row may have only the beginning. `since`, `worker`:
 -- see workers.claimant().
-function keeping.row(job)
-  return string.format('%.0f %.0f %d %d %d\n', job.size, job.since, #job.history, #job.worker,
-                       #job.result) .. job.history .. job.worker .. job.result .. job.record
+function keeping.row(size, since, history, worker, result, record)
+  return string.format('%d %d %d %d %d\n', size, since, #history, #worker, #result) .. history ..
+         worker .. result .. record
 end
 
 -- What a row says; nil for any other text.
@@ -36,9 +37,10 @@ function keeping.read(row)
           record = string.sub(row, at + result)}
 end
 
--- Done jobs are kept since this time; operators see no older ones, which may not be removed yet.
-function keeping.first_moment(keep_ms)
-  return keep_ms and now - keep_ms or math.huge
+-- Jobs that were done until this time are not kept, although they may not be removed yet. As text, a
+-- bound for scores.
+function keeping.forgotten_until(keep_ms)
+  return keep_ms and decimal.whole(now - keep_ms) or '+inf'
 end
 
 -- ---- Bytes ----
@@ -54,14 +56,12 @@ end
 
 -- ---- Removing ----
 
--- Removes kept jobs, with rows of so many bytes.
-function keeping.remove(ids, bytes)
-  if ids[1] then
-    redis.call('ZREM', DONE, unpack(ids))
-    redis.call('HDEL', DONE_JOBS, unpack(ids))
+-- Removes the rows of jobs that were taken out of DONE; they have so many bytes.
+function keeping.remove_rows(ids, bytes)
+  redis.call('HDEL', DONE_JOBS, unpack(ids))
+  if redis.call('EXISTS', DONE) == 1 then
     keeping.set_bytes(keeping.bytes() - bytes)
-  end
-  if redis.call('EXISTS', DONE) == 0 then
+  else
     redis.call('UNLINK', DONE_JOBS)
   end
 end
@@ -70,17 +70,20 @@ end
 -- too large, among the `most` oldest. Returns how many, and for how many bytes there is room now.
 function keeping.make_room(meta, count, bytes, most)
   local over = redis.call('ZCARD', DONE) + count - (meta.keep_max or TKL__QUEUE_KEEP_MAX)
+  local old = redis.call('ZCOUNT', DONE, '-inf', keeping.forgotten_until(meta.keep_ms))
   local room = (meta.keep_bytes or TKL__QUEUE_KEEP_BYTES) - keeping.bytes()
-  local first, ids, freed = keeping.first_moment(meta.keep_ms), {}, 0
-  local oldest = redis.call('ZRANGE', DONE, 0, most - 1, 'WITHSCORES')
-  for i = 1, #oldest, 2 do
-    if #ids >= over and room + freed >= bytes and tonumber(oldest[i + 1]) > first then
+  local surplus, ids, freed = math.min(math.max(over, old), most), {}, 0
+  local looked_at = room < bytes and most or surplus
+  for i, id in ipairs(looked_at > 0 and redis.call('ZRANGE', DONE, 0, looked_at - 1) or {}) do
+    if i > surplus and room + freed >= bytes then
       break
     end
-    ids[#ids + 1] = oldest[i]
-    freed = freed + redis.call('HSTRLEN', DONE_JOBS, oldest[i])
+    ids[i], freed = id, freed + redis.call('HSTRLEN', DONE_JOBS, id)
   end
-  keeping.remove(ids, freed)
+  if ids[1] then
+    redis.call('ZREMRANGEBYRANK', DONE, 0, #ids - 1)
+    keeping.remove_rows(ids, freed)
+  end
   return #ids, room + freed
 end
 
@@ -92,46 +95,80 @@ function keeping.let_expire(meta)
   end
 end
 
--- Whether the keys have their types.
+-- Whether the keys have their types. Rows without the other key, which was evicted, are removed.
 function keeping.keys_fit()
-  return type(redis.pcall('ZCARD', DONE)) == 'number' and
-         type(redis.pcall('HLEN', DONE_JOBS)) == 'number'
+  local count, rows = redis.pcall('ZCARD', DONE), redis.pcall('HLEN', DONE_JOBS)
+  if type(count) ~= 'number' or type(rows) ~= 'number' then
+    return false
+  elseif count == 0 and rows > 0 then
+    redis.call('UNLINK', DONE_JOBS)
+  end
+  return true
 end
 
 -- ---- Keeping ----
 
 -- The claims that are still valid, in three lists: claims, ids, and when their leases end.
 function keeping.valid(claims)
-  local valid, ids, ends_of = {}, {}, {}
+  local valid, ids, lease_ends = {}, {}, {}
   for i, lease_end in ipairs(redis.call('ZMSCORE', ACTIVE, unpack(claims))) do
     if lease_end then
-      valid[#valid + 1] = claims[i]
-      ids[#ids + 1] = jobs.claimed_id(claims[i])
-      ends_of[#ends_of + 1] = tonumber(lease_end)
+      local k = #valid + 1
+      valid[k], ids[k], lease_ends[k] = claims[i], jobs.claimed_id(claims[i]), tonumber(lease_end)
     end
   end
-  return valid, ids, ends_of
+  return valid, ids, lease_ends
 end
 
--- The rows of jobs that are done. Of large records, and when there are very many bytes, a row has
--- less.
-function keeping.rows(claims, ids, lease_ends, result)
-  local histories, noted = redis.call('HMGET', HISTORY, unpack(ids)),
-                           redis.call('HMGET', SINCE, unpack(ids))
-  local rows, known, left = {}, {}, KEPT_AT_ONCE
-  for i, id in ipairs(ids) do
-    local size = redis.call('HSTRLEN', JOBS, id)
-    local record = NO_OPTIONS
-    if math.min(size, LARGE) <= left then
-      record = size > LARGE and jobs.beginning(id, HEAD) or jobs.record_of(id)
-      left = left - #record
+-- The records of jobs as they are kept, and the sizes of the whole ones. Of a large record that is its
+-- head. When there are very many bytes, the last ones are left out.
+function keeping.records(ids, may_be_large)
+  local records, sizes, left = {}, {}, KEPT_AT_ONCE
+  local step = may_be_large and 1 or READ_AT_ONCE
+  for first = 1, #ids, step do
+    local last, found = math.min(first + step - 1, #ids), {}
+    local size = may_be_large and redis.call('HSTRLEN', JOBS, ids[first]) or 0
+    if left > 0 and size > LARGE then
+      found[1] = jobs.beginning(ids[first], HEAD)
+    elseif left > 0 then
+      found = redis.call('HMGET', JOBS, unpack(ids, first, last))
     end
-    local worker = workers.of_token(jobs.claim_token(claims[i]))
-    known[worker] = known[worker] or workers.read(redis.pcall('HGET', WORKERS, worker)) or {}
-    local since = workers.claimed_at(claims[i], lease_ends[i], noted[i], known[worker].lease)
-    rows[i] = keeping.row({size = size, since = since or 0, history = histories[i] or '',
-                           worker = worker .. ' ' .. (known[worker].text or ''),
-                           result = string.sub(result or '', 1, RESULT_KEPT), record = record})
+    for i = first, last do
+      local record = found[i - first + 1]
+      records[i] = record or NO_OPTIONS
+      sizes[i] = size > LARGE and size or record and #record or redis.call('HSTRLEN', JOBS, ids[i])
+      left = left - #records[i]
+    end
+  end
+  return records, sizes
+end
+
+-- The worker of a claim: `words` for a row, and its lease, if it is known.
+function keeping.worker_of(token)
+  local id = workers.of_token(token)
+  local row = redis.pcall('HGET', WORKERS, id)
+  local worker = type(row) == 'string' and workers.read(row)
+  return {words = id .. ' ' .. (worker and worker.text or ''), lease = worker and worker.lease}
+end
+
+-- What a hash has of jobs. Most of the time it has nothing.
+function keeping.read_fields(key, ids)
+  return redis.call('EXISTS', key) == 1 and redis.call('HMGET', key, unpack(ids)) or {}
+end
+
+-- The rows of jobs that are done. `result`: what the worker reported; nil for nothing.
+function keeping.rows(claims, ids, lease_ends, result, are_large)
+  local histories, noted = keeping.read_fields(HISTORY, ids), keeping.read_fields(SINCE, ids)
+  local records, sizes = keeping.records(ids, are_large)
+  local rows, known = {}, {}
+  result = string.sub(result or '', 1, RESULT_KEPT)
+  for i, claim in ipairs(claims) do
+    local token = jobs.claim_token(claim)
+    known[token] = known[token] or keeping.worker_of(token)
+    local worker = known[token]
+    local since = workers.claimed_at(claim, lease_ends[i], noted[i], worker.lease)
+    rows[i] = keeping.row(sizes[i], math.max(0, math.min(since or 0, EXACT)), histories[i] or '',
+                          worker.words, result, records[i])
   end
   return rows
 end
@@ -146,18 +183,19 @@ function keeping.add(meta, claims, result)
   if not ids[1] then
     return
   end
-  local rows, bytes = keeping.rows(valid, ids, lease_ends, result), 0
+  local rows, bytes = keeping.rows(valid, ids, lease_ends, result, meta.large), 0
   for _, row in ipairs(rows) do
     bytes = bytes + #row
   end
   local _, room = keeping.make_room(meta, #ids, bytes, #ids + SURPLUS)
-  local fields, moments, added = {}, {}, 0
+  local fields, moments, added, moment = {}, {}, 0, decimal.whole(now)
   local first = math.max(1, #ids - (meta.keep_max or TKL__QUEUE_KEEP_MAX) + 1)
   for i = first, #ids do
     if added + #rows[i] <= room then
+      local k = #fields
       added = added + #rows[i]
-      fields[#fields + 1], fields[#fields + 2] = ids[i], rows[i]
-      moments[#moments + 1], moments[#moments + 2] = decimal.whole(now), ids[i]
+      fields[k + 1], fields[k + 2] = ids[i], rows[i]
+      moments[k + 1], moments[k + 2] = moment, ids[i]
     end
   end
   if fields[1] then

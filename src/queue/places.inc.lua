@@ -16,8 +16,10 @@ end
 
 -- Members with this score or less are not shown any more.
 function places.floor(place)
-  return place == 'done' and keeping.first_moment(totals.numbers(META, 'keep_ms').keep_ms) or
-         -math.huge
+  if place ~= 'done' then
+    return -math.huge
+  end
+  return tonumber(keeping.forgotten_until(totals.numbers(META, 'keep_ms').keep_ms)) or math.huge
 end
 
 -- The id of a job by its member in a place. Schedules and timers have no record by this id.

@@ -9,7 +9,8 @@
  *   :meta      hash. last: the last id, as a number. pushed, done, failed: totals. bytes: of all
  *              records. paused: 1. large: 1 when there ever was a record over 64 KB. The limits:
  *              max_jobs, max_bytes, concurrency, rate, rate_period, group_concurrency, group_rate,
- *              group_rate_period, dead_max, dead_ms. full_at: until when the rate is used up.
+ *              group_rate_period, dead_max, dead_ms, keep_ms, keep_max, keep_bytes. full_at: until
+ *              when the rate is used up.
  *   :jobs      hash id -> record (record.h) of every job, in whichever state, dead ones too.
  *   :ready     zset of ids. The score is made of priority, region and time: see jobs.inc.lua. Equal
  *              scores sort by id, so by push: first in, first out.
@@ -45,6 +46,11 @@
  *   :times     hash of counts: see times.inc.lua and tally.c.
  *   :heads     hash id -> beginning of a record of more than 64 KB, so that a list of jobs need not
  *              read all of it.
+ *   :done      zset of the ids of done jobs that are kept, by the time when they were done. Trimmed
+ *              to keep_max, keep_bytes and keep_ms whenever a job is done, and when the limits are
+ *              set; expires keep_ms after the last one was done.
+ *   :done_jobs hash id -> row of the same jobs: see keeping.inc.lua; "bytes": of all rows. Expires
+ *              like :done.
  *   :result:ID result of a job, string; expires. Also the channel on which its end is published.
  *
  * All times are milliseconds of the server's clock. Everything that does not expire is the user's
@@ -79,6 +85,10 @@
  * Lost places. A script that finds the line empty, and a waiter that stands in it alone, say so on
  * the channel :line, at most once a second. Waiters whose places were lost (FLUSHALL, eviction, a
  * clock that jumped) hear it and stand in line again.
+ *
+ * Done jobs. The end of a job removes all that there is of it. If the queue keeps done jobs, the same
+ * script writes a row for operators before. For all that works the job is gone: nothing but what
+ * looks at jobs reads these two keys, so a lost, foreign or damaged one stops nobody's work.
  *
  * Groups. A claim checks each job that it is about to take. If the group of the job has as many
  * started jobs as it may have, or started them too fast, the claim parks the job and checks the

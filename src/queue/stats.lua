@@ -60,7 +60,7 @@ if ended_count == SOON then
 end
 local kept = 0
 if meta.keep_ms then
-  kept = redis.call('ZCOUNT', DONE, '(' .. decimal.whole(keeping.first_moment(meta.keep_ms)), '+inf')
+  kept = redis.call('ZCOUNT', DONE, '(' .. keeping.forgotten_until(meta.keep_ms), '+inf')
 end
 return {redis.call('HLEN', JOBS), redis.call('ZCARD', READY) + due_count + ended_count,
         redis.call('ZCARD', ACTIVE) - ended_count, redis.call('ZCARD', DEAD),

@@ -106,5 +106,8 @@ int set_exactly(tkl_queue *queue, const tkl_queue_limits *l)
                                    .group_rate = or_none(l->group_rate),
                                    .group_rate_period_ms = or_none(l->group_rate_period_ms),
                                    .dead_max = or_none(l->dead_max),
-                                   .dead_ms = or_none(l->dead_ms)});
+                                   .dead_ms = or_none(l->dead_ms),
+                                   .keep_ms = or_none(l->keep_ms),
+                                   .keep_max = or_none(l->keep_max),
+                                   .keep_bytes = or_none(l->keep_bytes)});
 }

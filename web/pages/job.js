@@ -5,10 +5,10 @@ import { callOrNull } from '../api.js';
 import { layOut, masked, nameNode, nameToPath, textOf } from '../format.js';
 import { act, button, card, empty, facts, question } from '../widgets.js';
 import { causeText } from './queue.js';
-import { jobActions } from './jobs.js';
+import { jobActions, stateText } from './jobs.js';
 import { fieldsOf, pushJob } from './push.js';
 
-const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', 'due_at', 'since', 'until', 'group', 'unique', 'progress', 'meta'];
+const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', 'due_at', 'started_at', 'since', 'until', 'group', 'unique', 'progress', 'meta'];
 const WAITING = ['ready', 'delayed', 'held'];
 const EDIT_MOST = 100000; // characters
 
@@ -20,7 +20,7 @@ async function editJob(name, job, then) {
 function editButtons(name, job, then) {
   const isShort = textOf(job.payload).length <= EDIT_MOST, isText = typeof job.payload === 'string';
   return [
-    isShort && isText && job.state !== 'active' ? button(t('edit'), 'queue/edit', () => editJob(name, job, then)) : null,
+    isShort && isText && job.state !== 'active' && job.state !== 'done' ? button(t('edit'), 'queue/edit', () => editJob(name, job, then)) : null,
     isShort ? button(t('push copy'), 'queue/push', () => pushJob(name, { job, title: t('push copy') })) : null,
   ];
 }
@@ -46,9 +46,10 @@ export async function showJob(view, name, id) {
     }
     const cause = WAITING.includes(job.state) ? await callOrNull('queue/why', { ...fieldsOf(name), id: job.id }, view.signal) : null;
     if (view.changed('acts', [job.state, job.payload])) put(acts, jobActions(name, job, () => view.refresh()), editButtons(name, job, () => view.refresh()));
-    if (view.changed('job', job)) put(about, facts({ ...job, state: t(job.state) }, FACTS),
+    if (view.changed('job', job)) put(about, facts({ ...job, state: stateText(job.state) }, FACTS),
       job.worker ? [h('h2', {}, label('worker')), facts(job.worker)] : null,
-      job.error !== null ? [h('h2', {}, label('error')), h('pre', { tabindex: '0' }, layOut(job.error))] : null);
+      job.error !== null ? [h('h2', {}, label('error')), h('pre', { tabindex: '0' }, layOut(job.error))] : null,
+      job.result !== null ? [h('h2', {}, label('result')), h('pre', { tabindex: '0' }, layOut(job.result))] : null);
     if (view.changed('why', cause)) put(why, cause && cause.causes.length > 0 ? [h('h2', {}, t('why')), h('ul', {}, cause.causes.map((one) => h('li', {}, causeText(one))))] : null);
     if (view.changed('payload', job.payload)) showPayload(job);
   });

@@ -9,7 +9,12 @@ import { fieldsOf } from './push.js';
 
 const JOBS = 25, FOUND = 100, PAUSE_MS = 300;
 const MOST_AT_ONCE = 1000; // jobs that are cancelled or promoted together
-export const STATES = ['ready', 'active', 'delayed', 'held', 'dead'];
+export const STATES = ['ready', 'active', 'delayed', 'held', 'dead', 'done'];
+
+export const stateText = (state) => t(state === 'done' ? 'done jobs' : state);
+
+// The verb that deletes jobs that are over has the name of their state.
+const isOver = (state) => state === 'dead' || state === 'done';
 
 export function jobActions(name, job, then) {
   const fields = { ...fieldsOf(name), id: job.id };
@@ -19,9 +24,9 @@ export function jobActions(name, job, then) {
     job.state === 'active' ? button(t('requeue'), 'queue/requeue', () => act('queue/requeue', { ...fields, force: true }, {
       asks: { title: t('requeue'), text: t('ask requeue', job.id), yes: t('requeue') }, then,
     })) : null,
-    job.state === 'dead'
-      ? button(t('delete'), 'queue/dead', () => act('queue/dead', { ...fields, delete: true }, {
-        asks: { title: t('delete'), text: t('ask delete job', job.id), yes: t('delete') }, then,
+    isOver(job.state)
+      ? button(t('delete'), 'queue/' + job.state, () => act('queue/' + job.state, { ...fields, delete: true }, {
+        asks: { title: t('delete'), text: t(job.state === 'dead' ? 'ask delete job' : 'ask delete done job', job.id), yes: t('delete') }, then,
       }), { danger: true })
       : button(t('cancel job'), 'queue/cancel', () => act('queue/cancel', fields, {
         asks: { title: t('cancel job'), text: t('ask cancel job', job.id), yes: t('cancel job') }, then,
@@ -31,8 +36,8 @@ export function jobActions(name, job, then) {
 
 // ---- All that were found --------------------------------------------------------------------------
 
-// Dead letters are chosen by the server: by the same text, at the moment when it is done.
-async function actOnDead(name, text, { verb, fields, title, danger, then }) {
+// Jobs that are over are chosen by the server: by the same text, at the moment when it is done.
+async function actOnOver(name, text, { verb, fields, title, danger, then }) {
   const chosen = { ...fieldsOf(name), ...fields, text };
   try {
     const { matching } = await call(verb, { ...chosen, 'dry-run': true });
@@ -55,10 +60,10 @@ async function actOnOthers(name, state, text, { verb, title, danger, then }) {
 }
 
 function foundActions(name, state, text, then) {
-  if (state === 'dead')
+  if (isOver(state))
     return [
-      button(t('retry all'), 'queue/retry', () => actOnDead(name, text, { verb: 'queue/retry', fields: {}, title: t('retry all'), danger: false, then })),
-      button(t('delete all'), 'queue/dead', () => actOnDead(name, text, { verb: 'queue/dead', fields: { delete: true, yes: true }, title: t('delete all'), danger: true, then }), { danger: true }),
+      state === 'dead' ? button(t('retry all'), 'queue/retry', () => actOnOver(name, text, { verb: 'queue/retry', fields: {}, title: t('retry all'), danger: false, then })) : null,
+      button(t('delete all'), 'queue/' + state, () => actOnOver(name, text, { verb: 'queue/' + state, fields: { delete: true, yes: true }, title: t('delete all'), danger: true, then }), { danger: true }),
     ];
   return [
     state === 'delayed' ? button(t('promote all'), 'queue/promote', () => actOnOthers(name, state, text, { verb: 'queue/promote', title: t('promote all'), danger: false, then })) : null,
@@ -68,18 +73,18 @@ function foundActions(name, state, text, then) {
 
 // ---- The table ------------------------------------------------------------------------------------
 
-const when = { ready: 'pushed_at', active: 'since', delayed: 'due_at', held: 'pushed_at', dead: 'since' };
+const when = { ready: 'pushed_at', active: 'since', delayed: 'due_at', held: 'pushed_at', dead: 'since', done: 'since' };
 
 function jobTable(name, state, then) {
   return table({
-    title: t(state), id: (job) => job.id, none: t('no jobs'),
+    title: stateText(state), id: (job) => job.id, none: t(state === 'done' ? 'no done jobs' : 'no jobs'),
     columns: [
       { key: 'id', cell: (job) => h('a', { href: `#/queues/${nameToPath(name)}/${job.id}` }, job.id) },
       { key: 'kind', cell: (job) => (job.kind === null ? '' : nameNode(job.kind)) },
       { key: 'payload', cell: (job) => h('code', {}, visible(cut(masked(cut(textOf(job.payload), 400)), 100))) },
       { key: 'attempt', number: true }, { key: 'priority', number: true },
       { key: when[state], cell: (job) => timeNode(job[when[state]] ?? job.pushed_at) },
-      state === 'active' ? { key: 'worker', cell: (job) => (job.worker ? `${visible(textOf(job.worker.host))}:${job.worker.pid}` : '–') }
+      state === 'active' || state === 'done' ? { key: 'worker', cell: (job) => (job.worker ? `${visible(textOf(job.worker.host))}:${job.worker.pid}` : '–') }
         : { key: 'error', cell: (job) => (job.error === null ? '' : nameNode(job.error)) },
     ],
     actions: (job, current) => jobActions(name, current(), then),

@@ -7,7 +7,7 @@ import { act, button, empty, facts, question, tabs } from '../widgets.js';
 import { queuePoints } from '../history.js';
 import { WHOLE, plot } from '../plot.js';
 import { crumbs } from './names.js';
-import { STATES, showJobs } from './jobs.js';
+import { STATES, showJobs, stateText } from './jobs.js';
 import { fieldsOf, pushJob, rowOf } from './push.js';
 import { workerTable } from './workers.js';
 import { latest } from '../view.js';
@@ -82,7 +82,7 @@ async function showTimes(view, root, name) {
 }
 
 async function showLimits(view, root, name) {
-  const options = { max_jobs: 'max-jobs', max_bytes: 'max-bytes', concurrency: 'concurrency', rate: 'rate', group_concurrency: 'group-concurrency', group_rate: 'group-rate', dead_max: 'dead-max', dead_ms: 'dead-for' };
+  const options = { max_jobs: 'max-jobs', max_bytes: 'max-bytes', concurrency: 'concurrency', rate: 'rate', group_concurrency: 'group-concurrency', group_rate: 'group-rate', dead_max: 'dead-max', dead_ms: 'dead-for', keep_ms: 'keep', keep_max: 'keep-max', keep_bytes: 'keep-bytes' };
   const rateText = (n, ms) => (n === null ? null : `${n}/${duration(ms)}`);
   await view.every(10000, async () => {
     const limits = await call('queue/limit', fieldsOf(name), view.signal);
@@ -161,7 +161,7 @@ export async function showQueue(view, name) {
     if (now === said) return;
     said = now;
     const names = [...STATES, 'schedules', 'workers', 'times', ...(may('queue/limit') ? ['limits'] : [])];
-    put(choice, tabs(names.map((key) => ({ key, text: t(key), href: href(key, isWeek ? 'week' : null), count: row?.[key] })), chosen));
+    put(choice, tabs(names.map((key) => ({ key, text: stateText(key), href: href(key, isWeek ? 'week' : null), count: row?.[key] })), chosen));
     put(acts, queueActions(view, name, row));
     put(numbers, row?.state === 'paused' ? h('span', { class: 'badge' }, t('paused')) : null, ' ',
       row?.oldest_ms ? t('oldest waits', duration(row.oldest_ms)) : null);

@@ -568,8 +568,8 @@ class Queue(Component):
         return Watcher(self)
 
     def peek(self, state: str = "ready", skip: int = 0, max: int = 100, cut: int = 0) -> Listing:
-        """Looks at jobs that are "ready", "delayed", "held", "active" or "dead". With `cut` the server
-        sends only so many bytes of each payload; `payload_size` has the size of the whole.
+        """Looks at jobs that are "ready", "delayed", "held", "active", "dead", or "done" and kept: see
+        set_limits(). With `cut` the server sends only so many bytes of each payload; `payload_size` has the size of the whole.
 
         >>> mails = client.queue("mails")
         >>> id = mails.push("to alice").id
@@ -582,8 +582,8 @@ class Queue(Component):
     def find(self, text: Name = "", *, state: Optional[str] = None, kind: Optional[str] = None,
              reason: Optional[Name] = None, older: Optional[Duration] = None,
              after: Optional[str] = None, max: int = 100, cut: int = 0) -> Listing:
-        """Jobs whose payload, kind, last error or id contains `text`, of one state or of all but
-        done. When `next` of the result is not empty, there may be more: pass it as `after`.
+        """Jobs whose payload, kind, last error or id contains `text`, of one state or of all.
+        When `next` of the result is not empty, there may be more: pass it as `after`.
         `cut`: as for peek().
 
         >>> mails = client.queue("mails")
@@ -652,6 +652,14 @@ class Queue(Component):
         """How many dead letters fit (see retry()). Changes nothing."""
         return int(self._call("tkl_queue_count_dead", _filter(id, **conditions)))
 
+    def drop_done(self, id: Optional[str] = None, **conditions: Any) -> int:
+        """Deletes a done job that is kept, those that fit (see retry()), or all of them."""
+        return int(self._call("tkl_queue_drop_done", _filter(id, **conditions)))
+
+    def count_done(self, id: Optional[str] = None, **conditions: Any) -> int:
+        """How many done jobs that are kept fit (see retry()). Changes nothing."""
+        return int(self._call("tkl_queue_count_done", _filter(id, **conditions)))
+
     def pause(self) -> None:
         """No job is handed out until resume()."""
         self._call("tkl_queue_pause")
@@ -684,13 +692,27 @@ class Queue(Component):
                    group_rate: Union[int, float, None] = None,
                    group_rate_period: Optional[Duration] = None,
                    dead_max: Union[int, float, None] = None,
-                   dead_for: Union[Duration, None] = None) -> None:
-        """Sets some of the limits for all programs; math.inf removes one."""
+                   dead_for: Union[Duration, None] = None,
+                   keep: Union[Duration, None] = None,
+                   keep_max: Union[int, float, None] = None,
+                   keep_bytes: Union[int, float, None] = None) -> None:
+        """Sets some of the limits for all programs; math.inf removes one. Done jobs stay for `keep`
+        seconds to be looked at, the newest `keep_max` in `keep_bytes`.
+
+        >>> mails = client.queue("kept")
+        >>> mails.set_limits(keep=3600)
+        >>> pushed = mails.push("to ann")
+        >>> acked = [job.ack() for job in mails.consume(wait=0)]
+        >>> [(job.payload.text, job.state) for job in mails.peek("done")], mails.stats().kept
+        ([('to ann', 'done')], 1)
+        >>> mails.drop_done(text="ann"), mails.count_done()
+        (1, 0)
+        """
         self._call("tkl_queue_limits_set", {
             "max_jobs": max_jobs, "max_bytes": max_bytes, "concurrency": concurrency, "rate": rate,
             "rate_period": rate_period, "group_concurrency": group_concurrency,
             "group_rate": group_rate, "group_rate_period": group_rate_period, "dead_max": dead_max,
-            "dead": dead_for})
+            "dead": dead_for, "keep": keep, "keep_max": keep_max, "keep_bytes": keep_bytes})
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
