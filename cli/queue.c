@@ -47,9 +47,9 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
 
 /* ---- Options ------------------------------------------------------------- */
 
-#define PARTITIONS                                                                      \
-    {                                                                                   \
-        "partitions", CLI_INTEGER, "N", "number of partitions of the queue (default 1)" \
+#define PARTITIONS                                                         \
+    {                                                                      \
+        "partitions", CLI_INTEGER, "N", "number of partitions (default 1)" \
     }
 #define JOB_OPTIONS                                                                              \
     {"priority", CLI_INTEGER, "N", "-1000 is served first, 1000 last (default 0)"},              \
@@ -794,8 +794,7 @@ static const cli_verb verbs[] = {
             "Settings are kept on the server and hold for all programs. Options that are not "
             "given\n"
             "change nothing; 0 removes a limit (for dead letters: the default). Each partition of\n"
-            "a queue counts on its own. With --keep, done jobs can be looked at: tackle queue "
-            "done.",
+            "a queue counts on its own. Done jobs stay with --keep: tackle queue done.",
         .example = "tackle queue limit tackle-example --max-jobs 100000 --rate 10/s \\\n"
                    "  --group-concurrency 1\n"
                    "tackle queue limit tackle-example --rate 0 --json\n"

@@ -61,14 +61,22 @@ json_t *cli_queue_short(tkl_bytes bytes)
 /* ---- stats, list --------------------------------------------------------- */
 
 static const cli_column stats_fields[] = {
-    {"name", "name"},           {"ready", "ready"},
-    {"delayed", "delayed"},     {"held", "held"},
-    {"active", "active"},       {"dead", "dead"},
-    {"paused", "paused"},       {"oldest", "oldest ready"},
-    {"waiters", "waiters"},     {"schedules", "schedules"},
-    {"pushed", "pushed"},       {"done", "done"},
-    {"failed", "failed"},       {"bytes", "bytes"},
-    {"kept", "done jobs kept"}, {0},
+    {"name", "name"},
+    {"ready", "ready"},
+    {"delayed", "delayed"},
+    {"held", "held"},
+    {"active", "active"},
+    {"dead", "dead"},
+    {"paused", "paused"},
+    {"oldest", "oldest ready"},
+    {"waiters", "waiters"},
+    {"schedules", "schedules"},
+    {"pushed", "pushed"},
+    {"done", "done"},
+    {"failed", "failed"},
+    {"bytes", "bytes"},
+    {"kept_jobs", "done jobs kept"},
+    {0},
 };
 
 static const cli_column level_columns[] = {{"priority", "PRIORITY"}, {"ready", "READY"}, {0}};
@@ -93,13 +101,14 @@ static const cli_column list_columns[] = {
 static json_t *stats_json(tkl_bytes name, const tkl_queue_stats *s)
 {
     json_t *oldest = s->ready > 0 ? json_integer((json_int_t)s->oldest_ms) : json_null();
-    return json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}", "name",
-        cli_json_bytes(name), "ready", (json_int_t)s->ready, "delayed", (json_int_t)s->delayed,
-        "held", (json_int_t)s->held, "active", (json_int_t)s->active, "dead", (json_int_t)s->dead,
-        "paused", s->paused, "pushed", (json_int_t)s->pushed, "done", (json_int_t)s->done, "failed",
-        (json_int_t)s->failed, "oldest_ms", oldest, "waiters", (json_int_t)s->waiters, "schedules",
-        (json_int_t)s->schedules, "bytes", (json_int_t)s->bytes, "kept", (json_int_t)s->kept);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}",
+                     "name", cli_json_bytes(name), "ready", (json_int_t)s->ready, "delayed",
+                     (json_int_t)s->delayed, "held", (json_int_t)s->held, "active",
+                     (json_int_t)s->active, "dead", (json_int_t)s->dead, "paused", s->paused,
+                     "pushed", (json_int_t)s->pushed, "done", (json_int_t)s->done, "failed",
+                     (json_int_t)s->failed, "oldest_ms", oldest, "waiters", (json_int_t)s->waiters,
+                     "schedules", (json_int_t)s->schedules, "bytes", (json_int_t)s->bytes,
+                     "kept_jobs", (json_int_t)s->kept_jobs);
 }
 
 /* For people: the age in words. */

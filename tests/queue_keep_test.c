@@ -40,7 +40,7 @@ static void keep(const tkl_queue_limits *limits)
 
 static int64_t kept(void)
 {
-    return stats_of(queue).kept;
+    return stats_of(queue).kept_jobs;
 }
 
 static void assert_no_keys(fixture *f)
@@ -304,7 +304,7 @@ static void a_kept_job_holds_up_nothing(void **state)
     assert_ok(tkl_queue_push(queue, flow, 2, NULL, pushed));
     assert_claims(consumer, queue, "child parent");
     tkl_queue_stats stats = stats_of(queue);
-    assert_int_equal(stats.kept, 7);
+    assert_int_equal(stats.kept_jobs, 7);
     assert_int_equal(stats.ready + stats.delayed + stats.held + stats.active + stats.dead, 0);
     assert_int_equal(stats.bytes, 0);
 }
@@ -441,7 +441,7 @@ static void partitions_are_one_queue(void **state)
         done += jobs->count;
         tkl_jobs_free(jobs);
     }
-    assert_int_equal(stats_of(parts).kept, 6);
+    assert_int_equal(stats_of(parts).kept_jobs, 6);
     tkl_listing *listing;
     assert_ok(tkl_queue_peek(parts, TKL_JOB_STATE_DONE, 1, 4, 0, &listing));
     assert_int_equal(listing->count, 4);

@@ -70,8 +70,8 @@ static void work(tkl_queue *queue, tkl_consumer *consumer)
 static void look(tkl_queue *queue)
 {
     static const tkl_job_state states[] = {TKL_JOB_STATE_READY, TKL_JOB_STATE_DELAYED,
-                                           TKL_JOB_STATE_HELD, TKL_JOB_STATE_ACTIVE,
-                                           TKL_JOB_STATE_DEAD};
+                                           TKL_JOB_STATE_HELD,  TKL_JOB_STATE_ACTIVE,
+                                           TKL_JOB_STATE_DEAD,  TKL_JOB_STATE_DONE};
     tkl_queue_stats stats;
     tkl_queue_level_list *levels;
     assert_ok(tkl_queue_stats_get(queue, &stats));
@@ -100,7 +100,9 @@ static void manage(tkl_client *client, tkl_queue *queue)
                                                               .group_rate = 1000,
                                                               .group_rate_period_ms = 1000,
                                                               .rate = 1000,
-                                                              .rate_period_ms = 1000}));
+                                                              .rate_period_ms = 1000,
+                                                              .keep_ms = 60000,
+                                                              .keep_max = 1}));
     assert_ok(tkl_queue_limits_get(queue, &limits));
     assert_ok(tkl_queue_retry(queue, NULL, NULL));
     assert_ok(tkl_queue_push_one(queue, tkl_str("x"), id));
@@ -112,6 +114,8 @@ static void manage(tkl_client *client, tkl_queue *queue)
     assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_UNKNOWN, NULL, NULL, 10, 0, &found));
     tkl_listing_free(found);
     assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
+    assert_ok(tkl_queue_count_done(queue, NULL, &count));
+    assert_ok(tkl_queue_drop_done(queue, NULL, NULL));
     assert_ok(tkl_queue_names(client, &names));
     assert_int_equal(names->count, 1);
     tkl_names_free(names);

@@ -309,7 +309,7 @@ typedef struct tkl_queue_stats {
     int64_t failed;    /* attempts */
     int64_t bytes;     /* bytes of all jobs in the queue */
     int64_t oldest_ms; /* how long the oldest ready job has been ready; 0 when there is none */
-    int64_t kept;      /* done jobs that are kept: see tkl_queue_limits */
+    int64_t kept_jobs; /* done jobs that are kept: see tkl_queue_limits */
     TKL_RESERVED(8);
 } tkl_queue_stats;
 
@@ -451,8 +451,8 @@ typedef struct tkl_job_info {
     tkl_bytes host, label;
     int64_t pid;         /* 0: not known */
     size_t payload_size; /* bytes of the whole payload */
-    tkl_bytes result;    /* of a done job that is kept: the first 1000 bytes, if it was pushed with
-                            result_ms; else empty */
+    tkl_bytes result;    /* first 1000 bytes of the result of a done job that is kept, if it was
+                            pushed with result_ms; else empty */
     TKL_RESERVED(2);
 } tkl_job_info;
 

@@ -47,7 +47,7 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
     sum->done += v[11];
     sum->failed += v[12];
     sum->bytes += v[13];
-    sum->kept += v[14];
+    sum->kept_jobs += v[14];
 }
 
 int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)

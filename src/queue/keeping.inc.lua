@@ -22,7 +22,7 @@ function keeping.row(size, since, history, worker, result, record)
          worker .. result .. record
 end
 
--- What a row says; nil for any other text.
+-- Reads a row; nil for any other text.
 function keeping.read(row)
   local size, since, history, worker, result, at =
       string.match(row or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)\n()')
@@ -151,7 +151,7 @@ function keeping.worker_of(token)
   return {words = id .. ' ' .. (worker and worker.text or ''), lease = worker and worker.lease}
 end
 
--- What a hash has of jobs. Most of the time it has nothing.
+-- The fields of jobs in a hash that has none most of the time.
 function keeping.read_fields(key, ids)
   return redis.call('EXISTS', key) == 1 and redis.call('HMGET', key, unpack(ids)) or {}
 end

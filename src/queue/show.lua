@@ -13,7 +13,7 @@
 now = clock.ms()
 local id, cursor = unpack(ARGV)
 
--- What is there of a job that is done: what the queue keeps of it, or only a result.
+-- Answers for a job that is done: the queue keeps it, or only its result, or nothing.
 local function show_done()
   local score = redis.call('ZSCORE', DONE, id)
   local record, _, kept = places.read('done', id, 0)

@@ -175,6 +175,18 @@ t queue ack q $id $token
 t queue show q $id
 claim=$(t queue claim q); id=$(jq -r .id <<<"$claim"); t queue release q $id $(jq -r .token <<<"$claim")
 claim=$(t queue claim q); t queue fail q $id $(jq -r .token <<<"$claim") --reason no --dead
+t queue limit q --keep 1h
+t queue push q done --priority -9
+claim=$(t queue claim q); t queue ack q $(jq -r '.id, .token' <<<"$claim")
+t queue done q
+t queue done q --text nothing
+t queue show q $(jq -r .id <<<"$claim")
+t queue done q --delete $(jq -r .id <<<"$claim") --dry-run
+t queue done q --delete $(jq -r .id <<<"$claim")
+t queue done q --delete $(jq -r .id <<<"$claim")
+t queue done q --delete-all --yes
+t queue done q --delete
+t queue limit q --keep 0
 t queue dead q
 t queue dead q --reason no --older 0s
 t queue dead q --delete --kind none --yes

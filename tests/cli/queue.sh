@@ -96,7 +96,7 @@ json push options soon --priority=-1000 --meta 'a "note"' --group customer --uni
 id=$(jq -r '.ids[0]' <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"
-yields 'keys_unsorted' '["id","state","kind","payload","payload_size","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","worker","due_at","until","since"]'
+yields 'keys_unsorted' '["id","state","kind","payload","payload_size","priority","attempt","retries","pushed_at","meta","group","unique","error","progress","result","worker","due_at","until","since","started_at"]'
 yields '[.state, .priority, .attempt, .retries, .due_at, .meta, .group, .unique, .error]' \
     '["ready",-1000,0,3,null,"a \"note\"","customer","key",null]'
 yields "(.pushed_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
@@ -364,6 +364,52 @@ tackle queue push taken x --unique key >/dev/null
 ends 1 tackle queue move stays taken --all
 has "$err" "unique keys"
 
+# ---- Done jobs ------------------------------------------------------------------------------------
+
+ends 0 tackle queue limit kept --keep 1h --keep-max 4
+has "$out" "done jobs kept for  60.0 min"
+for wrong in "--keep -1h" "--keep nonsense" "--keep-max -1" "--keep-bytes -1kb"; do
+    ends 64 tackle queue limit kept $wrong
+done
+tackle queue push kept alice bob --kind mail --result-for 1h >/dev/null
+printf '\377\0\001' | tackle queue push kept >/dev/null
+ends 0 tackle queue work kept --drain --result --label here -- sh -c 'cat; echo sent'
+json peek kept --state done
+yields '[.[] | [.state, .kind, .payload, .result, .worker.label, .attempt]] | sort_by(.[2] | tostring)' \
+    '[["done","mail","alice","alicesent\n","here",0],["done","mail","bob","bobsent\n","here",0],["done",null,{"base64":"/wAB"},null,"here",0]]'
+yields '[.[] | .pushed_at <= .started_at and .started_at <= .since, .until, .due_at] | unique' '[null,true]'
+ends 0 tackle queue done kept
+has "$out" "alicesent"
+id=$(tackle queue done kept --text alice --json | jq -r '.[0].id')
+ends 0 tackle queue show kept "$id"
+has "$out" "started"
+json find kept bob
+yields '[.found[] | [.state, .payload]]' '[["done","bob"]]'
+is "kept" "$(stat_of kept '[.ready, .active, .dead, .bytes, .kept_jobs]')" "[0,0,0,0,3]"
+ends 1 tackle queue cancel kept "$id"
+ends 1 tackle queue edit kept "$id" x
+ends 1 tackle queue retry kept "$id"
+json done kept --delete "$id" --dry-run
+yields . '{"name":"kept","matching":1}'
+json done kept --delete "$id"
+yields . '{"name":"kept","removed":1}'
+ends 1 tackle queue done kept --delete "$id"
+has "$err" "not in the done jobs"
+ends 64 tackle queue done kept --delete --kind mail
+json done kept --delete --kind mail --yes
+yields . '{"name":"kept","removed":1}'
+ends 1 tackle queue done kept --delete --kind mail --yes
+has "$err" "no done job fits"
+tackle queue push kept --lines < <(seq 10) >/dev/null
+ends 0 tackle queue work kept --drain -- true
+is "the newest" "$(stat_of kept .kept_jobs)" 4
+json limit kept --keep 0
+yields '[.keep_ms, .keep_max]' '[null,4]'
+is "none" "$(stat_of kept .kept_jobs)" 0
+json done kept --delete-all --yes
+yields . '{"name":"kept","removed":0}'
+ends 1 tackle queue done mistyped
+
 # ---- Searching ------------------------------------------------------------------------------------
 
 tackle queue push hay "needle 1" straw --delay 1h >/dev/null
@@ -388,7 +434,8 @@ has "$err" "0 to 2147483647"
 # ---- Settings -------------------------------------------------------------------------------------
 
 json limit limited
-yields '[.dead_max, .dead_ms, (del(.name, .dead_max, .dead_ms) | map(. == null) | all)]' '[10000,2592000000,true]'
+yields '[.dead_max, .dead_ms, .keep_max, .keep_bytes]' '[10000,2592000000,10000,16777216]'
+yields 'del(.name, .dead_max, .dead_ms, .keep_max, .keep_bytes) | map(. == null) | all' true
 json limit limited --max-jobs 2 --rate 5/s --dead-for 1d
 yields '[.max_jobs, .rate, .rate_period_ms, .dead_ms, .max_bytes]' '[2,5,1000,86400000,null]'
 json limit limited --max-bytes 1mb
@@ -645,7 +692,7 @@ mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKL
 ends 0 tackle call "${rules[@]}"
 socket=$(tackle server status --json | jq -r .socket)
 export TACKLE_URL=unix://clerk@$socket TACKLE_PASSWORD=secret
-ends 0 tackle queue limit acl --group-concurrency 1 --group-rate 100/s --rate 1000/s --max-jobs 100 --dead-max 1
+ends 0 tackle queue limit acl --group-concurrency 1 --group-rate 100/s --rate 1000/s --max-jobs 100 --dead-max 1 --keep 1h --keep-max 1
 ends 0 tackle queue push acl a b --group g --unique-for 1h --unique-payload --result-for 1h
 id=${out%%$'\n'*}
 ends 0 tackle queue push acl c d --then e
@@ -664,6 +711,7 @@ ends 0 tackle queue schedule acl tick --every 1s x
 ends 0 tackle queue work acl --once --wait 1m -- cat
 ends 0 tackle queue unschedule acl tick
 for verb in "list" "why acl" "workers" "workers acl" "times" "times acl" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all --yes" \
+    "peek acl --state done" "done acl --text a" "done acl --delete-all --yes" "limit acl --keep 0" \
     "pause acl" "resume acl" "drain acl --yes" "drop acl --yes"; do
     ends 0 tackle queue $verb
 done

@@ -703,7 +703,7 @@ class Queue(Component):
         >>> mails.set_limits(keep=3600)
         >>> pushed = mails.push("to ann")
         >>> acked = [job.ack() for job in mails.consume(wait=0)]
-        >>> [(job.payload.text, job.state) for job in mails.peek("done")], mails.stats().kept
+        >>> [(job.payload.text, job.state) for job in mails.peek("done")], mails.stats().kept_jobs
         ([('to ann', 'done')], 1)
         >>> mails.drop_done(text="ann"), mails.count_done()
         (1, 0)
