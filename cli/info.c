@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+int cli_info_read(tkl_client *client, tkl_reply **info)
+{
+    const char *words[] = {"INFO"};
+    return tkl_call(client, 1, words, NULL, &(tkl_call_options){.retry_safe = true}, info);
+}
+
 const char *cli_info_field(const char *info, const char *name, char value[CLI_INFO_SIZE])
 {
     size_t len = strlen(name);

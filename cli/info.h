@@ -9,6 +9,9 @@
 
 enum { CLI_INFO_SIZE = 256 };
 
+/* Reads INFO; of a cluster, that of a master that answers. */
+int cli_info_read(tkl_client *client, tkl_reply **info);
+
 /* The value of a field, "used_memory", in the text of INFO; "" when it is missing. Returns
  * `value`. */
 const char *cli_info_field(const char *info, const char *name, char value[CLI_INFO_SIZE]);

@@ -2,6 +2,7 @@
 #include "lines.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "out.h"
 
@@ -24,6 +25,43 @@ const cli_option cli_list_options[] = {
     {"scan", CLI_LOCAL_FLAG, NULL, "look through all keys, also for what older programs left"},
     {0},
 };
+
+const char *cli_missing_text(const tkl_names *missing, char text[CLI_MISSING_SIZE])
+{
+    size_t len = 0, count = missing != NULL ? missing->count : 0;
+    *text = '\0';
+    for (size_t i = 0; i < count && len < CLI_MISSING_SIZE / 2; i++)
+        len += (size_t)snprintf(text + len, CLI_MISSING_SIZE - len, "%s%.64s",
+                                i == 0 ? "no answer from " : ", ", missing->items[i].data);
+    if (count > 0)
+        snprintf(text + len, CLI_MISSING_SIZE - len, ": what %s is missing",
+                 count == 1 ? "it has" : "they have");
+    return text;
+}
+
+json_t *cli_missing_json(const tkl_names *missing)
+{
+    json_t *servers = json_array();
+    for (size_t i = 0; missing != NULL && i < missing->count; i++)
+        json_array_append_new(servers, cli_json_bytes(missing->items[i]));
+    return servers;
+}
+
+int cli_run(cli_session *cli)
+{
+    bool is_view = cli->verb->views || cli->verb->options == cli_list_options;
+    tkl_names *missing = NULL;
+    char text[CLI_MISSING_SIZE];
+    if (is_view)
+        tkl_lenient_begin();
+    int exit = cli->verb->run(cli);
+    bool is_ended =
+        is_view && cli->client != NULL && tkl_lenient_end(cli->client, &missing) == TKL_OK;
+    if (is_ended && exit == CLI_OK && missing->count > 0)
+        cli_fail(cli, CLI_OK, "%s", cli_missing_text(missing, text));
+    tkl_names_free(missing);
+    return exit;
+}
 
 int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names))
 {

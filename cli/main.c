@@ -12,6 +12,7 @@
 #include "args.h"
 #include "guard.h"
 #include "help.h"
+#include "lines.h"
 
 /* Opens a closed stdin, stdout or stderr, because the next socket would get its number. It is
  * opened in the wrong direction, so that using it fails. */
@@ -51,7 +52,7 @@ static int run_command(cli_session *cli, int argc, char **argv)
     if (cli->verb == NULL)
         return explain_usage(cli);
     failed = cli_args_check(cli);
-    return failed ? failed : cli->verb->run(cli);
+    return failed ? failed : cli_run(cli);
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "info.h"
+#include "lines.h"
 #include "out.h"
 
 #define SERIES_DEFAULT 5000
@@ -280,7 +281,7 @@ static void read_parts(tkl_client *client, readings *r, part parts[PARTS])
     for (int i = 0; i < PARTS; i++) {
         int code;
         if (i == SERVER_PART)
-            code = tkl_callz(client, &r->info, "INFO", NULL);
+            code = cli_info_read(client, &r->info);
         else if (is_away(parts[SERVER_PART].code))
             code = parts[SERVER_PART].code;
         else if (i == QUEUE_PART)
@@ -345,19 +346,34 @@ static int write_readable(FILE *to, const part parts[PARTS], FILE *problems)
     return readable;
 }
 
+static void write_missing(FILE *to, const tkl_names *missing, FILE *problems)
+{
+    char text[CLI_MISSING_SIZE];
+    metrics_write_number(to, "tackle_masters_missing", "gauge",
+                         "Masters of the cluster that did not answer.", (int64_t)missing->count);
+    if (missing->count > 0 && problems != NULL)
+        fprintf(problems, "tackle: metrics: %s\n", cli_missing_text(missing, text));
+}
+
 int cli_metrics_write(tkl_client *client, int64_t max, FILE *to, FILE *problems)
 {
     readings r = {0};
     part parts[PARTS] = {{0}};
     tkl_bytes own = {NULL, 0};
+    tkl_names *missing = NULL;
+    tkl_lenient_begin();
     read_parts(client, &r, parts);
+    int ended = tkl_lenient_end(client, &missing);
     metrics_write_head(to, "tackle_build_info", "gauge", "The version of tackle.");
     fprintf(to, "tackle_build_info{version=\"%s\"} 1\n", tkl_version());
     int readable = write_readable(to, parts, problems);
+    if (ended == TKL_OK)
+        write_missing(to, missing, readable > 0 ? problems : NULL);
     write_readings(to, &r, max);
     if (tkl_metrics(client, &own) == TKL_OK)
         fwrite(own.data, 1, own.len, to);
     tkl_metrics_free(own);
+    tkl_names_free(missing);
     tkl_reply_free(r.info);
     metrics_queues_free(&r.queues);
     for (int i = 0; i < HOLD_KINDS; i++)

@@ -516,6 +516,7 @@ static const cli_verb verbs[] = {
                    "tackle queue workers --json\n"
                    "tackle queue drop tackle-example --yes",
         .effect = CLI_READS,
+        .views = true,
         .run = cli_queue_workers,
     },
     {
@@ -532,6 +533,7 @@ static const cli_verb verbs[] = {
                    "tackle queue times tackle-example\n"
                    "tackle queue drop tackle-example --yes",
         .effect = CLI_READS,
+        .views = true,
         .run = cli_queue_times,
     },
     {

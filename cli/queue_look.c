@@ -207,7 +207,7 @@ int cli_queue_list(cli_session *cli)
     for (size_t i = 0; !failed && i < all->count; i++) {
         if (all->items[i].code == TKL_OK)
             add_queue(cli, &all->items[i], rows);
-        else
+        else if (!tkl_is_transient(all->items[i].code)) /* else cli_run() names the server */
             failed = cli_fail_with(cli, all->items[i].code, "%.*s: %s", (int)all->items[i].name.len,
                                    all->items[i].name.data, tkl_strerror(all->items[i].code));
     }

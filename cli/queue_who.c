@@ -12,7 +12,7 @@
 /* ---- Which queues -------------------------------------------------------- */
 
 /* Opens all queues, with the partitions that they have. A queue whose numbers cannot be read is
- * opened, too: the caller then gets its error. */
+ * opened, too: the caller then gets its error. Those of servers that do not answer are left out. */
 static int open_every_queue(cli_session *cli, tkl_queue ***queues, size_t *count)
 {
     tkl_client *client = NULL;
@@ -24,6 +24,8 @@ static int open_every_queue(cli_session *cli, tkl_queue ***queues, size_t *count
     if (!failed && *queues == NULL)
         failed = cli_end(cli, TKL_ENOMEM);
     for (size_t i = 0; !failed && i < all->count; i++) {
+        if (tkl_is_transient(all->items[i].code))
+            continue;
         tkl_queue_options options = {.partitions = all->items[i].partitions};
         failed = cli_end(
             cli, tkl_queue_open(client, all->items[i].name, &options, &(*queues)[(*count)++]));

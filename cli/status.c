@@ -40,7 +40,7 @@ static json_t *part_of(int code, json_t *rows)
 static json_t *read_server(tkl_client *client)
 {
     tkl_reply *info = NULL;
-    int code = tkl_callz(client, &info, "INFO", NULL);
+    int code = cli_info_read(client, &info);
     if (code != TKL_OK)
         return part_error(code);
     json_t *server = cli_info_json(tkl_reply_str(info));
@@ -97,6 +97,16 @@ static json_t *read_holds(tkl_client *client,
     }
     tkl_hold_overview_free(all);
     return part_of(code, rows);
+}
+
+/* Ends the view: which servers did not answer. */
+static json_t *read_missing(tkl_client *client)
+{
+    tkl_names *missing = NULL;
+    int code = tkl_lenient_end(client, &missing);
+    json_t *servers = code == TKL_OK ? cli_missing_json(missing) : part_error(code);
+    tkl_names_free(missing);
+    return servers;
 }
 
 /* Adds its members to the row of a name: null for what cannot be read. */
@@ -259,11 +269,15 @@ static int status_run(cli_session *cli)
     if (failed)
         return failed;
     json_t *status = json_object();
+    tkl_lenient_begin();
     json_object_set_new(status, "server", read_server(client));
-    int code = tkl_callz(client, NULL, "PING", NULL);
+    const char *ping[] = {"PING"};
+    int code = tkl_call(client, 1, ping, NULL, &(tkl_call_options){.retry_safe = true}, NULL);
     if (code != TKL_OK && code != TKL_EAUTH) { /* do not wait again for each part */
         json_decref(status);
-        return cli_end(cli, code);
+        failed = cli_end(cli, code);
+        json_decref(read_missing(client));
+        return failed;
     }
     json_object_set_new(status, "queues", read_queues(client));
     json_object_set_new(status, "locks", read_holds(client, tkl_lock_overview));
@@ -279,6 +293,7 @@ static int status_run(cli_session *cli)
                         read_named(client, tkl_search_names, look_at_index,
                                    (const char *const[]){"documents", NULL}));
     failed = exit_of_parts(cli, status);
+    json_object_set_new(status, "missing", read_missing(client));
     if (!failed && cli->json)
         return cli_print_json(cli, status);
     if (!failed)

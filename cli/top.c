@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "lines.h"
 
 enum {
     KEY_NONE = 0,
@@ -389,6 +390,7 @@ static int run_batch(cli_session *cli, tkl_client *client, int64_t interval_ms, 
     top_moment now = {0}, last = {0};
     int failed = CLI_OK;
     for (bool first = true; !failed; first = false) {
+        char missing[CLI_MISSING_SIZE];
         tkl_overview *fresh = NULL;
         int code = tkl_overview_read(client, NULL, now.overview, &fresh);
         if (code == TKL_OK) {
@@ -400,6 +402,8 @@ static int run_batch(cli_session *cli, tkl_client *client, int64_t interval_ms, 
             top_workers workers;
             top_workers_read(client, fresh, &workers);
             failed = print_moment(cli, &now, &last, &workers);
+            if (fresh->missing->count > 0)
+                cli_fail(cli, CLI_OK, "%s", cli_missing_text(fresh->missing, missing));
             tkl_queue_worker_list_free(workers.list);
         } else if (once || !tkl_is_transient(code)) {
             failed = cli_end(cli, code);

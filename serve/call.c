@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "fields.h"
 #include "keep.h"
+#include "lines.h"
 #include "out.h"
 #include "token.h"
 
@@ -259,7 +260,7 @@ static int check_end(const cli_session *cli, const serve_caller *caller)
 static int run_verb(cli_session *cli, const json_t *fields, const hearing *h)
 {
     const serve_caller *caller = h->caller;
-    int exit = cli->verb->run(cli);
+    int exit = cli_run(cli);
     if (exit == CLI_OK && caller->keeps && h->results != NULL) {
         serve_route route = {.component = cli->component, .verb = cli->verb};
         serve_keep(cli->client, &route, fields, h->results, caller->stream);

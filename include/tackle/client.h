@@ -210,6 +210,18 @@ TKL_API int tkl_key(tkl_client *client, const char *component, tkl_bytes name, c
                     tkl_bytes *key) TKL_NONNULL(1, 2, 4, 5) TKL_CHECK;
 TKL_API void tkl_key_free(tkl_bytes key);
 
+/* ---- Views of a cluster with masters that hang ---------------------------- */
+
+/* A list of names and an overview fail when one master of a cluster does not answer. Between these
+ * calls, those that the calling thread reads leave out what such masters have, and the others are
+ * not kept waiting: the first of these masters is given a second, each further one less. Other
+ * calls that need such a master fail soon. For views of operators, who prefer a part to nothing.
+ *
+ * tkl_lenient_end() lists the masters that did not answer the client since, "host:port". The
+ * calls may be nested. Without a cluster they change nothing. */
+TKL_API void tkl_lenient_begin(void);
+TKL_API int tkl_lenient_end(tkl_client *client, tkl_names **missing) TKL_NONNULL(1, 2) TKL_CHECK;
+
 /* ---- Interrupting -------------------------------------------------------- */
 
 /* Ends every wait of the client at once, in all threads: for locks, permits, limits, jobs, items,

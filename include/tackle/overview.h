@@ -58,11 +58,13 @@ typedef struct tkl_overview {
     const char *server; /* text of INFO; in a cluster that of one master; "": see its result */
     tkl_result queues_result, locks_result, semaphores_result, leaders_result, counters_result,
         server_result;
+    const tkl_names *missing; /* masters of a cluster that did not answer, "host:port": what they
+                                 have is missing; see tkl_lenient_begin() */
     TKL_RESERVED(8);
 } tkl_overview;
 
 /* `last` is the overview before this one; NULL: there is none, and reading takes a second round
- * trip. TKL_OK when the servers answered, even if they refused parts of it: each part has its
+ * trip. TKL_OK when a server answered, even if it refused parts of it: each part has its
  * result. */
 TKL_API int tkl_overview_read(tkl_client *client, const tkl_overview_options *options,
                               const tkl_overview *last, tkl_overview **overview)

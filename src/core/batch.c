@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lenient.h"
 #include "core/number.h"
 #include "core/reply.h"
 #include "core/resp.h"
@@ -173,6 +174,19 @@ int tkl__batch_run(tkl__batch *batch, int64_t deadline)
     if (!batch->replies)
         tkl__batch_fail(batch, rc);
     return first_failure(batch, rc);
+}
+
+int tkl__batch_run_lenient(tkl__batch *batch, int64_t deadline)
+{
+    int rc = tkl__batch_run(batch, deadline);
+    if (rc == TKL_OK || !batch->replies)
+        return rc;
+    for (size_t i = 0; i < batch->count; i++) {
+        int code = tkl__batch_code(batch, i);
+        if (code != TKL_OK && !tkl__lenient_lacks(batch->client, code))
+            return code;
+    }
+    return TKL_OK;
 }
 
 /* Runs a call without its condition. NULL: out of memory. */

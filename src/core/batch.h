@@ -65,7 +65,11 @@ void tkl__batch_fail(tkl__batch *batch, int code);
  * Returns the first failure, an error reply included. */
 int tkl__batch_run(tkl__batch *batch, int64_t deadline);
 
-/* The same, but no call overtakes another one with the same first key. A server may lose its
+/* The same for a view of operators: a call whose server does not answer is no failure of the batch,
+ * where the view may do without it (lenient.h). It has its code. */
+int tkl__batch_run_lenient(tkl__batch *batch, int64_t deadline);
+
+/* The same as tkl__batch_run(), but no call overtakes another one with the same first key. A server may lose its
  * functions in the middle of the batch, and get them back from another client: then calls behind
  * the gap would run before those in it. So the argument number `condition`, from 0, tells a call
  * which call must have run before; empty: none. The script answers nil when that one has not run,

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/command.h"
 #include "core/error.h"
+#include "core/lenient.h"
 #include "core/library.h"
 #include "core/number.h"
 #include "core/options.h"
@@ -93,7 +94,7 @@ tkl__outcome tkl__judge(tkl_client *client, tkl__node *node, int rc, const tkl_r
 
 int64_t tkl__borrow_deadline(const tkl_client *client, int64_t deadline)
 {
-    if (client->route == &tkl__route_standalone)
+    if (client->route == &tkl__route_standalone || tkl__lenient_is_on(client))
         return deadline;
     int64_t slice = tkl__now() + NODE_SLICE_US;
     return slice < deadline ? slice : deadline;
@@ -324,9 +325,13 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
     for (int attempt = 0;; attempt++) {
         tkl__node *node = asked;
         int rc = node ? TKL_OK : client->route->pick(client, request->slot, deadline, &node);
-        if (rc == TKL_OK)
-            rc = try_on(client, node, request, asked != NULL,
-                        tkl__borrow_deadline(client, deadline), deadline, reply);
+        int64_t until = node ? tkl__lenient_deadline(client, node, deadline) : deadline;
+        bool skipped = node && tkl__lenient_skips(node);
+        if (skipped)
+            rc = tkl__lenient_fail(node);
+        else if (rc == TKL_OK)
+            rc = try_on(client, node, request, asked != NULL, tkl__borrow_deadline(client, until),
+                        until, reply);
         if (rc != TKL_OK && redirected)
             tkl__failure_note(&behind, rc);
         if (request->imported)
@@ -334,6 +339,8 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
         redirected = is_redirection(*reply);
         doubted |= tkl_is_unknown(rc);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, request->retry_safe);
+        if (rc != TKL_OK && node && tkl__lenient_gives_up(client, node, until))
+            outcome.again = request->slot == TKL__NO_SLOT && request->retry_safe && !skipped;
         if (outcome.again)
             tkl__tell_retry(client, node, rc, *reply);
         tkl__node_unref(node);

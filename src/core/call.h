@@ -91,7 +91,7 @@ tkl__outcome tkl__judge(tkl_client *client, tkl__node *node, int rc, const tkl_r
 void tkl__doubt(const tkl__request *request, tkl_reply *reply);
 
 /* The deadline for borrowing a connection from one node: a dead node must not use up the time in
- * which another could take over its slots. */
+ * which another could take over its slots. A lenient view, which tries once, waits longer. */
 int64_t tkl__borrow_deadline(const tkl_client *client, int64_t deadline);
 
 /* Pauses before attempt number `attempt`; false when no time is left for it. */

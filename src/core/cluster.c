@@ -17,6 +17,7 @@
 #include "core/call.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/lenient.h"
 #include "core/refresh.h"
 #include "core/reply.h"
 #include "core/resp.h"
@@ -237,7 +238,8 @@ static void shuffle(tkl__node **nodes, size_t count)
 
 static bool suspicious(const member *server)
 {
-    return server->suspected > 0 && tkl__now() - server->suspected < SUSPECT_FOR;
+    return (server->suspected > 0 && tkl__now() - server->suspected < SUSPECT_FOR) ||
+           tkl__lenient_skips(server->node);
 }
 
 /* Adds the members that are suspected, or those that are not. Shuffled, so that clients spread over
@@ -334,10 +336,13 @@ static int fetch_map(tkl_client *client, int64_t deadline)
 
     tkl_error failure = {0};
     for (size_t i = 0; i < candidates.count; i++) {
-        int64_t until = tkl__refresh_slice(deadline, candidates.count - 1 - i);
-        rc = fetch_from(client, candidates.nodes[i], until);
+        tkl__node *node = candidates.nodes[i];
+        int64_t until = tkl__lenient_deadline(
+            client, node, tkl__refresh_slice(deadline, candidates.count - 1 - i));
+        rc = fetch_from(client, node, until);
         if (rc == TKL_OK)
             break;
+        (void)!tkl__lenient_gives_up(client, node, until);
         tkl__failure_note(&failure, rc);
         if (tkl__left(deadline) == 0)
             break;

@@ -15,6 +15,7 @@
 #include "core/call.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/lenient.h"
 #include "core/library.h"
 #include "core/register.h"
 #include "core/reply.h"
@@ -96,10 +97,12 @@ static tkl_bytes group_wire(const batch *b, size_t from, size_t to, tkl__buf *co
     return copy->len > 0 ? (tkl_bytes){copy->data, copy->len} : run;
 }
 
-/* A request of the group failed. It stays open when a retry can help. */
-static void group_failed(batch *b, tkl__node *node, size_t index, int rc)
+/* A request of the group failed, which had time until `until`. It stays open when a retry can
+ * help. */
+static void group_failed(batch *b, tkl__node *node, size_t index, int rc, int64_t until)
 {
     tkl__outcome outcome = tkl__judge(b->client, node, rc, NULL, b->requests[index].retry_safe);
+    outcome.again &= !tkl__lenient_gives_up(b->client, node, until);
     if (!outcome.again || tkl__left(b->deadline) == 0)
         settle_failure(b, index, rc);
     else
@@ -183,9 +186,9 @@ static int read_replies(batch *b, tkl__node *node, tkl__conn *conn, size_t writt
     return TKL_OK;
 }
 
-/* Handles the replies. Requests without one may have been executed if they were written in full
- * (`rc`); the others were not executed (`unsent`). */
-static void sort_out(batch *b, tkl__node *node, size_t written, int rc, int unsent,
+/* Handles the replies, which had time until `until`. Requests without one may have been executed if
+ * they were written in full (`rc`); the others were not executed (`unsent`). */
+static void sort_out(batch *b, tkl__node *node, size_t written, int rc, int unsent, int64_t until,
                      tkl_reply **replies)
 {
     size_t end = 0;
@@ -194,7 +197,7 @@ static void sort_out(batch *b, tkl__node *node, size_t written, int rc, int unse
         if (replies[i])
             group_answered(b, node, b->group[i], replies[i]);
         else
-            group_failed(b, node, b->group[i], end > written ? unsent : rc);
+            group_failed(b, node, b->group[i], end > written ? unsent : rc, until);
     }
 }
 
@@ -229,7 +232,7 @@ static int serve_group(batch *b, tkl__node *node)
         return tkl__nomem();
     tkl__buf_init(&copy);
     tkl_bytes wire = group_wire(b, 0, b->ahead ? b->ahead->ready : b->ngroup, &copy);
-    int64_t deadline = group_deadline(b);
+    int64_t deadline = tkl__lenient_deadline(b->client, node, group_deadline(b));
     int rc = copy.failed ? tkl__nomem()
                          : tkl__node_borrow(node, tkl__borrow_deadline(b->client, deadline), &conn);
     int unsent = rc != TKL_OK ? rc : TKL_ENOTSENT;
@@ -246,7 +249,7 @@ static int serve_group(batch *b, tkl__node *node)
     tkl__buf_free(&copy);
     make_others(b);
     b->loaded = NULL;
-    sort_out(b, node, written, rc, unsent, replies);
+    sort_out(b, node, written, rc, unsent, deadline, replies);
     if (b->loaded) {
         b->missing = b->loaded;
         b->missing_at = node;
@@ -279,6 +282,13 @@ static void drop_done(batch *b)
     b->nopen = n + late;
 }
 
+/* The requests of the group fail: the view does without their node. */
+static void skip_group(batch *b, const tkl__node *node)
+{
+    for (size_t i = 0; i < b->ngroup; i++)
+        settle_failure(b, b->group[i], tkl__lenient_fail(node));
+}
+
 static void fail_open(batch *b, int rc)
 {
     for (size_t i = 0; i < b->nopen; i++)
@@ -292,7 +302,9 @@ static bool round_trip(batch *b)
     tkl__node *node = NULL;
     size_t before = b->nopen;
     int rc = choose_group(b, &node);
-    if (rc == TKL_OK)
+    if (rc == TKL_OK && tkl__lenient_skips(node))
+        skip_group(b, node);
+    else if (rc == TKL_OK)
         rc = serve_group(b, node);
     tkl__node_unref(node);
     drop_done(b);

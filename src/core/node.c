@@ -67,11 +67,12 @@ struct tkl__node {
     waiter *watch;              /* the waiter on watch, or NULL */
     int64_t turn_at;            /* when a connection was last handed to a waiter */
 
-    int64_t heard_at; /* when the server last answered */
-    bool asking;      /* a thread is sending a PING to see whether the server is alive */
-    bool hung;        /* the server did not answer the last such PING */
-    int64_t asked_at; /* when the last such PING ended */
-    bool reached;     /* the server has answered at least once */
+    int64_t heard_at;          /* when the server last answered */
+    bool asking;               /* a thread is sending a PING to see whether the server is alive */
+    bool hung;                 /* the server did not answer the last such PING */
+    int64_t asked_at;          /* when the last such PING ended */
+    _Atomic int64_t silent_at; /* see tkl__node_silent_at() */
+    bool reached;              /* the server has answered at least once */
     bool let_go;      /* the server closed a connection, or a dial failed, since the last pick */
     bool dialling;    /* a thread is dialling */
     int failures;     /* failed dials in a row */
@@ -660,6 +661,24 @@ bool tkl__node_hangs(tkl__node *node)
     bool hangs = is_silent(node) && node->hung;
     tkl__client_unlock(client);
     return hangs;
+}
+
+int64_t tkl__node_silent_at(const tkl__node *node)
+{
+    return atomic_load(&node->silent_at);
+}
+
+void tkl__node_note_silence(tkl__node *node)
+{
+    atomic_store(&node->silent_at, tkl__now());
+}
+
+bool tkl__node_is_refused(tkl__node *node)
+{
+    tkl__client_lock(node->client);
+    bool refused = node->failures > 0;
+    tkl__client_unlock(node->client);
+    return refused;
 }
 
 /* ---- Counting ------------------------------------------------------------ */

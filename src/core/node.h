@@ -40,6 +40,11 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn);
  * caller for a heartbeat, one of the threads that call this sends a PING on another connection, and
  * waits a heartbeat at most. */
 bool tkl__node_hangs(tkl__node *node);
+/* When the server last let a view of operators wait in vain; 0: never. See lenient.h. */
+int64_t tkl__node_silent_at(const tkl__node *node);
+void tkl__node_note_silence(tkl__node *node);
+/* Whether the last attempt to connect failed. */
+bool tkl__node_is_refused(tkl__node *node);
 /* Closes the idle connections: after a failover they may lead to the wrong server. */
 void tkl__node_flush(tkl__node *node);
 

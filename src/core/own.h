@@ -18,6 +18,11 @@ typedef struct tkl__own {
     bool cut_short;                       /* see tkl__was_cut_short() */
     int64_t finish_until;                 /* see tkl__let_finish() */
     const _Atomic int64_t *cancelled_at;  /* see tkl__fiber_cancel(); NULL in a thread */
+    struct {
+        int depth;           /* calls of tkl_lenient_begin() without their end */
+        int64_t since;       /* when the first of them was */
+        int64_t patience_us; /* for masters that do not answer */
+    } lenient;
 } tkl__own;
 
 /* The state of the calling thread, or of the fiber that it runs. */

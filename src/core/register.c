@@ -32,6 +32,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/lenient.h"
 #include "core/options.h"
 #include "core/resp.h"
 
@@ -171,8 +172,9 @@ static int find_bucket(tkl_client *client, const tkl__node *node, uint64_t hash)
     if (!client->route->cluster)
         return -1;
     pthread_once(&bucket_once, choose_tags);
+    uint64_t step = hash >> 40 | 1; /* odd: visits all; not 1, which would crowd the first served */
     for (unsigned i = 0; i < BUCKETS; i++) {
-        int bucket = (int)((hash / SETS + i) % BUCKETS);
+        int bucket = (int)((hash / SETS + i * step) % BUCKETS);
         if (client->route->serves(client, slot_of_tag(bucket_tags[bucket]), node))
             return bucket;
     }
@@ -285,6 +287,15 @@ static void write_key(const reading *r, tkl_bytes name, const char *part, tkl__b
     tkl__buf_addf(key, "}%s%s", *part ? ":" : "", part);
 }
 
+/* TKL_OK when one of these calls of a batch was answered, else the failure of the first. */
+static int any_answer(const tkl__batch *batch, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (tkl__batch_code(batch, i) == TKL_OK)
+            return TKL_OK;
+    return tkl__batch_code(batch, from);
+}
+
 /* Asks for all registers: the one without a bucket also in a cluster, which may have been a single
  * server before. */
 static int read_registers(reading *r, int64_t deadline)
@@ -302,7 +313,8 @@ static int read_registers(reading *r, int64_t deadline)
                              tkl_str("-1"), tkl_str("WITHSCORES"));
     }
     tkl__buf_free(&key);
-    return tkl__batch_run(&r->registers, deadline);
+    int rc = tkl__batch_run_lenient(&r->registers, deadline);
+    return rc == TKL_OK ? any_answer(&r->registers, 0, r->registers.count) : rc;
 }
 
 /* Calls `each` for every name of every register. */
@@ -337,12 +349,15 @@ static int ask_types(reading *r, const tkl_reply *name, const tkl_reply *seen, s
     return failed ? tkl__nomem() : TKL_OK;
 }
 
-/* The first part of this name whose key has the type; NULL: none. */
+/* The first part of this name whose key has the type; NULL: none. A view takes the register's word
+ * for names whose server does not answer. */
 static const char *part_found(const reading *r, size_t index)
 {
-    for (size_t i = 0; i < r->nparts; i++)
-        if (strcmp(tkl_reply_str(tkl__batch_reply(&r->types, index * r->nparts + i)), r->type) == 0)
+    for (size_t i = 0; i < r->nparts; i++) {
+        const tkl_reply *type = tkl__batch_reply(&r->types, index * r->nparts + i);
+        if (tkl_reply_code(type) != TKL_OK || strcmp(tkl_reply_str(type), r->type) == 0)
             return r->parts[i];
+    }
     return NULL;
 }
 
@@ -397,7 +412,7 @@ static int read_names(reading *r)
     if (rc == TKL_OK)
         rc = for_all_names(r, ask_types);
     if (rc == TKL_OK)
-        rc = tkl__batch_run(&r->types, deadline);
+        rc = tkl__batch_run_lenient(&r->types, deadline);
     if (rc == TKL_OK)
         rc = for_all_names(r, visit_name);
     if (rc == TKL_OK)
@@ -440,12 +455,16 @@ int tkl__register_heard(const tkl__batch *batch, size_t *at, const char *compone
                         tkl__visit *visit, void *arg)
 {
     tkl__buf key;
-    int rc = TKL_OK;
     size_t end = *at + (size_t)register_count(batch->client);
+    int rc = any_answer(batch, *at, end);
     tkl__buf_init(&key);
     for (size_t i = *at; rc == TKL_OK && i < end; i++) {
         const tkl_reply *names = tkl__batch_reply(batch, i);
         rc = tkl__batch_code(batch, i);
+        if (tkl__lenient_lacks(batch->client, rc)) {
+            rc = TKL_OK;
+            continue;
+        }
         for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(names); k++) {
             tkl_bytes name = tkl_reply_bytes(tkl_reply_at(names, k));
             tkl__buf_clear(&key);

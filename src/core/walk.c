@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/lenient.h"
 #include "core/options.h"
 #include "core/resp.h"
 #include "core/rounds.h"
@@ -99,11 +100,15 @@ static int ask_scan(tkl__walker *w, tkl_reply **reply)
     tkl__buf wire;
     tkl__buf_init(&wire);
     write_step(w, &wire);
+    int64_t until =
+        tkl__lenient_deadline(w->client, w->node, tkl__deadline(w->client, w->way->timeout_ms));
     tkl__request request = {.wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT};
-    int rc = wire.failed ? tkl__nomem()
-                         : tkl__exec_on(w->node, &request,
-                                        tkl__deadline(w->client, w->way->timeout_ms), reply);
+    int rc = wire.failed                   ? tkl__nomem()
+             : tkl__lenient_skips(w->node) ? tkl__lenient_fail(w->node)
+                                           : tkl__exec_on(w->node, &request, until, reply);
     tkl__buf_free(&wire);
+    if (rc != TKL_OK)
+        (void)!tkl__lenient_gives_up(w->client, w->node, until);
     return rc == TKL_OK ? tkl__check(reply) : rc;
 }
 
@@ -115,6 +120,13 @@ static int begin_server(tkl__walker *w)
                                   tkl__deadline(w->client, w->way->timeout_ms), &w->node);
 }
 
+static void end_server(tkl__walker *w)
+{
+    tkl__node_unref(w->node);
+    w->node = NULL;
+    w->at++;
+}
+
 static int read_cursor(tkl__walker *w, const tkl_reply *reply)
 {
     tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 0));
@@ -122,11 +134,8 @@ static int read_cursor(tkl__walker *w, const tkl_reply *reply)
     if (rc != TKL_OK)
         return rc;
     snprintf(w->cursor, sizeof w->cursor, "%s", next.data);
-    if (strcmp(w->cursor, "0") == 0) {
-        tkl__node_unref(w->node);
-        w->node = NULL;
-        w->at++;
-    }
+    if (strcmp(w->cursor, "0") == 0)
+        end_server(w);
     return TKL_OK;
 }
 
@@ -141,6 +150,10 @@ int tkl__walker_next(tkl__walker *w, tkl_reply **reply, const tkl_reply **elemen
     memcpy(w->step_cursor, w->cursor, sizeof w->step_cursor);
     if (rc == TKL_OK)
         rc = ask_scan(w, reply);
+    if (rc != TKL_OK && w->node && tkl__lenient_skips(w->node)) {
+        end_server(w); /* the view does without its keys */
+        return TKL_OK;
+    }
     if (rc == TKL_OK)
         rc = read_cursor(w, *reply);
     *elements = tkl_reply_at(*reply, 1);

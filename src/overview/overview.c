@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "core/error.h"
 #include "core/instances.h"
 #include "core/letters.h"
 #include "core/options.h"
@@ -29,6 +30,7 @@ typedef struct overview {
     tkl_overview public; /* first: the user's pointer points to it */
     tkl_counter_summary *counters;
     tkl_reply *replies; /* with the text of INFO */
+    tkl_names *missing;
 } overview;
 
 /* ---- Counters ------------------------------------------------------------ */
@@ -161,6 +163,24 @@ static int read_once(tkl_client *client, int64_t max, const tkl_overview *last, 
     return rc;
 }
 
+/* Adds the servers that are missing. `rc`: whether there is an overview. */
+static int end_view(tkl_client *client, int rc, tkl_overview **result)
+{
+    tkl_error before;
+    tkl_names *missing;
+    tkl_error_last(rc, &before);
+    int ended = tkl_lenient_end(client, &missing);
+    if (rc != TKL_OK || ended != TKL_OK) {
+        tkl_names_free(missing);
+        tkl_overview_free(*result);
+        *result = NULL;
+        return rc != TKL_OK ? tkl__first_tell(&before) : ended;
+    }
+    overview *o = (overview *)(void *)*result;
+    o->public.missing = o->missing = missing;
+    return TKL_OK;
+}
+
 int tkl_overview_read(tkl_client *client, const tkl_overview_options *options,
                       const tkl_overview *last, tkl_overview **result)
 {
@@ -173,6 +193,7 @@ int tkl_overview_read(tkl_client *client, const tkl_overview_options *options,
     if (rc != TKL_OK)
         return rc;
     int64_t deadline = tkl__deadline(client, o->timeout_ms), max = o->max ? o->max : MAX_DEFAULT;
+    tkl_lenient_begin();
     if (!last) {
         rc = read_once(client, max, NULL, deadline, &names);
         last = names;
@@ -180,7 +201,7 @@ int tkl_overview_read(tkl_client *client, const tkl_overview_options *options,
     if (rc == TKL_OK)
         rc = read_once(client, max, last, deadline, result);
     tkl_overview_free(names);
-    return rc;
+    return end_view(client, rc, result);
 }
 
 void tkl_overview_free(tkl_overview *result)
@@ -197,6 +218,7 @@ void tkl_overview_free(tkl_overview *result)
         tkl_counter_series_free((tkl_counter_series *)(uintptr_t)o->counters[i].series);
     }
     free(o->counters);
+    tkl_names_free(o->missing);
     tkl_reply_free(o->replies);
     free(o);
 }
