@@ -11,6 +11,7 @@
 #include "guard.h"
 #include "holders.h"
 #include "limit.h"
+#include "lines.h"
 #include "out.h"
 #include "release.h"
 #include "value.h"
@@ -631,8 +632,10 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .args = "[NAME]",
-        .summary = "all limits in use; with NAME, its keys in use",
-        .details = "Looks through all keys, without blocking the server.",
+        .summary = "all limits used in the last day; with NAME, its keys in use",
+        .options = cli_list_options,
+        .details = "With NAME, or with --scan, it looks through all keys, without blocking the server.\n"
+                   "--scan finds the limits of which a key is in use.",
         .example = "tackle limit check api alice --rate 1/h\n"
                    "tackle limit list\n"
                    "tackle limit list api\n"

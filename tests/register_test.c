@@ -83,6 +83,45 @@ static void names_are_found_without_a_walk(void **state)
     tkl_lock_close(lock);
 }
 
+static tkl_limit *open_limit(tkl_client *client, const char *name)
+{
+    static const tkl_limit_rule rule = {.count = 5, .period_ms = 60000};
+    tkl_limit *limit;
+    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, NULL, &limit));
+    return limit;
+}
+
+static void check_limits(tkl_client *client)
+{
+    tkl_limit *api = open_limit(client, "api"), *day = open_limit(client, "{day}%");
+    tkl_limit_item both[] = {{.limit = api, .key = tkl_str("bob"), .quantity = 1},
+                             {.limit = day, .key = tkl_str("bob"), .quantity = 1}};
+    tkl_limit_answer answers[2];
+    for (int i = 0; i < 50; i++) {
+        char user[32];
+        snprintf(user, sizeof user, "user%d", i);
+        assert_ok(tkl_limit_check(api, tkl_str(user), 1, NULL));
+    }
+    assert_ok(tkl_limit_check_all(both, 2, answers));
+    tkl_limit_close(day);
+    tkl_limit_close(api);
+}
+
+static void limits_are_found_by_name_and_not_by_key(void **state)
+{
+    fixture *f = *state;
+    static const char reg[] = "tackle:limit:used:names";
+    int64_t walks = server_calls(f->server, "scan");
+    check_limits(f->client);
+    assert_names(f->client, tkl_limit_names, "api,{day}%");
+    assert_int_equal(call_int(f->client, "ZCARD", reg, NULL), 2);
+    assert_int_equal(call_int(f->client, "EXISTS", "tackle:limit:names", NULL), 0);
+    assert_int_equal(call_int(f->client, "ZADD", reg, "1000", "old", NULL), 1);
+    assert_names(f->client, tkl_limit_names, "api,{day}%");
+    assert_null(call_text(f->client, "ZSCORE", reg, "old", NULL));
+    assert_int_equal(server_calls(f->server, "scan"), walks);
+}
+
 static void namespaces_have_registers_of_their_own(void **state)
 {
     fixture *f = *state;
@@ -232,6 +271,8 @@ static void names_of_a_cluster_are_found(void **state)
     push_job(client, "wide", 16);
     assert_names(client, tkl_bits_names, expected);
     assert_names(client, tkl_queue_names, "wide");
+    check_limits(client);
+    assert_names(client, tkl_limit_names, "api,{day}%");
     for (int i = 0; i < 3; i++)
         assert_int_equal(server_calls(c->servers[i], "scan"), 0);
     tkl_close(client);
@@ -242,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(names_are_found_without_a_walk),
+        TEST(limits_are_found_by_name_and_not_by_key),
         TEST(namespaces_have_registers_of_their_own),
         TEST(names_that_are_gone_are_forgotten),
         TEST(older_programs_names_are_found_by_a_walk),

@@ -194,10 +194,11 @@ TKL_API int tkl_limit_show(tkl_client *client, tkl_bytes name, tkl_bytes key,
                            tkl_limit_usage **usage) TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_limit_usage_free(tkl_limit_usage *usage); /* NULL is fine */
 
-/* The names of all limits of which a key is in use. Looks through all keys of the servers without
- * blocking them. Free with tkl_names_free(). */
+/* The names of all limits that were used in the last day, from the register. A client that keeps no
+ * register, or may not read it, looks through all keys of the servers without blocking them, for the
+ * names of which a key is in use. Free with tkl_names_free(). */
 TKL_API int tkl_limit_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
-/* The same for the keys of one limit that are in use. */
+/* The keys of one limit that are in use: looks through all keys of the servers. */
 TKL_API int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
     TKL_NONNULL(1, 3) TKL_CHECK;
 

@@ -12,12 +12,16 @@
  * overwritten is announced again; a bucket bounds how often, for programs with a name for each of
  * their users.
  *
+ * Limits. A limit has a key for each of its users, "ns:limit:{user}:name". Its register has the
+ * names, not the users, in "ns:limit:used:names". Which keys a name has is not known, so it stays
+ * for a day after its last use.
+ *
  * Cluster. An announcement can only travel to the server of its request. So there are 64 registers
  * of a component, "ns:component:names:{tag}", whose slots are spread evenly; the client takes one
  * that this server serves. A reader reads all of them.
  *
- * Reading. The keys of all names are checked in one batch. A name without keys that was not seen for
- * ten minutes is removed. The clock is that of the announcing client: if it is wrong, a name without
+ * Reading. The keys of all names are checked in one batch, where a component says which. A name
+ * without keys that was not seen for ten minutes is removed. The clock is that of the announcing client: if it is wrong, a name without
  * keys leaves too early or too late, and one with keys is never affected.
  *
  * Bounds. A register holds the 10,000 names used last; each of the 64 of a cluster 1,000. One in 64
@@ -42,6 +46,7 @@
 #define TRIM_ONE_IN      64
 #define MINUTE_US        60000000LL
 #define GONE_MS          600000LL
+#define STAYS_MS         86400000LL /* names whose keys are not checked */
 
 /* ---- Keys ---------------------------------------------------------------- */
 
@@ -79,7 +84,15 @@ static void write_register_key(tkl__buf *out, tkl_bytes component, int bucket)
         tkl__buf_addf(out, ":{%d}", bucket_tags[bucket]);
 }
 
-/* Splits "ns:component:{name}..." into "ns:component" and "name". */
+static bool is_limit(const tkl_client *client, tkl_bytes component)
+{
+    size_t ns = strlen(client->target.ns);
+    return component.len == ns + sizeof ":limit" - 1 &&
+           memcmp(component.data + ns, ":limit", sizeof ":limit" - 1) == 0;
+}
+
+/* Splits "ns:component:{name}..." into "ns:component" and "name". For the key of a limit, the name is
+ * that of the limit. */
 static bool split_key(const tkl_client *client, tkl_bytes key, tkl_bytes *component,
                       tkl_bytes *name)
 {
@@ -92,6 +105,10 @@ static bool split_key(const tkl_client *client, tkl_bytes key, tkl_bytes *compon
         return false;
     *component = (tkl_bytes){key.data, (size_t)(open - key.data) - 1};
     *name = (tkl_bytes){open + 1, (size_t)(close - open) - 1};
+    if (is_limit(client, *component)) {
+        const char *end = key.data + key.len;
+        *name = (tkl_bytes){close + 2, close + 2 < end ? (size_t)(end - close) - 2 : 0};
+    }
     return name->len > 0;
 }
 
@@ -212,20 +229,26 @@ static unsigned announce_key(tkl_client *client, const tkl__node *node, tkl_byte
     tkl_bytes component, name;
     if (!split_key(client, key, &component, &name))
         return 0;
-    uint64_t hash = hash_of((tkl_bytes){key.data, (size_t)(name.data + name.len - key.data)});
+    uint64_t hash = hash_of(component) * 31 + hash_of(name);
     if (!mark_name(client, hash) || atomic_load(&client->names.silent_until) > tkl__now() ||
         !take_token(client))
         return 0;
     int bucket = find_bucket(client, node, hash);
     if (bucket < -1)
         return 0;
-    tkl__buf home;
+    tkl__buf home, prefix;
     tkl__buf_init(&home);
-    write_register_key(&home, component, bucket);
+    tkl__buf_init(&prefix);
+    tkl__buf_add(&prefix, component.data, component.len);
+    if (is_limit(client, component))
+        tkl__buf_addz(&prefix, ":used");
+    write_register_key(&home, (tkl_bytes){prefix.data, prefix.len}, bucket);
+    home.failed |= prefix.failed;
     unsigned count = home.failed ? 0
                                  : write_commands(wire, (tkl_bytes){home.data, home.len}, name,
                                                   hash, bucket < 0 ? NAMES_MAX : NAMES_MAX_BUCKET);
     tkl__buf_free(&home);
+    tkl__buf_free(&prefix);
     return count;
 }
 
@@ -245,10 +268,18 @@ unsigned tkl__register_write(tkl_client *client, const tkl__node *node, const tk
     if (request->names_word == 0 || client->target.no_register)
         return 0;
     const char *at = strchr(request->wire.data, '\n') + 1;
-    tkl_bytes word = next_word(&at);
-    for (int i = 0; i < request->names_word; i++)
+    tkl_bytes before = {0}, word = next_word(&at), component, name;
+    for (int i = 0; i < request->names_word; i++) {
+        before = word;
         word = next_word(&at);
-    return announce_key(client, node, word, wire);
+    }
+    unsigned count = announce_key(client, node, word, wire);
+    /* Limits that are checked as one: each key has the name of another one. */
+    if (request->script && split_key(client, word, &component, &name) &&
+        is_limit(client, component))
+        for (long keys = strtol(before.data, NULL, 10); keys > 1; keys--)
+            count += announce_key(client, node, next_word(&at), wire);
+    return count;
 }
 
 int tkl__register_send(tkl__conn *conn, const tkl__buf *wire, unsigned count, int64_t deadline)
@@ -350,9 +381,11 @@ static int ask_types(reading *r, const tkl_reply *name, const tkl_reply *seen, s
 }
 
 /* The first part of this name whose key has the type; NULL: none. A view takes the register's word
- * for names whose server does not answer. */
-static const char *part_found(const reading *r, size_t index)
+ * for names whose server does not answer. Without parts every name has its keys for a while. */
+static const char *part_found(const reading *r, const tkl_reply *seen, size_t index)
 {
+    if (r->nparts == 0)
+        return tkl_reply_double(seen) >= (double)(unix_ms() - STAYS_MS) ? "" : NULL;
     for (size_t i = 0; i < r->nparts; i++) {
         const tkl_reply *type = tkl__batch_reply(&r->types, index * r->nparts + i);
         if (tkl_reply_code(type) != TKL_OK || strcmp(tkl_reply_str(type), r->type) == 0)
@@ -364,8 +397,8 @@ static const char *part_found(const reading *r, size_t index)
 static int visit_name(reading *r, const tkl_reply *name, const tkl_reply *seen, size_t bucket,
                       size_t index)
 {
-    const char *part = part_found(r, index);
-    (void)seen, (void)bucket;
+    const char *part = part_found(r, seen, index);
+    (void)bucket;
     if (!part)
         return TKL_OK;
     tkl__buf key;
@@ -378,7 +411,8 @@ static int visit_name(reading *r, const tkl_reply *name, const tkl_reply *seen, 
 
 static bool is_forgotten(const reading *r, const tkl_reply *seen, size_t index)
 {
-    return tkl_reply_double(seen) < (double)(tkl__unix_ms() - GONE_MS) && !part_found(r, index);
+    return tkl_reply_double(seen) < (double)(tkl__unix_ms() - GONE_MS) &&
+           !part_found(r, seen, index);
 }
 
 /* Removes the names that are gone and old, in one batch. A user who may not do that goes without:
@@ -517,5 +551,5 @@ int tkl__register_visit(tkl_client *client, const char *component, const char *c
     tkl__batch_free(&r.registers);
     tkl__batch_free(&r.types);
     tkl__buf_free(&prefix);
-    return rc == TKL_EAUTH ? walk_keys(client, component, any, type, visit, arg) : rc;
+    return rc == TKL_EAUTH && count > 0 ? walk_keys(client, component, any, type, visit, arg) : rc;
 }

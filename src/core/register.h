@@ -22,7 +22,10 @@ int tkl__register_send(tkl__conn *conn, const tkl__buf *wire, unsigned count, in
 /* Visits a key "ns:component:{name}:part" of each name that has a key of one of these parts (""
  * for the bare key) and of this type ("hash"). The names come from the register; a client that does
  * not keep one, or may not read it, walks over all keys. Names that are gone and were not used for
- * a while leave the register. Anything but TKL_OK from `visit` ends the search. */
+ * a while leave the register. Anything but TKL_OK from `visit` ends the search.
+ *
+ * Without parts no key is checked: visits the bare key of each name that was used in the last day.
+ * The caller walks if the client keeps no register, or for TKL_EAUTH. */
 int tkl__register_visit(tkl_client *client, const char *component, const char *const *parts,
                         size_t count, const char *type, tkl__visit *visit, void *arg);
 

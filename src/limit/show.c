@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/instances.h"
 #include "core/letters.h"
 #include "core/name.h"
 #include "core/names.h"
@@ -63,7 +64,10 @@ int tkl_limit_names(tkl_client *client, tkl_names **names)
     search s = {.client = client};
     *names = NULL;
     tkl__begin();
-    return list_found(&s, names);
+    int rc = client->target.no_register
+                 ? TKL_EAUTH
+                 : tkl__instances_any(client, "limit:used", NULL, 0, NULL, names);
+    return rc == TKL_EAUTH ? list_found(&s, names) : rc;
 }
 
 int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)

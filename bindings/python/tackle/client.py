@@ -2,10 +2,11 @@
 """The client: one object per program, shared by all of its threads."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple, Union
 
 from . import _call
 from ._component import record_callback
@@ -200,6 +201,25 @@ class Client(Handle):
         """Allows waits again."""
         self._interrupted = False
         _call.value("tkl_resume", self)
+
+    # ---- Masters that hang -------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lenient(self) -> Iterator[List[str]]:
+        """Within it, names() and overviews of this thread leave out what masters of a cluster that do
+        not answer have. The list has these masters when the block has ended.
+
+        >>> with client.lenient() as missing:
+        ...     queues = client.names("queue")
+        >>> missing
+        []
+        """
+        missing: List[str] = []
+        _call.value("tkl_lenient_begin")
+        try:
+            yield missing
+        finally:
+            missing.extend(_call.call("tkl_lenient_end", self))
 
     # ---- Looking ----------------------------------------------------------------------------
 
