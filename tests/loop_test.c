@@ -8,6 +8,7 @@
  */
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -391,6 +392,50 @@ static void a_sleep_ends_by_itself(void **state)
         ticket_free(&t);
     }
     assert_code(tkl_loop_sleep(1), TKL_EINVAL); /* no operation */
+    tkl_loop_close(loop);
+}
+
+typedef struct deep_sleeper {
+    char *deepest; /* the lowest page that it has touched */
+    int64_t ms;
+} deep_sleeper;
+
+/* Touches 64 KB of its stack, and returns. */
+__attribute__((noinline)) static void go_deep(deep_sleeper *s)
+{
+    volatile char room[64 << 10];
+    for (size_t i = 0; i < sizeof room; i += 1024)
+        room[i] = 1;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    s->deepest = (char *)(((uintptr_t)room + page) / page * page);
+}
+
+static int go_deep_and_sleep(void *arg)
+{
+    deep_sleeper *s = arg;
+    go_deep(s);
+    return tkl_loop_sleep(s->ms);
+}
+
+static bool is_in_memory(void *page)
+{
+    unsigned char in_memory = 0;
+    assert_int_equal(mincore(page, 1, &in_memory), 0);
+    return in_memory & 1;
+}
+
+static void a_sleeping_operation_keeps_only_the_stack_that_it_needs(void **state)
+{
+    fixture *f = *state;
+    tkl_loop *loop = loop_open(f->client, 1);
+    deep_sleeper s = {.ms = LOOP_MS};
+    ticket t;
+    ticket_submit(loop, &t, go_deep_and_sleep, &s);
+    eventually(loop_stats(loop).waiting == 1, LOOP_MS);
+    eventually(!is_in_memory(s.deepest), LOOP_MS);
+    assert_ok(tkl_loop_cancel(loop, t.id));
+    assert_code(ticket_await(loop, &t), TKL_EINTR);
+    ticket_free(&t);
     tkl_loop_close(loop);
 }
 
@@ -1031,6 +1076,7 @@ int main(void)
         TEST(operations_sleep_beside_each_other),
         TEST(operations_sleep_until_they_are_woken),
         TEST(a_sleep_ends_by_itself),
+        TEST(a_sleeping_operation_keeps_only_the_stack_that_it_needs),
         TEST(every_wait_can_be_cancelled),
         TEST(the_smallest_stack_is_enough_for_every_wait),
         TEST(an_interrupt_of_the_client_ends_all_waits),

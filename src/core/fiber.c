@@ -12,6 +12,11 @@
  * system call; closing a descriptor removes it. It never stays armed without watchers: the number
  * may soon belong to another file, and a forked child may keep the old one open.
  *
+ * Stacks. A fiber that rests may do so for hours, and thousands of them may: it keeps only the pages
+ * of its stack that are in use. Its carrier gives the pages below back to the system, which costs a
+ * system call, and a fault for each page when the fiber goes on. So memory that a resting fiber does
+ * not need must not stand in the frames above its sleep.
+ *
  * Switching is swapcontext()'s. Sanitizers have to be told of it.
  */
 #include "core/fiber.h"
@@ -56,12 +61,16 @@
 /* How long tkl__poll() blocks the thread when a descriptor cannot be watched: out of memory. */
 #define BLOCKED_US 10000
 
-/* The header of a fiber's mapping, above its stack. Below the stack is a guard page. */
+/* Bytes of the frames below switch_back(), and what compilers use beneath the stack pointer. */
+#define BELOW_FRAME 512
+
+/* A stack, and what belongs to the fiber on it. The lowest page of the mapping is a guard. */
 typedef struct tkl__strand {
     ucontext_t context;
     tkl__own own;
     char *mapping;
     size_t mapped;
+    const char *frame;        /* while it is parked: below is nothing but the frame of a switch */
     bool is_over;             /* the body has returned */
     struct tkl__strand *next; /* among the spares */
     void *shadow;             /* ThreadSanitizer's view of the fiber */
@@ -164,9 +173,11 @@ static void arrive_on_fiber(carrier *c, const strand *s)
 #endif
 }
 
-/* Switches from the fiber to its carrier. Returns when the fiber is resumed: never, if it is over. */
-static void switch_back(carrier *c, strand *s)
+/* Switches from the fiber to its carrier. Returns when the fiber is resumed: never, if it is over. Not
+ * inlined, so that its frame is small. */
+__attribute__((noinline)) static void switch_back(carrier *c, strand *s)
 {
+    s->frame = __builtin_frame_address(0);
 #if defined(ADDRESS_SANITIZER)
     __sanitizer_start_switch_fiber(s->is_over ? NULL : &s->fake_stack, c->bottom, c->stack_bytes);
 #elif defined(THREAD_SANITIZER)
@@ -178,34 +189,52 @@ static void switch_back(carrier *c, strand *s)
 
 /* ---- Stacks -------------------------------------------------------------- */
 
-static strand *strand_map(size_t stack_bytes)
+static char *map_stack(size_t size, size_t page)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t size = (stack_bytes + sizeof(strand) + page - 1) / page * page + page;
     char *mapping = mmap(NULL, size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (mapping == MAP_FAILED)
         return NULL;
-    if (mprotect(mapping, page, PROT_NONE) != 0) {
-        munmap(mapping, size);
-        return NULL;
-    }
-    strand *s = (strand *)(void *)(mapping + size) - 1;
-    s->mapping = mapping;
-    s->mapped = size;
-    return s;
+    if (mprotect(mapping, page, PROT_NONE) == 0)
+        return mapping;
+    munmap(mapping, size);
+    return NULL;
 }
 
-static void strand_unmap(strand *s)
+static strand *strand_new(size_t stack_bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    strand *s = malloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->mapped = (stack_bytes + page - 1) / page * page + page;
+    s->mapping = map_stack(s->mapped, page);
+    if (s->mapping)
+        return s;
+    free(s);
+    return NULL;
+}
+
+static void strand_free(strand *s)
 {
     munmap(s->mapping, s->mapped);
+    free(s);
+}
+
+/* Gives back the pages of a parked fiber's stack that are not in use. */
+static void strand_trim(const strand *s)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t unused = (size_t)(s->frame - s->mapping - BELOW_FRAME) / page * page;
+    if (unused > page)
+        madvise(s->mapping + page, unused - page, MADV_DONTNEED);
 }
 
 static strand *strand_get(carrier *c)
 {
     strand *s = c->spares;
     if (!s)
-        return strand_map(c->fibers->options.stack_bytes);
+        return strand_new(c->fibers->options.stack_bytes);
     c->spares = s->next;
     c->spare_count--;
     return s;
@@ -215,7 +244,7 @@ static void strand_put(carrier *c, strand *s)
 {
     shadow_free(s);
     if (c->spare_count >= SPARES) {
-        strand_unmap(s);
+        strand_free(s);
         return;
     }
     s->next = c->spares;
@@ -526,7 +555,7 @@ __attribute__((noinline)) static void prepare_context(strand *s)
 {
     getcontext(&s->context);
     s->context.uc_stack.ss_sp = s->mapping + sysconf(_SC_PAGESIZE);
-    s->context.uc_stack.ss_size = (size_t)((char *)s - (char *)s->context.uc_stack.ss_sp);
+    s->context.uc_stack.ss_size = s->mapped - (size_t)sysconf(_SC_PAGESIZE);
     makecontext(&s->context, fiber_main, 0);
 }
 
@@ -559,8 +588,11 @@ static void run_fiber(carrier *c, tkl__fiber *f)
     switch_to(c, s);
     tkl__own_switch(NULL);
     c->running = NULL;
-    if (!s->is_over)
+    if (!s->is_over) {
+        if (f->rests > 0)
+            strand_trim(s);
         return;
+    }
     strand_put(c, s);
     count_end(c);
     f->ended(f);
@@ -758,7 +790,7 @@ static void carrier_free(carrier *c)
         close(c->bell);
     for (strand *s = c->spares, *next; s; s = next) {
         next = s->next;
-        strand_unmap(s);
+        strand_free(s);
     }
     free(c->slots);
     free(c->timers);
