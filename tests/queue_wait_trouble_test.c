@@ -5,6 +5,7 @@
  * ctest: label threads
  * ctest: cost 40
  */
+#include <malloc.h>
 #include <stdatomic.h>
 
 #include "core/client.h"
@@ -341,6 +342,32 @@ static void a_hand_over_that_came_too_late_is_not_begun(void **state)
     tkl_queue_close(queue);
 }
 
+/* Each message makes the waiter ask the server again, with an answer of a kilobyte or two. */
+static void a_long_wait_does_not_grow(void **state)
+{
+    enum { TIMES = 1500, WARM_UP = 100, MOST = 1 << 20 };
+    fixture *f = *state;
+    size_t before = 0;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    for (int i = 0; i < TIMES; i++) {
+        int64_t asked = server_functions(f->server);
+        server_do(f->server, "SPUBLISH " KEY "line %s", "recall other");
+        eventually(server_functions(f->server) > asked, LONG_MS);
+        if (i == WARM_UP)
+            before = mallinfo2().uordblks;
+    }
+    assert_true(mallinfo2().uordblks < before + MOST); /* sanitizers say 0 */
+    push_words(queue, "a");
+    join(&p);
+    assert_jobs(p.jobs, "a");
+    finish_all(p.consumer, p.jobs);
+    tkl_jobs_free(p.jobs);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+}
+
 static void a_wait_survives_the_restart_of_a_persistent_server(void **state)
 {
     (void)state;
@@ -532,6 +559,7 @@ int main(void)
         TEST(what_was_handed_over_is_held_for_the_whole_lease),
         TEST(a_hand_over_lasts_for_seconds_until_it_is_confirmed),
         TEST(a_hand_over_that_came_too_late_is_not_begun),
+        TEST(a_long_wait_does_not_grow),
         TEST(a_wait_survives_the_restart_of_a_persistent_server),
         TEST(a_claim_is_cancelled_during_its_first_request),
         TEST(a_claim_that_is_interrupted_during_its_first_request_is_in_doubt),

@@ -268,6 +268,7 @@ void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *t, int64_t deadl
                           tkl__queue_haul *haul)
 {
     tkl_reply *replies;
+    size_t before = haul ? tkl__queue_haul_count(haul) : 0;
     int rc = run_calls(client, t, deadline, &replies);
     if (replies && haul && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
@@ -284,6 +285,8 @@ void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *t, int64_t deadl
     }
     if (!haul)
         tkl_reply_free(replies);
+    else if (replies)
+        tkl__queue_haul_drop_empty(haul, replies, before);
 }
 
 /* ---- leave.lua ----------------------------------------------------------- */
@@ -322,8 +325,11 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
     if (replies && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
     tkl_error first = {.code = TKL_OK};
+    size_t before = tkl__queue_haul_count(haul);
     for (size_t i = 0; i < count; i++)
         tkl__first_note(&first,
                         settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul));
+    if (replies)
+        tkl__queue_haul_drop_empty(haul, replies, before);
     return tkl__first_tell(&first);
 }

@@ -132,6 +132,9 @@ size_t tkl__queue_haul_count(const tkl__queue_haul *haul);
 tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul);
 /* Gives the haul a reply to own. Without memory it frees the reply and fails. */
 int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply);
+/* Frees the reply, which the haul got last, unless jobs came with it: a long wait asks often. `before`:
+ * the haul's jobs without those of the reply. */
+void tkl__queue_haul_drop_empty(tkl__queue_haul *haul, tkl_reply *reply, size_t before);
 /* Adds the jobs in a reply that the haul owns: the elements at `at`, at + 1 and at + 2 are ids,
  * records and histories. `started`: local time before they were claimed; `server_now`: when that was
  * by the server's clock, in milliseconds. */

@@ -142,6 +142,14 @@ int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply)
     return tkl__nomem();
 }
 
+void tkl__queue_haul_drop_empty(tkl__queue_haul *haul, tkl_reply *reply, size_t before)
+{
+    if (haul->jobs.count > before)
+        return;
+    haul->nowned--;
+    tkl_reply_free(reply);
+}
+
 int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
                         size_t at, int64_t started, int64_t server_now)
 {
