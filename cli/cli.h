@@ -23,6 +23,10 @@
 #include <jansson.h>
 #include <tackle/tackle.h>
 
+/* A function whose variables take no room on the stack of its caller, which may wait for hours, as one
+ * of thousands of fibers. */
+#define CLI_APART __attribute__((noinline))
+
 typedef enum cli_exit {
     CLI_OK = 0,
     CLI_NO = 1,            /* an expected "no": busy, empty, not found ... */

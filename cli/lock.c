@@ -274,7 +274,7 @@ static int print_claim(const cli_session *cli, const cli_hold *hold, int64_t lea
 }
 
 /* Prints a new claim. If printing fails, nobody could release it, so it is given back. */
-static int print_new_claim(const cli_session *cli, const cli_hold *hold, int64_t lease_ms)
+CLI_APART static int print_new_claim(const cli_session *cli, const cli_hold *hold, int64_t lease_ms)
 {
     char token[TKL_TOKEN_SIZE];
     int failed = print_claim(cli, hold, lease_ms, token);

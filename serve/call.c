@@ -237,7 +237,7 @@ static void answer_with(serve_answer *answer, const cli_session *cli, const hear
     free(failure);
 }
 
-static char *subject_of(const cli_session *cli)
+CLI_APART static char *subject_of(const cli_session *cli)
 {
     enum { LONGEST = 64 };
     serve_word words[SERVE_WORDS_MAX];

@@ -49,14 +49,22 @@ static bool is_gone(void *arg)
     return poll(&file, 1, 0) > 0;
 }
 
-/* The fields of a request; NULL: the body is not JSON, and *error says what is wrong. */
-static json_t *fields_of(const serve_request *r, json_error_t *error)
+/* The fields of a request. NULL: the body is not JSON, and the answer says what is wrong. */
+CLI_APART static json_t *read_fields(serve_request *r)
 {
+    json_error_t error;
+    char message[JSON_ERROR_TEXT_LENGTH + 64];
     if (r->query != NULL)
         return json_incref(r->query);
     if (r->size == 0 || r->kind == SERVE_READY)
         return json_object();
-    return json_loadb(r->body, r->size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+    json_t *fields = json_loadb(r->body, r->size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (fields != NULL)
+        return fields;
+    snprintf(message, sizeof message, "the body is not JSON: line %d, column %d: %s", error.line,
+             error.column, error.text);
+    serve_answer_error(&r->answer, 400, TKL_EINVAL, message);
+    return NULL;
 }
 
 /* Called by the operation: its stream has something to send. */
@@ -116,38 +124,44 @@ static serve_caller caller_of(serve_request *r)
     return (serve_caller){.is_gone = is_gone, .may = may_call, .note = log_item, .arg = r};
 }
 
+CLI_APART static void log_in(serve_request *r, const json_t *fields)
+{
+    char address[NI_MAXHOST];
+    serve_login(r->http->options.logins, fields, serve_peer_network(r, address), &r->user,
+                &r->answer);
+}
+
+static void run_call(serve_request *r, json_t *fields)
+{
+    serve_caller caller = caller_of(r);
+    if (prepare_stream(r, fields, &caller) == CLI_OK)
+        serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
+}
+
 /* Runs as an operation of the loop. */
 static int run_request(void *arg)
 {
     serve_request *r = arg;
-    serve_caller caller = caller_of(r);
-    json_error_t error;
-    json_t *fields = fields_of(r, &error);
-    char message[JSON_ERROR_TEXT_LENGTH + 64];
-    if (r->is_checking) {
+    json_t *fields = r->is_checking ? NULL : read_fields(r);
+    if (r->is_checking)
         serve_login_check(r->http->options.logins, &r->user, &r->answer);
-    } else if (fields == NULL) {
-        snprintf(message, sizeof message, "the body is not JSON: line %d, column %d: %s",
-                 error.line, error.column, error.text);
-        serve_answer_error(&r->answer, 400, TKL_EINVAL, message);
-    } else if (r->kind == SERVE_BATCH) {
+    else if (fields == NULL)
+        return TKL_OK;
+    else if (r->kind == SERVE_BATCH)
         r->batch = serve_batch_new(fields, &r->answer);
-    } else if (!json_is_object(fields)) {
+    else if (!json_is_object(fields))
         serve_answer_error(&r->answer, 400, TKL_EINVAL, "the body is not a JSON object");
-    } else if (r->kind == SERVE_LOGIN) {
-        char address[NI_MAXHOST];
-        serve_login(r->http->options.logins, fields, serve_peer_network(r, address), &r->user,
-                    &r->answer);
-    } else if (r->kind == SERVE_LOGOUT) {
+    else if (r->kind == SERVE_LOGIN)
+        log_in(r, fields);
+    else if (r->kind == SERVE_LOGOUT)
         serve_logout(r->http->options.logins, r->user.secret, &r->answer);
-    } else if (r->kind == SERVE_HISTORY) {
+    else if (r->kind == SERVE_HISTORY)
         serve_history_answer(r->http->options.history, fields, &r->answer);
-    } else if (r->key != NULL) {
+    else if (r->key != NULL)
         serve_call_once(r->http->answers, r->user.who, r->key, r->http->client, &r->route, fields,
                         &r->answer);
-    } else if (prepare_stream(r, fields, &caller) == CLI_OK) {
-        serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
-    }
+    else
+        run_call(r, fields);
     if (r->kind == SERVE_READY && r->answer.status != 200) /* strangers get no details */
         serve_answer_error(&r->answer, 503, TKL_EUNREADY, "Redis does not answer");
     json_decref(fields);
