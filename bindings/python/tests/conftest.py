@@ -11,6 +11,11 @@ import pytest
 
 # The library of a sanitizer is for interpreters only, not for the servers that they start.
 PRELOAD = os.environ.pop("LD_PRELOAD", "")
+# Shells start programs in the background with SIGINT ignored, and their children inherit that.
+BEGIN = """import os, signal
+os.environ.pop("LD_PRELOAD", 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
 if "TACKLE_TEST_SERVER" in os.environ:
     os.environ["TACKLE_SERVER"] = os.environ["TACKLE_TEST_SERVER"]
 
@@ -49,7 +54,7 @@ def eventually():
 def python(url):
     """Runs a program in an interpreter of its own."""
     def run(source, **options):
-        begin = f"import os; os.environ.pop('LD_PRELOAD', 0); import tackle; url = {url!r}\n"
+        begin = BEGIN + f"import tackle; url = {url!r}\n"
         options.setdefault("env", dict(os.environ))["LD_PRELOAD"] = PRELOAD
         return subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", begin + source],
                               text=True, capture_output=True, timeout=120, **options)
