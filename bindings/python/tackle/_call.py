@@ -19,11 +19,11 @@ from ._headers import ARRAYS, CALLBACKS, CODES, ENUMS, FUNCTIONS, OPAQUE, STRUCT
 from ._native import ctype, function
 from .errors import Error, error, last_text
 
-OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR = (
+OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR, ELOST = (
     int(CODES[name][0]) for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
-                                "TKL_EINTR"))
-# The answers of a call that would have to wait, and may not.
-NOT_YET = (BUSY, EMPTY, LIMITED)
+                                     "TKL_EINTR", "TKL_ELOST"))
+# The answers of a call that would have to wait, and may not. ELOST: what it got has ended already.
+NOT_YET = (BUSY, EMPTY, LIMITED, ELOST)
 
 # Outputs that are arrays with an element for each item of the array before.
 ARRAYS_OUT = {
@@ -373,12 +373,26 @@ class Callbacks:
         return made
 
 
+# Says of an error of a call that could not wait whether the same call, if it may wait, goes on.
+Patience = Callable[[int], bool]
+
+
+def is_transient(code: int) -> bool:
+    """The server could not be reached, or did not answer in time."""
+    return bool(function("tkl_is_transient")(code))
+
+
+def is_unsent(code: int) -> bool:
+    """The same, and the call was not executed."""
+    return is_transient(code) and not function("tkl_is_unknown")(code)
+
+
 def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, undo: Optional[Undo] = None,
-         callbacks: Optional[Callbacks] = None) -> Tuple[int, Any]:
+         callbacks: Optional[Callbacks] = None, patience: Optional[Patience] = None) -> Tuple[int, Any]:
     """As attempt(), for a function that waits: `wait` is for its parameter wait_ms. An error is an
     exception, a "no" is not. See wait_for()."""
     arguments = prepare(name, *given)
-    code, text = wait_for(clients, arguments, wait, undo=undo, callbacks=callbacks)
+    code, text = wait_for(clients, arguments, wait, undo=undo, callbacks=callbacks, patience=patience)
     results = arguments.results()
     if code < 0:
         raise error(code, text)
@@ -387,20 +401,22 @@ def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, undo: Option
 
 def wait_for(clients: Sequence[Any], arguments: Arguments, wait: Any, *,
              undo: Optional[Undo] = None, callbacks: Optional[Callbacks] = None,
-             at_once: bool = False) -> Tuple[int, str]:
+             at_once: bool = False, patience: Optional[Patience] = None) -> Tuple[int, str]:
     """Calls a function that waits; the code and its text.
 
     Ctrl-C arrives in the main thread, and only between two steps of the interpreter. So the main
-    thread lets another one wait, and waits for that one, which a signal may interrupt. If the wait
-    has its result by then, undo(result) gives it back. `at_once`: the call is long even without
-    waiting. A wait that another thread's Ctrl-C has ended begins again."""
+    thread tries without waiting, then lets another thread wait, and waits for that one, which a
+    signal may interrupt. If the wait has its result by then, undo(result) gives it back. `at_once`:
+    the call is long even without waiting. `patience`: for functions that wait for servers that went
+    away. A wait that another thread's Ctrl-C has ended begins again."""
     ms = convert.wait_ms(wait)
+    end = time.monotonic() + ms / 1000
     is_main = threading.current_thread() is threading.main_thread()
     if not at_once and (ms == 0 or is_main):
         code, text = _invoke_for(arguments, 0)
-        if ms == 0 or code not in NOT_YET:
+        goes_on = code in NOT_YET or (patience is not None and patience(code))
+        if ms == 0 or not goes_on:
             return code, text
-    end = time.monotonic() + ms / 1000
     while True:
         left = ms if ms < 0 else max(0, round((end - time.monotonic()) * 1000))
         code, text = (_in_thread(clients, arguments, left, undo) if is_main else

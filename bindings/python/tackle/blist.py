@@ -73,6 +73,7 @@ def pop(lists: Sequence[Blist], max: int = 1,
     if not named:
         raise ValueError("lists: none")
     code, found = _call.wait((named[0].client,), "tkl_blist_pop", named, max, wait=wait,
+                             patience=_call.is_unsent,
                              undo=lambda found: named[found.which]._put_back(found.items))
     return (named[found.which], found.items) if code == _call.OK else None
 

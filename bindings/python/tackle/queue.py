@@ -202,13 +202,19 @@ def _report(job: Job, outcome: str, text: Any, delay: Optional[Duration] = None)
     return job, report
 
 
+def _note_reported(jobs: Sequence[Job], reports: Any) -> None:
+    """A job whose report failed is still claimed."""
+    for job, report in zip(jobs, reports):
+        job.reported = report.code in (_call.OK, NOTOWNER)
+
+
 class Consumer(Component):
     """Claims jobs from one or more queues; those of an earlier queue come first. One thread at a
     time claims. Leases are renewed until the end of a job is reported, unless `renew` is false.
 
     >>> mails = client.queue("mails")
     >>> pushed = mails.push("to ann")
-    >>> with client.consumer([mails], lease=30) as consumer:
+    >>> with client.consumer(mails, lease=30) as consumer:
     ...     for job in consumer.claim(10, wait=1):
     ...         with job:
     ...             print(job.payload.text, job.attempt)
@@ -219,13 +225,13 @@ class Consumer(Component):
     shows `label` and `threads`, the jobs that the program runs at once.
     """
 
-    def __init__(self, client: "Client", queues: Sequence["Queue"], *, lease: Optional[Duration] = None,
+    def __init__(self, client: "Client", queues: "Queues", *, lease: Optional[Duration] = None,
                  renew: bool = True, on_lost: Optional[Callable[[str, str], None]] = None,
                  on_error: Optional[Callable[[Error], None]] = None,
                  on_damaged: Optional[Callable[[str, str], None]] = None,
                  label: Optional[Name] = None, threads: Optional[int] = None,
                  timeout: Optional[Duration] = None) -> None:
-        self.queues = tuple(queues)
+        self.queues = open_queues(client, queues)
         struct = "tkl_consumer_options"
         hooks = [hook(struct, "on_lost", lost_hook(on_lost)),
                  hook(struct, "on_error", error_hook(on_error)),
@@ -241,16 +247,21 @@ class Consumer(Component):
 
     def ack_and_claim(self, done: Iterable[Job], max: int = 1,
                       wait: Optional[Duration] = None) -> Tuple[List[Job], List[Job]]:
-        """Acknowledges jobs and claims the next ones, in one round trip: the new jobs, and those of
-        `done` that were too late."""
+        """Acknowledges jobs and claims the next ones, in one round trip when there are any: the new
+        jobs, and those of `done` that were too late."""
         jobs, reports = self._reports([_report(job, "done", None) for job in done])
-        claimed = self._claim("tkl_consumer_next", reports, len(jobs), max, wait=wait)
-        return claimed, [job for job, report in zip(jobs, reports) if report.code]
+        try:
+            claimed = self._claim("tkl_consumer_next", reports, len(jobs), max, wait=0)
+        finally:
+            _note_reported(jobs, reports)
+        late = [job for job, report in zip(jobs, reports) if report.code]
+        return claimed or self.claim(max, wait), late
 
     def _claim(self, name: str, *given: Any, wait: Any) -> List[Job]:
         pointer = ctypes.POINTER(ctype("tkl_jobs"))()
         arguments = _call.native(name, self, *given, _call.WAIT, _call.Out(pointer, self._claimed))
-        code, text = _call.wait_for((self.client,), arguments, wait, undo=self._release)
+        code, text = _call.wait_for((self.client,), arguments, wait, undo=self._release,
+                                    patience=_call.is_transient)
         if code == _call.EMPTY:
             return []
         if code:
@@ -286,8 +297,7 @@ class Consumer(Component):
         code = _call.invoke(_call.native("tkl_consumer_finish", self, array, len(jobs)))
         if code:
             why = _call.failure(code)
-            for job, report in zip(jobs, array):
-                job.reported = report.code in (_call.OK, NOTOWNER)
+            _note_reported(jobs, array)
             raise why
 
     def cancel(self) -> None:
@@ -716,3 +726,12 @@ class Queue(Component):
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
+
+
+Queues = Union[Name, Queue, Sequence[Union[Name, Queue]]]
+
+
+def open_queues(client: "Client", queues: Queues) -> Tuple[Queue, ...]:
+    """One queue or several, which may be given by their names."""
+    listed = [queues] if isinstance(queues, (str, bytes, Queue)) else list(queues)
+    return tuple(one if isinstance(one, Queue) else Queue(client, one) for one in listed)

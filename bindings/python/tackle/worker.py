@@ -7,7 +7,7 @@ import signal
 import threading
 import traceback
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, TypeVar
 
 from . import _call
 from ._component import hook
@@ -15,7 +15,7 @@ from ._convert import Duration, Name, encode_data, from_enum, to_ms
 from ._handle import Cell, Handle, InUse, closing
 from ._native import ctype
 from .errors import Closed, Dead, Error, InvalidArgument, error
-from .queue import JobView, Queue, damaged_hook, error_hook
+from .queue import JobView, Queues, damaged_hook, error_hook, open_queues
 from .records import WorkerStats
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Worker(Handle):
     each job, `on_error(error)` when a round trip failed and will be repeated; neither may block.
     """
 
-    def __init__(self, client: "Client", queues: Union[Name, Queue, Sequence[Union[Name, Queue]]], *,
+    def __init__(self, client: "Client", queues: Queues, *,
                  threads: Optional[int] = None, prefetch: Optional[int] = None,
                  lease: Optional[Duration] = None, drain: bool = False,
                  max_jobs: Optional[int] = None, label: Optional[Name] = None,
@@ -118,9 +118,8 @@ class Worker(Handle):
                  on_error: Optional[Callable[[Error], None]] = None,
                  on_damaged: Optional[Callable[[str, str], None]] = None,
                  timeout: Optional[Duration] = None) -> None:
-        named = [queues] if isinstance(queues, (str, bytes, Queue)) else list(queues)
         self.client = client
-        self.queues = [one if isinstance(one, Queue) else Queue(client, one) for one in named]
+        self.queues = open_queues(client, queues)
         self._handlers: Dict[str, Handler] = {}
         self._default: Optional[Handler] = None
         self._on_end, self._on_error, self._on_damaged = on_end, on_error, on_damaged

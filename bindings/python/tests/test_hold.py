@@ -125,6 +125,16 @@ def test_lease_ends_without_renewal(client, eventually):
     assert client.lock("x").acquire(wait=30)
 
 
+def test_a_grant_that_comes_too_late_does_not_end_the_wait(url, client):
+    """The server answers after the lease has ended."""
+    lock = client.lock("x", lease=0.2, auto_renew=False)
+    assert lock.acquire(wait=0)
+    lock.release()
+    with tackle.Client(url) as other:
+        other.call("CLIENT", "PAUSE", "600", "WRITE")
+        assert lock.acquire(wait=60)
+
+
 def test_renewal_goes_on_while_python_computes(client):
     """The thread that renews needs no interpreter."""
     with client.lock("x", lease=0.6):

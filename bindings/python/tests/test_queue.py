@@ -2,6 +2,8 @@
 """Queues, consumers and schedules."""
 import datetime
 import math
+import shutil
+import tempfile
 import threading
 import time
 
@@ -125,6 +127,45 @@ def test_too_late(client):
         job, = consumer.claim(wait=0)
         queue.cancel(job.id)
         assert consumer.ack_and_claim([job], wait=0) == ([], [job])
+
+
+def test_ack_and_claim_reports_once(client):
+    """Also when no job is there at first, and the call has to wait."""
+    queue = client.queue("q")
+    queue.push("x")
+    with client.consumer("q") as consumer:
+        done = consumer.claim(wait=0)
+        later = threading.Timer(0.2, queue.push, ("y",))
+        later.start()
+        jobs, late = consumer.ack_and_claim(done, wait=60)
+        later.join()
+        assert [job.payload for job in jobs] == [b"y"] and late == [] and queue.stats().done == 1
+
+
+def test_consumers_wait_for_a_server_that_went_away(eventually):
+    """In the main thread as in any other."""
+    folder = tempfile.mkdtemp(prefix="tackle-test.", dir="/tmp")
+    url = f"embedded:{folder}?durability=always"
+    tackle.server_start(url)
+    with tackle.Client(url, timeout=0.5) as client:
+        consumer, events = client.consumer(client.queue("q")), client.blist("events")
+        assert consumer.claim(wait=0) == [] and events.pop(wait=0) is None
+        for wait, add in ((lambda: consumer.claim(wait=60)[0].payload, lambda c: c.queue("q").push("x")),
+                          (lambda: events.pop(wait=60), lambda c: c.blist("events").push("x"))):
+            tackle.server_stop(url)
+
+            def come_back():
+                time.sleep(1)       # longer than the time-out of a call
+                tackle.server_start(url)
+                with tackle.Client(url) as other:
+                    add(other)
+
+            thread = threading.Thread(target=come_back)
+            thread.start()
+            assert wait() == b"x"
+            thread.join()
+    tackle.server_stop(url)
+    shutil.rmtree(folder)
 
 
 def test_lost_claims_are_reported(client):

@@ -154,7 +154,7 @@ def test_handles_of_another_type_are_refused(client):
     lock, other = client.lock("x"), client.counter("c")
     for wrong in (lambda: client.bloom("b").merge(lock), lambda: client.unique("u").merge([other]),
                   lambda: client.unique("u").merge([7]), lambda: client.bloom("b").merge(7),
-                  lambda: client.bloom("b").merge(None), lambda: client.consumer(["q"]),
+                  lambda: client.bloom("b").merge(None), lambda: client.consumer([7]),
                   lambda: client.consumer([lock]), lambda: client.bits("b").combine("or", [other]),
                   lambda: client.pipeline().limit_check(other, "k"),
                   lambda: client.pipeline().limit_check("api", "k"),

@@ -14,16 +14,16 @@ import threading
 from typing import Any, Awaitable, Callable, List, Optional, Sequence, Tuple, TypeVar, cast
 
 from .. import _call
-from .._call import (BUSY, EMPTY, LIMITED, NOTFOUND, OK, WAIT, Arguments, Out, Undo, cell_of,
-                     invoke_local, local, native, prepare, run_local, value)
+from .._call import (BUSY, EMPTY, LIMITED, NOTFOUND, OK, WAIT, Arguments, Out, Patience, Undo, cell_of,
+                     invoke_local, is_transient, is_unsent, local, native, prepare, run_local, value)
 from .._convert import wait_ms
 from ..errors import Error, error, last_text
 from ._loop import Operation
 
 __all__ = [
     "BUSY", "Callbacks", "EMPTY", "LIMITED", "NOTFOUND", "OK", "Out", "Undo", "WAIT", "attempt", "call",
-    "cell_of", "failure", "finish", "invoke", "invoke_local", "invoke_long", "local", "native",
-    "on_loop", "prepare", "raise_for", "run", "run_local", "value", "wait", "wait_for",
+    "cell_of", "failure", "finish", "invoke", "invoke_local", "invoke_long", "is_transient", "is_unsent",
+    "local", "native", "on_loop", "prepare", "raise_for", "run", "run_local", "value", "wait", "wait_for",
 ]
 
 # The text of the operation that the running task has just awaited.
@@ -124,8 +124,8 @@ def raise_for(code: int) -> None:
 
 
 async def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any,
-               undo: Optional[Undo] = None,
-               callbacks: Optional[Callbacks] = None) -> Tuple[int, Any]:
+               undo: Optional[Undo] = None, callbacks: Optional[Callbacks] = None,
+               patience: Optional[Patience] = None) -> Tuple[int, Any]:
     arguments = prepare(name, *given)
     code, text = await wait_for(clients, arguments, wait, undo=undo, callbacks=callbacks)
     results = arguments.results()
@@ -136,7 +136,7 @@ async def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any,
 
 async def wait_for(clients: Sequence[Any], arguments: Arguments, wait: Any, *,
                    undo: Optional[Undo] = None, callbacks: Optional[Callbacks] = None,
-                   at_once: bool = False) -> Tuple[int, str]:
+                   at_once: bool = False, patience: Optional[Patience] = None) -> Tuple[int, str]:
     ms = wait_ms(wait)
     if arguments.wait_at >= 0:
         arguments.values[arguments.wait_at] = ms

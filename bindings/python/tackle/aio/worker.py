@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, Optional, Sequence, Set, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, Optional, Set, TypeVar
 
 from .._convert import Duration, Name
 from ..errors import Dead, Error, InvalidArgument
 from ..worker import Release
-from .queue import Consumer, Job, Queue
+from .queue import Consumer, Job, Queues, open_queues
 
 if TYPE_CHECKING:
     from .client import Client
@@ -38,14 +38,12 @@ class Worker:
     the server cannot be reached, or the end of a job could not be reported; the worker goes on.
     """
 
-    def __init__(self, client: "Client", queues: Union[Name, Queue, Sequence[Union[Name, Queue]]], *,
+    def __init__(self, client: "Client", queues: Queues, *,
                  tasks: int = 10, lease: Optional[Duration] = None, drain: bool = False,
                  label: Optional[Name] = None, on_error: Optional[Callable[[Error], None]] = None,
                  timeout: Optional[Duration] = None) -> None:
-        listed = [queues] if isinstance(queues, (str, bytes, Queue)) else list(queues)
         self.client = client
-        self.queues = tuple(queue if isinstance(queue, Queue) else Queue(client, queue)
-                            for queue in listed)
+        self.queues = open_queues(client, queues)
         if tasks < 1:
             raise ValueError("tasks: at least 1 expected")
         self._tasks = tasks
