@@ -219,11 +219,11 @@ static int ads_drop(cli_session *cli)
 {
     tkl_ads *ads = NULL;
     int failed =
-        cli_confirm(cli, "This deletes all ads of %s, with all that was counted.", cli->argv[0]);
+        cli_confirm(cli, "This deletes all ads of '%s', with all that was counted.", cli->argv[0]);
     if (!failed)
         failed = cli_ads_open(cli, NULL, &ads);
     if (!failed)
-        failed = cli_end(cli, tkl_ads_drop(ads));
+        failed = cli_end_of(cli, tkl_ads_drop(ads), "set of ads");
     tkl_ads_close(ads);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -267,7 +267,7 @@ int cli_ads_stats(cli_session *cli)
     tkl_ads_stats stats;
     int failed = cli_ads_open(cli, NULL, &ads);
     if (!failed)
-        failed = cli_end(cli, tkl_ads_stats_get(ads, &stats));
+        failed = cli_end_of(cli, tkl_ads_stats_get(ads, &stats), "set of ads");
     tkl_ads_close(ads);
     if (failed)
         return failed;

@@ -252,11 +252,11 @@ static int bits_list(cli_session *cli)
 static int bits_drop(cli_session *cli)
 {
     tkl_bits *bits = NULL;
-    int failed = cli_confirm(cli, "This deletes the bitmap %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the bitmap '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_bits(cli, 0, 0, &bits);
     if (!failed)
-        failed = cli_end(cli, tkl_bits_drop(bits));
+        failed = cli_end_of(cli, tkl_bits_drop(bits), "bitmap");
     tkl_bits_close(bits);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -138,11 +138,11 @@ static int blist_list(cli_session *cli)
 static int blist_drop(cli_session *cli)
 {
     tkl_blist *list = NULL;
-    int failed = cli_confirm(cli, "This deletes all items of the list %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes all items of the list '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_list(cli, 0, NULL, &list);
     if (!failed)
-        failed = cli_end(cli, tkl_blist_drop(list));
+        failed = cli_end_of(cli, tkl_blist_drop(list), "list");
     tkl_blist_close(list);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

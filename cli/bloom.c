@@ -117,7 +117,7 @@ static int ask_some(cli_session *cli, const tkl_bytes *items, size_t count, void
         r->absent += !present[i];
     }
     free(present);
-    return cli_end(cli, code);
+    return cli_end_of(cli, code, "filter");
 }
 
 static int report_all(cli_session *cli, const tkl_bloom_options *options, cli_items_fn *work,
@@ -209,11 +209,11 @@ static int bloom_list(cli_session *cli)
 static int bloom_drop(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
-    int failed = cli_confirm(cli, "This deletes the filter %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the filter '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_filter(cli, 0, NULL, &bloom);
     if (!failed)
-        failed = cli_end(cli, tkl_bloom_drop(bloom));
+        failed = cli_end_of(cli, tkl_bloom_drop(bloom), "filter");
     tkl_bloom_close(bloom);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -218,11 +218,12 @@ static int remove_members(cli_session *cli)
 static int board_drop(cli_session *cli)
 {
     tkl_board *board = NULL;
-    int failed = cli_confirm(cli, "remove the board '%s' with all its seasons", cli->argv[0]);
+    int failed =
+        cli_confirm(cli, "This removes the board '%s' with all its seasons.", cli->argv[0]);
     if (!failed)
         failed = open_board(cli, NULL, &board);
     if (!failed)
-        failed = cli_end(cli, tkl_board_drop(board));
+        failed = cli_end_of(cli, tkl_board_drop(board), "board");
     tkl_board_close(board);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -370,11 +370,11 @@ static int book_list(cli_session *cli)
 static int book_drop(cli_session *cli)
 {
     tkl_book *book = NULL;
-    int failed = cli_confirm(cli, "This deletes the book %s with all its entries.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the book '%s' with all its entries.", cli->argv[0]);
     if (!failed)
         failed = open_book(cli, NULL, &book);
     if (!failed)
-        failed = cli_end(cli, tkl_book_drop(book));
+        failed = cli_end_of(cli, tkl_book_drop(book), "book");
     tkl_book_close(book);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -210,7 +210,7 @@ static int drop_key(cli_session *cli)
     tkl_cache *cache = NULL;
     int failed = open_cache(cli, NULL, &cache);
     if (!failed)
-        failed = cli_end(cli, tkl_cache_drop(cache, tkl_str(cli->argv[0])));
+        failed = cli_end_of(cli, tkl_cache_drop(cache, tkl_str(cli->argv[0])), "cached value");
     tkl_cache_close(cache);
     if (failed || !cli->json)
         return failed;
@@ -241,8 +241,8 @@ static int cache_drop(cli_session *cli)
     const char *tag = cli_text(cli, "tag", NULL);
     if ((tag != NULL) == (cli->argc > 0))
         return cli_usage(cli, "either KEY or --tag");
-    int failed = tag ? cli_confirm(cli, "This deletes all values with the tag %s.", tag)
-                     : cli_confirm(cli, "This deletes the value of %s.", cli->argv[0]);
+    int failed = tag ? cli_confirm(cli, "This deletes all values with the tag '%s'.", tag)
+                     : cli_confirm(cli, "This deletes the value of '%s'.", cli->argv[0]);
     if (failed)
         return failed;
     return tag ? drop_tag(cli, tag) : drop_key(cli);

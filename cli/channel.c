@@ -216,11 +216,11 @@ static int channel_show(cli_session *cli)
 static int channel_drop(cli_session *cli)
 {
     tkl_channel *channel = NULL;
-    int failed = cli_confirm(cli, "This deletes the channel %s with its history.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the channel '%s' with its history.", cli->argv[0]);
     if (!failed)
         failed = open_channel(cli, NULL, &channel);
     if (!failed)
-        failed = cli_end(cli, tkl_channel_drop(channel));
+        failed = cli_end_of(cli, tkl_channel_drop(channel), "channel");
     tkl_channel_close(channel);
     if (failed || !cli->json)
         return failed;

@@ -322,7 +322,7 @@ static int chat_show(cli_session *cli)
     tkl_chat_info *info = NULL;
     int failed = cli_chat_open(cli, 0, &chat);
     if (!failed)
-        failed = cli_end(cli, tkl_chat_show(chat, &info));
+        failed = cli_end_of(cli, tkl_chat_show(chat, &info), "chat");
     if (!failed)
         failed = print_info(cli, json_info(cli, info));
     tkl_chat_info_free(info);
@@ -383,7 +383,7 @@ static int chat_limit(cli_session *cli)
     tkl_message_limits limits = {0};
     int failed = cli_chat_open(cli, 0, &chat);
     if (!failed)
-        failed = cli_end(cli, tkl_chat_show(chat, &info));
+        failed = cli_end_of(cli, tkl_chat_show(chat, &info), "chat");
     if (!failed) {
         limits = info->limits;
         failed = cli_limits(cli, true, &limits);
@@ -398,11 +398,12 @@ static int chat_limit(cli_session *cli)
 static int chat_drop(cli_session *cli)
 {
     tkl_chat *chat = NULL;
-    int failed = cli_confirm(cli, "This deletes the chat %s with all its messages.", cli->argv[0]);
+    int failed =
+        cli_confirm(cli, "This deletes the chat '%s' with all its messages.", cli->argv[0]);
     if (!failed)
         failed = cli_chat_open(cli, 0, &chat);
     if (!failed)
-        failed = cli_end(cli, tkl_chat_drop(chat));
+        failed = cli_end_of(cli, tkl_chat_drop(chat), "chat");
     tkl_chat_close(chat);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

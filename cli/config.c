@@ -192,18 +192,21 @@ static int config_set(cli_session *cli)
         columns);
 }
 
+/* The end of a call about one configuration. */
+static int end_of_config(const cli_session *cli, int code)
+{
+    if (code != TKL_NOTFOUND)
+        return cli_end(cli, code);
+    return cli_no(cli, code, "there is no configuration '%s' of '%s'", cli->argv[0], cli->argv[1]);
+}
+
 static int config_get(cli_session *cli)
 {
-    int code = TKL_OK;
     tkl_config *config = NULL;
     tkl_config_value *value = NULL;
     int failed = open_config(cli, NULL, &config);
     if (!failed)
-        code = tkl_config_get(config, &value);
-    if (!failed)
-        failed = code == TKL_NOTFOUND ? cli_no(cli, code, "there is no configuration '%s' of '%s'",
-                                               cli->argv[0], cli->argv[1])
-                                      : cli_end(cli, code);
+        failed = end_of_config(cli, tkl_config_get(config, &value));
     if (!failed)
         failed = print_version(cli, value);
     tkl_config_value_free(value);
@@ -293,12 +296,12 @@ static int config_list(cli_session *cli)
 static int config_drop(cli_session *cli)
 {
     tkl_config *config = NULL;
-    int failed = cli_confirm(cli, "This deletes the configuration %s of %s with its history.",
+    int failed = cli_confirm(cli, "This deletes the configuration '%s' of '%s' with its history.",
                              cli->argv[0], cli->argv[1]);
     if (!failed)
         failed = open_config(cli, NULL, &config);
     if (!failed)
-        failed = cli_end(cli, tkl_config_drop(config));
+        failed = end_of_config(cli, tkl_config_drop(config));
     tkl_config_close(config);
     if (failed || !cli->json)
         return failed;

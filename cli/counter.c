@@ -365,11 +365,11 @@ static int counter_clean(cli_session *cli)
 static int counter_drop(cli_session *cli)
 {
     tkl_counter *counter = NULL;
-    int failed = cli_confirm(cli, "This deletes the counter %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the counter '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_counter(cli, NULL, &counter);
     if (!failed)
-        failed = cli_end(cli, tkl_counter_drop(counter));
+        failed = cli_end_of(cli, tkl_counter_drop(counter), "counter");
     tkl_counter_close(counter);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

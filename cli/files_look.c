@@ -106,7 +106,7 @@ int cli_files_status(cli_session *cli)
     tkl_files_info *info = NULL;
     int failed = cli_files_open(cli, NULL, &files);
     if (!failed)
-        failed = cli_end(cli, tkl_files_status(files, &info));
+        failed = cli_end_of(cli, tkl_files_status(files, &info), "channel");
     if (!failed)
         failed = cli->json ? cli_print_json(cli, status_json(cli, info)) : print_status(cli, info);
     tkl_files_info_free(info);
@@ -142,8 +142,9 @@ static int change_receiver(cli_session *cli, change *work)
 
 int cli_files_drop_receiver(cli_session *cli)
 {
-    int failed = cli_confirm(cli, "This takes everything on the channel %s from the receiver %s.",
-                             cli->argv[0], cli->argv[1]);
+    int failed =
+        cli_confirm(cli, "This takes everything on the channel '%s' from the receiver '%s'.",
+                    cli->argv[0], cli->argv[1]);
     return failed ? failed : change_receiver(cli, tkl_files_drop_receiver);
 }
 

@@ -95,10 +95,13 @@ static int geo_distance(cli_session *cli)
     tkl_geo *geo = NULL;
     double length = 0;
     const char *unit = cli_text(cli, "unit", "m");
-    int failed = open_geo(cli, 0, &geo);
+    int code = TKL_OK, failed = open_geo(cli, 0, &geo);
     if (!failed)
-        failed = cli_end(cli, tkl_geo_distance(geo, tkl_str(cli->argv[1]), tkl_str(cli->argv[2]),
-                                               read_unit(unit), &length));
+        code = tkl_geo_distance(geo, tkl_str(cli->argv[1]), tkl_str(cli->argv[2]), read_unit(unit),
+                                &length);
+    if (!failed)
+        failed = code == TKL_NOTFOUND ? cli_no(cli, code, "not all places are there")
+                                      : cli_end(cli, code);
     tkl_geo_close(geo);
     if (failed)
         return failed;
@@ -338,11 +341,11 @@ static int geo_list(cli_session *cli)
 static int geo_drop(cli_session *cli)
 {
     tkl_geo *geo = NULL;
-    int failed = cli_confirm(cli, "This deletes all places of %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes all places of '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_geo(cli, 0, &geo);
     if (!failed)
-        failed = cli_end(cli, tkl_geo_drop(geo));
+        failed = cli_end_of(cli, tkl_geo_drop(geo), "set of places");
     tkl_geo_close(geo);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

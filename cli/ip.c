@@ -301,11 +301,11 @@ static int ip_list(cli_session *cli)
 static int ip_drop(cli_session *cli)
 {
     tkl_ip *ip = NULL;
-    int failed = cli_confirm(cli, "This deletes the table %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the table '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_table(cli, &ip);
     if (!failed)
-        failed = cli_end(cli, tkl_ip_drop(ip));
+        failed = cli_end_of(cli, tkl_ip_drop(ip), "table");
     tkl_ip_close(ip);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

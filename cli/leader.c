@@ -208,7 +208,7 @@ static int show_leader(cli_session *cli)
     int failed = open_leader(cli, NULL, &leader);
     if (!failed)
         failed = cli_end(cli, tkl_leader_show(leader, &holders));
-    if (!failed)
+    if (!failed && (holders->count > 0 || holders->waiters > 0))
         failed = print_leader(cli, holders);
     if (!failed && holders->count == 0)
         failed = cli_no(cli, TKL_NOTFOUND, "nobody leads '%s'", cli->argv[0]);
@@ -369,7 +369,7 @@ static const cli_verb verbs[] = {
         .name = "show",
         .args = "NAME",
         .summary = "who leads, since when, and who stands",
-        .details = "Exit code 1 when nobody leads.",
+        .details = "Exit code 1 when nobody leads; candidates are shown even then.",
         .example = "tackle leader run scheduler --label 10.0.0.5:80 -- tackle leader show "
                    "scheduler",
         .effect = CLI_READS,

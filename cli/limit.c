@@ -442,7 +442,7 @@ static int limit_reset(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &any, NULL, &limit));
     if (!failed)
-        failed = cli_end(cli, tkl_limit_reset(limit, tkl_str(cli->argv[1])));
+        failed = cli_limit_end_of_key(cli, tkl_limit_reset(limit, tkl_str(cli->argv[1])));
     tkl_limit_close(limit);
     return failed ? failed : cli_print_done(cli, "reset");
 }

@@ -88,6 +88,14 @@ static int print_usage(const cli_session *cli, json_t *object, const cli_column 
     return failed;
 }
 
+int cli_limit_end_of_key(const cli_session *cli, int code)
+{
+    if (code != TKL_NOTFOUND)
+        return cli_end(cli, code);
+    return cli_no(cli, code, "'%s' has taken nothing of the limit '%s'", cli->argv[1],
+                  cli->argv[0]);
+}
+
 int cli_limit_show(cli_session *cli)
 {
     static const cli_column columns[] = {
@@ -108,14 +116,9 @@ int cli_limit_show(cli_session *cli)
     tkl_client *client = NULL;
     tkl_limit_usage *usage = NULL;
     int failed = cli_connect(cli, &client);
-    int code = TKL_OK;
     if (!failed)
-        code = tkl_limit_show(client, tkl_str(cli->argv[0]), tkl_str(cli->argv[1]), &usage);
-    if (!failed)
-        failed = code == TKL_NOTFOUND
-                     ? cli_no(cli, code, "'%s' has taken nothing of the limit '%s'", cli->argv[1],
-                              cli->argv[0])
-                     : cli_end(cli, code);
+        failed = cli_limit_end_of_key(
+            cli, tkl_limit_show(client, tkl_str(cli->argv[0]), tkl_str(cli->argv[1]), &usage));
     if (!failed)
         failed = print_usage(cli, usage_json(cli, usage), columns);
     tkl_limit_usage_free(usage);

@@ -334,12 +334,11 @@ static int hold_show(cli_session *cli)
     int failed = open_named(cli, NULL, &hold);
     if (!failed)
         failed = cli_end(cli, hold.kind->show(hold.handle, &holders));
+    if (!failed && holders->held == 0 && holders->waiters == 0 && holders->limit == 0)
+        failed = cli_no(cli, TKL_NOTFOUND, "there is no %s '%s': nobody holds it or waits for it",
+                        kind_of(cli)->limited ? "semaphore" : "lock", cli->argv[0]);
     if (!failed)
         failed = cli_print_holders(cli, cli_json_hold(cli, tkl_str(cli->argv[0]), holders));
-    if (!failed && holders->held == 0 && holders->waiters == 0 && holders->limit == 0)
-        failed =
-            cli_no(cli, TKL_NOTFOUND, "there is no %s '%s': nobody holds it or waits for it",
-                   strcmp(cli->component->name, "sem") == 0 ? "semaphore" : "lock", cli->argv[0]);
     tkl_holders_free(holders);
     close_named(&hold);
     return failed;
@@ -390,7 +389,7 @@ static int break_held(cli_session *cli)
     if (failed)
         return failed;
     if (code == TKL_NOTFOUND)
-        return cli_fail(cli, CLI_NO, "nobody holds it");
+        return cli_no(cli, code, "nobody holds '%s'", cli->argv[0]);
     return code == TKL_OK ? cli_print_done(cli, "broken") : cli_end(cli, code);
 }
 

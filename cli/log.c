@@ -405,11 +405,11 @@ static int log_list(cli_session *cli)
 static int log_drop(cli_session *cli)
 {
     tkl_log *log = NULL;
-    int failed = cli_confirm(cli, "This deletes the log %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the log '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_log(cli, NULL, &log);
     if (!failed)
-        failed = cli_end(cli, tkl_log_drop(log));
+        failed = cli_end_of(cli, tkl_log_drop(log), "log");
     tkl_log_close(log);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -154,7 +154,7 @@ static int mail_show(cli_session *cli)
     tkl_mail_info *info = NULL;
     int failed = open_box(cli, &mail);
     if (!failed)
-        failed = cli_end(cli, tkl_mail_show(mail, &info));
+        failed = cli_end_of(cli, tkl_mail_show(mail, &info), "mailbox");
     tkl_mail_close(mail);
     if (failed)
         return failed;
@@ -192,7 +192,7 @@ static int mail_limit(cli_session *cli)
     if (!failed && cli_limits_given(cli, false))
         failed = change_limits(cli, mail);
     if (!failed)
-        failed = cli_end(cli, tkl_mail_show(mail, &info));
+        failed = cli_end_of(cli, tkl_mail_show(mail, &info), "mailbox");
     if (!failed)
         failed = cli_print_limits(cli, &info->limits, false);
     tkl_mail_info_free(info);
@@ -214,7 +214,7 @@ static int mail_purge(cli_session *cli)
 {
     tkl_mail *mail = NULL;
     int64_t removed = 0;
-    int failed = cli_confirm(cli, "This deletes all messages to %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes all messages to '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_box(cli, &mail);
     if (!failed)
@@ -226,11 +226,11 @@ static int mail_purge(cli_session *cli)
 static int mail_drop(cli_session *cli)
 {
     tkl_mail *mail = NULL;
-    int failed = cli_confirm(cli, "This deletes the mailbox of %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the mailbox of '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_box(cli, &mail);
     if (!failed)
-        failed = cli_end(cli, tkl_mail_drop(mail));
+        failed = cli_end_of(cli, tkl_mail_drop(mail), "mailbox");
     tkl_mail_close(mail);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -314,7 +314,7 @@ static int online_report(cli_session *cli)
     tkl_online_report *found = NULL;
     int failed = open_online(cli, NULL, &online);
     if (!failed)
-        failed = cli_end(cli, tkl_online_show(online, &found));
+        failed = cli_end_of(cli, tkl_online_show(online, &found), "set of users");
     if (!failed)
         failed = print_report(cli, found);
     tkl_online_report_free(found);
@@ -334,7 +334,7 @@ static int online_drop(cli_session *cli)
     if (!failed)
         failed = open_online(cli, NULL, &online);
     if (!failed)
-        failed = cli_end(cli, tkl_online_drop(online));
+        failed = cli_end_of(cli, tkl_online_drop(online), "set of users");
     tkl_online_close(online);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

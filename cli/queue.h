@@ -48,8 +48,7 @@ typedef int cli_queue_job_fn(tkl_queue *queue, const char *id, void *arg);
 int cli_queue_for_ids(cli_session *cli, tkl_queue *queue, int first, cli_queue_job_fn *work,
                       void *arg, const char *missing, const char *what);
 
-/* Checks that the queue exists: returns an exit code when the queue has no jobs ever pushed, no
- * waiters and no schedules. Most likely its name was mistyped. */
+/* Checks that the queue exists. If it does not, most likely its name was mistyped. */
 int cli_queue_known(const cli_session *cli, tkl_queue *queue);
 
 /* ---- The verbs ----------------------------------------------------------- */

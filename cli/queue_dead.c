@@ -168,8 +168,8 @@ static int delete_some(cli_session *cli, const pile *of)
     if (cli->argc == 1 && !cli_flag(cli, "dry-run"))
         failed =
             cli_flag(cli, "delete-all")
-                ? cli_confirm(cli, "This deletes all %s of %s.", of->many, cli->argv[0])
-                : cli_confirm(cli, "This deletes the %s of %s that fit.", of->many, cli->argv[0]);
+                ? cli_confirm(cli, "This deletes all %s of '%s'.", of->many, cli->argv[0])
+                : cli_confirm(cli, "This deletes the %s of '%s' that fit.", of->many, cli->argv[0]);
     return failed ? failed : act(cli, &(deed){of, of->drop, NULL, "removed", 1});
 }
 

@@ -148,18 +148,16 @@ static int print_stats(const cli_session *cli, json_t *object, json_t *levels)
     return cli_print_rows(cli, levels, level_columns);
 }
 
-static bool is_known(const tkl_queue_stats *s)
+static int check_exists(const cli_session *cli, const tkl_queue_stats *stats)
 {
-    return s->pushed > 0 || s->waiters > 0 || s->schedules > 0 || s->dead > 0 || s->paused;
+    return stats->exists ? CLI_OK : cli_end_of(cli, TKL_NOTFOUND, "queue");
 }
 
 int cli_queue_known(const cli_session *cli, tkl_queue *queue)
 {
     tkl_queue_stats stats;
     int failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
-    if (failed || is_known(&stats))
-        return failed;
-    return cli_fail(cli, CLI_NO, "there is no queue '%s'", cli->argv[0]);
+    return failed ? failed : check_exists(cli, &stats);
 }
 
 int cli_queue_stats(cli_session *cli)
@@ -170,8 +168,8 @@ int cli_queue_stats(cli_session *cli)
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
-    if (!failed && !is_known(&stats))
-        failed = cli_fail(cli, CLI_NO, "there is no queue '%s'", cli->argv[0]);
+    if (!failed)
+        failed = check_exists(cli, &stats);
     if (!failed)
         failed = cli_end(cli, tkl_queue_levels(queue, &levels));
     tkl_queue_close(queue);

@@ -193,7 +193,7 @@ static int change(cli_session *cli, int (*work)(tkl_queue *queue), const char *w
     tkl_queue *queue = NULL;
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = cli_end(cli, work(queue));
+        failed = cli_end_of(cli, work(queue), "queue");
     tkl_queue_close(queue);
     return failed ? failed : cli_print_done(cli, what);
 }
@@ -240,7 +240,7 @@ int cli_queue_drain(cli_session *cli)
     if (!failed)
         failed = cli_queue_known(cli, queue);
     if (!failed)
-        failed = cli_confirm(cli, "This removes all jobs of %s that no worker has claimed.",
+        failed = cli_confirm(cli, "This removes all jobs of '%s' that no worker has claimed.",
                              cli->argv[0]);
     if (!failed)
         failed = cli_end(cli, tkl_queue_drain(queue, &count));
@@ -357,10 +357,13 @@ int cli_queue_limit(cli_session *cli)
     tkl_queue_limits limits = {0};
     const tkl_queue_limits unchanged = {0};
     int failed = read_limits(cli, &limits);
+    bool change = memcmp(&unchanged, &limits, sizeof limits) != 0;
     if (!failed)
         failed = cli_queue_open(cli, 0, &queue);
-    if (!failed && memcmp(&unchanged, &limits, sizeof limits) != 0)
+    if (!failed && change)
         failed = cli_end(cli, tkl_queue_limits_set(queue, &limits));
+    if (!failed && !change)
+        failed = cli_queue_known(cli, queue);
     if (!failed)
         failed = cli_end(cli, tkl_queue_limits_get(queue, &limits));
     tkl_queue_close(queue);

@@ -52,8 +52,7 @@ int cli_queue_watch(cli_session *cli)
     while (!failed && left > 0) {
         tkl_queue_events *events = NULL;
         int code = tkl_queue_watch_next(watcher, wait_ms, &events);
-        failed = code == TKL_NOTFOUND ? cli_no(cli, code, "there is no queue '%s'", cli->argv[0])
-                                      : cli_end(cli, code);
+        failed = cli_end_of(cli, code, "queue");
         if (!failed)
             failed = print_events(cli, events, &left);
         tkl_queue_events_free(events);

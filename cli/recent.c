@@ -118,11 +118,11 @@ static int recent_find(cli_session *cli)
 static int recent_drop(cli_session *cli)
 {
     tkl_recent *recent = NULL;
-    int failed = cli_confirm(cli, "This deletes the recent contacts of %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the recent contacts of '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_recent(cli, NULL, &recent);
     if (!failed)
-        failed = cli_end(cli, tkl_recent_drop(recent));
+        failed = cli_end_of(cli, tkl_recent_drop(recent), "list of contacts");
     tkl_recent_close(recent);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

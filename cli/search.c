@@ -404,11 +404,11 @@ static int search_list(cli_session *cli)
 static int search_drop(cli_session *cli)
 {
     tkl_search *search = NULL;
-    int failed = cli_confirm(cli, "This deletes the index %s with all documents.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the index '%s' with all documents.", cli->argv[0]);
     if (!failed)
         failed = cli_search_open(cli, &search);
     if (!failed)
-        failed = cli_end(cli, tkl_search_drop(search));
+        failed = cli_end_of(cli, tkl_search_drop(search), "index");
     tkl_search_close(search);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

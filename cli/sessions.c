@@ -342,6 +342,14 @@ static int sessions_stores(cli_session *cli)
     return cli_list(cli, tkl_session_names);
 }
 
+/* The end of a call about the store as a whole. */
+static int end_of_store(const cli_session *cli, int code)
+{
+    if (code != TKL_NOTFOUND)
+        return cli_end(cli, code);
+    return cli_no(cli, code, "there is no store '%s'", cli_text(cli, "store", "default"));
+}
+
 static int sessions_drop(cli_session *cli)
 {
     tkl_session *store = NULL;
@@ -350,7 +358,7 @@ static int sessions_drop(cli_session *cli)
     if (!failed)
         failed = open_store(cli, &store);
     if (!failed)
-        failed = cli_end(cli, tkl_session_drop(store));
+        failed = end_of_store(cli, tkl_session_drop(store));
     tkl_session_close(store);
     if (failed || !cli->json)
         return failed;

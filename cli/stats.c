@@ -292,11 +292,11 @@ static int stats_contexts(cli_session *cli)
 static int stats_drop(cli_session *cli)
 {
     tkl_stats *stats = NULL;
-    int failed = cli_confirm(cli, "This deletes the statistics of %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the statistics of '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_stats(cli, cli->argv[1], &stats);
     if (!failed)
-        failed = cli_end(cli, tkl_stats_drop(stats, tkl_str(cli->argv[0])));
+        failed = cli_end_of(cli, tkl_stats_drop(stats, tkl_str(cli->argv[0])), "context");
     tkl_stats_close(stats);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

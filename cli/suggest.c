@@ -257,11 +257,12 @@ static int suggest_list(cli_session *cli)
 static int suggest_drop(cli_session *cli)
 {
     tkl_suggest *suggest = NULL;
-    int failed = cli_confirm(cli, "This deletes the suggestions %s with all texts.", cli->argv[0]);
+    int failed =
+        cli_confirm(cli, "This deletes the suggestions '%s' with all texts.", cli->argv[0]);
     if (!failed)
         failed = open_suggest(cli, NULL, &suggest);
     if (!failed)
-        failed = cli_end(cli, tkl_suggest_drop(suggest));
+        failed = cli_end_of(cli, tkl_suggest_drop(suggest), "index of suggestions");
     tkl_suggest_close(suggest);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

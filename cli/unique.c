@@ -94,11 +94,11 @@ static int unique_list(cli_session *cli)
 static int unique_drop(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
-    int failed = cli_confirm(cli, "This deletes the count %s.", cli->argv[0]);
+    int failed = cli_confirm(cli, "This deletes the count '%s'.", cli->argv[0]);
     if (!failed)
         failed = open_all(cli, 0, &uniques);
     if (!failed)
-        failed = cli_end(cli, tkl_unique_drop(uniques[0]));
+        failed = cli_end_of(cli, tkl_unique_drop(uniques[0]), "count");
     close_all(uniques);
     return failed ? failed : cli_print_done(cli, "dropped");
 }

@@ -124,8 +124,8 @@ TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t lease_ms)
 
 /* ---- For operators ------------------------------------------------------- */
 
-/* Lists the holders of the lock and its waiters, in one round trip. Free with
- * tkl_holders_free(). */
+/* Lists the holders of the lock and its waiters, in one round trip; none of either: nobody uses it.
+ * Free with tkl_holders_free(). */
 TKL_API int tkl_lock_show(tkl_lock *lock, tkl_holders **holders) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Takes the lock away from all its holders; the next waiter gets it. The former holders learn it at

@@ -310,9 +310,11 @@ typedef struct tkl_queue_stats {
     int64_t bytes;     /* bytes of all jobs in the queue */
     int64_t oldest_ms; /* how long the oldest ready job has been ready; 0 when there is none */
     int64_t kept_jobs; /* done jobs that are kept: see tkl_queue_limits */
+    bool exists; /* something was pushed, scheduled or set since the last drop, or somebody waits */
     TKL_RESERVED(8);
 } tkl_queue_stats;
 
+/* A queue that does not exist has no jobs: TKL_OK, and all is 0. */
 TKL_API int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

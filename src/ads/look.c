@@ -199,7 +199,7 @@ int tkl_ads_show(tkl_ads *ads, tkl_bytes name, tkl_ads_info **info)
     tkl__begin();
     rc = tkl__ads_show_all(ads, &name, 1, &replies);
     if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(replies, 0)))
-        rc = tkl__fail(TKL_NOTFOUND, "there is no such ad");
+        rc = tkl__fail(TKL_NOTFOUND, "there is no ad '" TKL_FMT "'", TKL_ARG(name));
     if (rc == TKL_OK)
         rc = make_info(tkl_reply_at(replies, 0), name, info);
     tkl_reply_free(replies);

@@ -215,7 +215,7 @@ static int ask_explanation(tkl_ads *ads, const tkl__ads_asked *asked, tkl_bytes 
                        tkl__ads_deadline(ads), true, reply);
     tkl__args_free(&args);
     if (rc == TKL_OK && tkl_reply_is_nil(*reply))
-        rc = tkl__fail(TKL_NOTFOUND, "there is no such ad");
+        rc = tkl__fail(TKL_NOTFOUND, "there is no ad '" TKL_FMT "'", TKL_ARG(name));
     return rc;
 }
 

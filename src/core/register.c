@@ -385,7 +385,7 @@ static int ask_types(reading *r, const tkl_reply *name, const tkl_reply *seen, s
 static const char *part_found(const reading *r, const tkl_reply *seen, size_t index)
 {
     if (r->nparts == 0)
-        return tkl_reply_double(seen) >= (double)(unix_ms() - STAYS_MS) ? "" : NULL;
+        return tkl_reply_double(seen) >= (double)(tkl__unix_ms() - STAYS_MS) ? "" : NULL;
     for (size_t i = 0; i < r->nparts; i++) {
         const tkl_reply *type = tkl__batch_reply(&r->types, index * r->nparts + i);
         if (tkl_reply_code(type) != TKL_OK || strcmp(tkl_reply_str(type), r->type) == 0)

@@ -115,8 +115,10 @@ static int check_generation(lookup *l, const char *generation)
     int rc = tkl__ip_learn(l->ip, tkl_reply_bytes(current));
     if (rc != TKL_OK)
         return rc;
-    return tkl_reply_bytes(current).len == 0 ? tkl__fail(TKL_NOTFOUND, "there is no such table")
-                                             : TKL_CONFLICT;
+    return tkl_reply_bytes(current).len == 0
+               ? tkl__fail(TKL_NOTFOUND, "there is no table '" TKL_FMT "'", (int)l->ip->name_len,
+                           l->ip->name)
+               : TKL_CONFLICT;
 }
 
 static int read_answers(lookup *l)

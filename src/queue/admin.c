@@ -29,8 +29,8 @@ static int64_t number_of(const tkl_reply *reply)
 
 static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
 {
-    int64_t v[15];
-    for (size_t i = 0; i < 15; i++)
+    int64_t v[16];
+    for (size_t i = 0; i < 16; i++)
         v[i] = number_of(tkl_reply_at(one, i));
     /* Jobs that are in no other place are delayed; schedules and timers are in the same set. */
     int64_t delayed = v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
@@ -48,6 +48,7 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
     sum->failed += v[12];
     sum->bytes += v[13];
     sum->kept_jobs += v[14];
+    sum->exists = sum->exists || v[15] != 0;
 }
 
 int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)

@@ -326,7 +326,7 @@ static int read_schema(tkl_search *search, const tkl_reply *reply, bool dropped,
     tkl_bytes token = tkl_reply_bytes(tkl_reply_at(reply, 0)), settings[SETTINGS];
     tkl__search_schema *schema = NULL;
     if (tkl_reply_is_nil(tkl_reply_at(reply, 0)) || (token.len == 0 && !dropped))
-        return tkl__fail(TKL_NOTFOUND, "no index '" TKL_FMT "'", TKL_ARG(search->name));
+        return tkl__fail(TKL_NOTFOUND, "there is no index '" TKL_FMT "'", TKL_ARG(search->name));
     if (token.len != TKL__SEARCH_TOKEN_SIZE - 1 && token.len != 0)
         return tkl__fail(TKL_EDAMAGED, "the index was not written by tackle");
     for (size_t i = 0; i < SETTINGS; i++)

@@ -6,7 +6,7 @@
 start_server
 
 ends 1 tackle bloom exists seen apple
-has "$err" "not found"
+has "$err" "there is no filter 'seen'"
 ends 0 tackle bloom add fresh apple
 is "made by adding" "$(tackle bloom show fresh --json | jq -c '[.error_rate, .capacity, .fixed]')" \
     '[0.01,10000,false]'

@@ -9,7 +9,7 @@ start_server
 term() { tackle leader show "$1" --json 2>/dev/null | jq .term; }
 led_by() { [ "$(tackle leader show "$1" --json 2>/dev/null | jq -r .label)" = "$2" ]; }
 stood_for() { [ "$(tackle leader show "$1" --json 2>/dev/null | jq .candidates)" = "$2" ]; }
-nobody() { [ "$(term "$1")" = null ]; }
+nobody() { [ -z "$(term "$1")" ]; }
 lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
 # ---- The command -----------------------------------------------------------------------------------
@@ -26,7 +26,8 @@ done
 ends 127 tackle leader run seat -- no-such-command-anywhere
 nobody seat || fail "the seat is not free"
 ends 1 tackle leader show seat --json
-yields '[.term, .host, .pid, .left_ms]' '[null,null,null,null]'
+is "nothing on stdout" "$out" ""
+has "$err" '"TKL_NOTFOUND"'
 ends 64 tackle leader run seat
 ends 64 tackle leader run seat --lease 0 -- true
 ends 64 tackle leader run seat --replicas -1 -- true

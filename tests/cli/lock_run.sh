@@ -6,9 +6,9 @@
 . "$(dirname "$0")/hold.bash"
 start_server
 
-free() { [ "$(tackle lock show "$1" --json | jq .held)" = 0 ]; }
+free() { ! tackle lock show "$1" >/dev/null 2>&1; }
 waiting() { [ "$(tackle lock show "$1" --json | jq .waiters)" = "$2" ]; }
-is_free() { is "$1 is held" "$(tackle lock show "$1" --json | jq .held)" 0; }
+is_free() { free "$1" || fail "$1 is held"; }
 
 # A command that has a child of its own, and writes down both numbers.
 family='echo $$ >"$0.parent"; sh -c "echo \$\$ >\"\$0\"; exec sleep 600" "$0.child"; exit 1'

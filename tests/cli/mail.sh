@@ -97,7 +97,7 @@ is "shown" "$(jq -c '[.name,.unread,.missed,.last_id,.acked_id,.max_messages,.ma
 has "$(jq -r .fetched_at <<<"$out")" T
 ends 1 tackle mail show none --json
 is "never used" "$(jq -c '[.error,.message]' <<<"$err")" \
-    '["TKL_NOTFOUND","there is no such mailbox"]'
+    '["TKL_NOTFOUND","there is no mailbox '\''none'\''"]'
 ends 1 tackle mail limit none
 is "nothing unread" "$(tackle mail unread none)" 0
 is "limits before a message" "$(tackle mail limit none --max-messages 5 --json |

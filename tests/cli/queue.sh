@@ -433,7 +433,9 @@ has "$err" "0 to 2147483647"
 
 # ---- Settings -------------------------------------------------------------------------------------
 
-json limit limited
+ends 1 tackle queue limit limited
+has "$err" "there is no queue 'limited'"
+json limit limited --max-jobs 0
 yields '[.dead_max, .dead_ms, .keep_max, .keep_bytes]' '[10000,2592000000,10000,16777216]'
 yields 'del(.name, .dead_max, .dead_ms, .keep_max, .keep_bytes) | map(. == null) | all' true
 json limit limited --max-jobs 2 --rate 5/s --dead-for 1d

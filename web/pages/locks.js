@@ -42,7 +42,7 @@ async function showOne(view, component, name) {
   view.show(crumbs(view, 'locks', component, name), h('p', { class: 'buttons' }, breakButton(component, name, () => view.refresh())),
     card(null, about), card(t('holders'), held), card(t('line'), waiting));
   await view.every(2000, async () => {
-    const found = await callOrNull(component + '/show', { name }, view.signal);
+    const found = await callOrNull(component + '/show', { name }, view.signal) ?? { name, holders: [], line: [] };
     const holders = holdersOf(found), { line } = found;
     const people = ['label', 'host', 'pid', component === 'leader' ? 'term' : 'fence', 'since_ms', 'left_ms'];
     put(about, facts(found, ['name', 'held', 'limit', 'shared', 'waiters', 'candidates']));

@@ -85,7 +85,7 @@ async function showLimits(view, root, name) {
   const options = { max_jobs: 'max-jobs', max_bytes: 'max-bytes', concurrency: 'concurrency', rate: 'rate', group_concurrency: 'group-concurrency', group_rate: 'group-rate', dead_max: 'dead-max', dead_ms: 'dead-for', keep_ms: 'keep', keep_max: 'keep-max', keep_bytes: 'keep-bytes' };
   const rateText = (n, ms) => (n === null ? null : `${n}/${duration(ms)}`);
   await view.every(10000, async () => {
-    const limits = await call('queue/limit', fieldsOf(name), view.signal);
+    const limits = await callOrNull('queue/limit', fieldsOf(name), view.signal) ?? {};
     limits.rate = rateText(limits.rate, limits.rate_period_ms);
     limits.group_rate = rateText(limits.group_rate, limits.group_rate_period_ms);
     put(root, facts(limits, Object.keys(options)), h('p', {}, button(t('change'), 'queue/limit', async () => {
