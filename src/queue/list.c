@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the queues: a queue exists when it has a meta hash.
+ * Lists the queues: a queue exists when it has a meta hash, or schedules that never fired yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +47,8 @@ int tkl_queue_names(tkl_client *client, tkl_names **names)
 {
     search s = {.client = client};
     *names = NULL;
-    const char *part = "meta";
-    int rc = tkl__register_visit(client, "queue", &part, 1, "hash", visit_key, &s);
+    static const char *const parts[] = {"meta", "schedules"};
+    int rc = tkl__register_visit(client, "queue", parts, 2, "hash", visit_key, &s);
     if (rc == TKL_OK) {
         tkl__names_tidy(&s.names, NULL, NULL);
         rc = tkl__names_result(&s.names, names);
@@ -59,7 +59,7 @@ int tkl_queue_names(tkl_client *client, tkl_names **names)
 
 /* ---- Partitions ---------------------------------------------------------- */
 
-/* Checks which partitions have a meta hash, in a queue that is opened with this many. *last is the
+/* Checks which partitions are there, in a queue that is opened with this many. *last is the
  * number of the last one, from 1; 0: none. */
 static int find_last(tkl_client *client, tkl_bytes name, int partitions, int *last)
 {

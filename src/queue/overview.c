@@ -224,9 +224,9 @@ static int read_queues(tkl_client *client, search *s, tkl_queue_overview **resul
 int tkl_queue_overview_get(tkl_client *client, tkl_queue_overview **result)
 {
     search s = {.client = client};
-    const char *part = "meta";
+    static const char *const parts[] = {"meta", "schedules"};
     *result = NULL;
-    int rc = tkl__register_visit(client, "queue", &part, 1, "hash", visit_partition, &s);
+    int rc = tkl__register_visit(client, "queue", parts, 2, "hash", visit_partition, &s);
     if (rc == TKL_OK) {
         merge_findings(&s);
         rc = read_queues(client, &s, result);

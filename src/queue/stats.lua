@@ -66,4 +66,5 @@ return {redis.call('HLEN', JOBS), redis.call('ZCARD', READY) + due_count + ended
         redis.call('ZCARD', ACTIVE) - ended_count, redis.call('ZCARD', DEAD),
         redis.call('ZCARD', PARKED), redis.call('ZCARD', FLOW), redis.call('ZCARD', WAITERS),
         redis.call('HLEN', SCHEDULES), now - oldest, meta.paused and 1 or 0, meta.pushed or 0,
-        meta.done or 0, meta.failed or 0, meta.bytes or 0, kept, redis.call('EXISTS', META, WAITERS)}
+        meta.done or 0, meta.failed or 0, meta.bytes or 0, kept,
+        redis.call('EXISTS', META, WAITERS, SCHEDULES)}

@@ -92,4 +92,9 @@ ends 0 tackle queue limit settings --dead-max 5
 ends 0 tackle queue limit settings
 ends 0 tackle queue stats settings
 ends 0 tackle queue drop settings --yes
+ends 0 tackle queue schedule settings tick --every 1h x
+ends 0 tackle queue list --json
+is "listed" "$(jq -c '[.[] | [.name, .partitions]]' <<<"$out")" '[["settings",1]]'
+ends 0 tackle queue stats settings
+ends 0 tackle queue drop settings --yes
 ends 1 tackle queue stats settings
