@@ -5,6 +5,9 @@
  * A check is one row: its name, a state, what was found, and what that risks. "ok": nothing to do.
  * "risk": all works today, and something can be lost or unseen. "fails": some commands do not work.
  * "unknown": this user may not look.
+ *
+ * In a cluster each master is examined by a client of its own: settings, users and disks differ. A
+ * row that several masters have alike stands once, with their addresses.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -26,10 +29,45 @@
 typedef struct examination {
     cli_session *cli;
     tkl_client *client;
-    tkl_reply *info; /* reply of INFO; NULL: not permitted */
+    const char *address; /* of the master under examination, "host:port"; NULL: no cluster, or all
+                            of it */
+    size_t masters;      /* of the cluster; 0: it is none */
+    tkl_reply *info;     /* reply of INFO; NULL: not permitted */
     json_t *checks;
     bool fails; /* one of them does */
 } examination;
+
+/* ---- Rows ---------------------------------------------------------------- */
+
+static bool is_alike(const json_t *one, const json_t *other)
+{
+    static const char *const fields[] = {"check", "state", "finding", "risk"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!json_equal(json_object_get(one, fields[i]), json_object_get(other, fields[i])))
+            return false;
+    return true;
+}
+
+/* Adds the row behind the others of its check, or its master to a row that is alike. */
+static void add_row(examination *e, json_t *row)
+{
+    size_t i, place = json_array_size(e->checks);
+    json_t *other, *check = json_object_get(row, "check");
+    json_array_foreach(e->checks, i, other)
+    {
+        if (!json_equal(json_object_get(other, "check"), check))
+            continue;
+        place = i + 1;
+        if (e->address != NULL && is_alike(other, row)) {
+            json_array_append_new(json_object_get(other, "servers"), json_string(e->address));
+            json_decref(row);
+            return;
+        }
+    }
+    json_object_set_new(row, "servers",
+                        e->address != NULL ? json_pack("[s]", e->address) : json_null());
+    json_array_insert_new(e->checks, place, row);
+}
 
 /* Adds a row; `risk` is NULL where there is none. */
 static void TKL_PRINTF(5, 6) note(examination *e, const char *check, const char *state,
@@ -42,9 +80,8 @@ static void TKL_PRINTF(5, 6) note(examination *e, const char *check, const char 
         found = NULL;
     va_end(list);
     e->fails = e->fails || strcmp(state, FAILS) == 0;
-    json_array_append_new(
-        e->checks, json_pack("{s:s, s:s, s:o, s:s?}", "check", check, "state", state, "finding",
-                             cli_json_bytes(tkl_str(found != NULL ? found : "")), "risk", risk));
+    add_row(e, json_pack("{s:s, s:s, s:o, s:s?}", "check", check, "state", state, "finding",
+                         cli_json_bytes(tkl_str(found != NULL ? found : "")), "risk", risk));
     free(found);
 }
 
@@ -384,13 +421,15 @@ static void check_loading(examination *e)
              "may not load functions");
 }
 
-/* ---- The verb ------------------------------------------------------------ */
+/* ---- One server ---------------------------------------------------------- */
 
+/* Checks one server: the only one, or a master of a cluster. */
 static void examine(examination *e)
 {
     check_answer(e);
     check_keys(e);
     check_loading(e);
+    e->info = NULL;
     if (tkl_callz(e->client, &e->info, "INFO", NULL) == TKL_OK) {
         check_version(e);
         check_memory(e);
@@ -404,6 +443,139 @@ static void examine(examination *e)
     check_functions(e);
     tkl_reply_free(e->info);
 }
+
+/* ---- Clusters ------------------------------------------------------------ */
+
+static bool is_cluster_url(const char *url)
+{
+    const char *colon = strchr(url, ':');
+    return colon != NULL && memmem(url, (size_t)(colon - url), "+cluster", 8) != NULL;
+}
+
+/* The URL of one server of a cluster: that of the cluster with another host, and no "+cluster". The
+ * caller frees it. */
+static char *url_of_master(const char *cluster, const char *address)
+{
+    char *url = NULL;
+    size_t scheme = strcspn(cluster, "+"), whole = strcspn(cluster, "?");
+    const char *hosts = strstr(cluster, "://"), *at = memrchr(cluster, '@', whole);
+    if (hosts == NULL)
+        return NULL;
+    hosts += 3;
+    int user = at != NULL && at >= hosts ? (int)(at + 1 - hosts) : 0;
+    if (asprintf(&url, "%.*s://%.*s%s%s", (int)scheme, cluster, user, hosts, address,
+                 cluster + whole) < 0)
+        return NULL;
+    return url;
+}
+
+/* "host:port" of the master in an element of CLUSTER SLOTS, to be freed. A master that does not know
+ * its own host is the one that was asked: NULL. */
+static char *address_of(const tkl_reply *range)
+{
+    const tkl_reply *master = tkl_reply_at(range, 2);
+    const char *host = tkl_reply_str(tkl_reply_at(master, 0));
+    bool v6 = strchr(host, ':') != NULL;
+    char *text = NULL;
+    if (*host == '\0' || strcmp(host, "?") == 0 ||
+        asprintf(&text, "%s%s%s:%" PRId64, v6 ? "[" : "", host, v6 ? "]" : "",
+                 tkl_reply_int(tkl_reply_at(master, 1))) < 0)
+        return NULL;
+    return text;
+}
+
+static bool is_known(const json_t *addresses, const char *address)
+{
+    size_t i;
+    json_t *known;
+    json_array_foreach(addresses, i, known)
+    {
+        if (strcmp(json_string_value(known), address) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The masters, as an array of addresses; empty: this user may not ask. */
+static json_t *find_masters(const examination *e)
+{
+    tkl_reply *slots = NULL;
+    json_t *addresses = json_array();
+    if (tkl_callz(e->client, &slots, "CLUSTER", "SLOTS", NULL) != TKL_OK)
+        slots = NULL;
+    for (size_t i = 0; i < tkl_reply_count(slots); i++) {
+        char *address = address_of(tkl_reply_at(slots, i));
+        if (address != NULL && !is_known(addresses, address))
+            json_array_append_new(addresses, json_string(address));
+        free(address);
+    }
+    tkl_reply_free(slots);
+    return addresses;
+}
+
+static void check_slots(examination *e)
+{
+    enum { SLOTS = 16384 };
+    tkl_reply *reply = NULL;
+    if (tkl_callz(e->client, &reply, "CLUSTER", "INFO", NULL) != TKL_OK) {
+        note(e, "cluster", UNKNOWN, NULL, "this user may not run CLUSTER INFO");
+        return;
+    }
+    int64_t served = cli_info_number(tkl_reply_str(reply), "cluster_slots_ok");
+    note(e, "cluster", served == SLOTS ? OK : FAILS,
+         served == SLOTS ? NULL : "keys in the other slots cannot be used",
+         "%zu masters serve %" PRId64 " of %d slots", e->masters, served, SLOTS);
+    tkl_reply_free(reply);
+}
+
+/* Checks one master, which may be down while the others work. */
+static void examine_master(examination *e)
+{
+    cli_session *cli = e->cli;
+    tkl_client *whole = e->client;
+    char *url = url_of_master(cli->url, e->address);
+    int failed = url != NULL ? cli_open(cli, url, &e->client) : cli_end(cli, TKL_ENOMEM);
+    if (!failed && tkl_callz(e->client, NULL, "PING", NULL) == TKL_OK)
+        examine(e);
+    else
+        note(e, "answer", FAILS, "its keys cannot be used", "%s", tkl_errmsg());
+    if (!failed)
+        tkl_close(e->client);
+    e->client = whole;
+    free(url);
+}
+
+static void examine_cluster(examination *e)
+{
+    size_t i;
+    json_t *address, *masters = find_masters(e);
+    e->masters = json_array_size(masters);
+    check_slots(e);
+    json_array_foreach(masters, i, address)
+    {
+        e->address = json_string_value(address);
+        examine_master(e);
+    }
+    e->address = NULL;
+    if (e->masters == 0)
+        examine(e); /* the one that is asked when no key is named */
+    json_decref(masters);
+}
+
+/* A member of a cluster that is named alone refuses the keys of all others. */
+static void check_alone(examination *e)
+{
+    tkl_reply *reply = NULL;
+    bool member = tkl_callz(e->client, &reply, "CLUSTER", "INFO", NULL) == TKL_OK &&
+                  cli_info_number(tkl_reply_str(reply), "cluster_size") > 1;
+    tkl_reply_free(reply);
+    if (member)
+        note(e, "cluster", FAILS,
+             "it refuses the keys of the others: write redis+cluster:// in place of redis://",
+             "this server is one of a cluster, and named alone");
+}
+
+/* ---- The verb ------------------------------------------------------------ */
 
 static const char *color_of(const char *state)
 {
@@ -430,7 +602,23 @@ static void print_wrapped(const char *text, int indent)
     putchar('\n');
 }
 
-static void print_checks(const json_t *checks)
+/* " (10.0.0.1:6379, 10.0.0.2:6379)", unless the row is about all. */
+static void print_servers(const json_t *servers, size_t masters)
+{
+    size_t i;
+    json_t *address;
+    if (json_array_size(servers) == masters)
+        return;
+    json_array_foreach(servers, i, address)
+    {
+        char *clean = cli_escape(tkl_str(json_string_value(address)), false);
+        printf("%s%s", i == 0 ? " (" : ", ", clean != NULL ? clean : "");
+        free(clean);
+    }
+    fputs(i > 0 ? ")" : "", stdout);
+}
+
+static void print_checks(const json_t *checks, size_t masters)
 {
     size_t i;
     json_t *check;
@@ -440,9 +628,11 @@ static void print_checks(const json_t *checks)
         const char *risk = json_string_value(json_object_get(check, "risk"));
         const char *found = json_string_value(json_object_get(check, "finding"));
         char *clean = cli_escape(tkl_str(found != NULL ? found : ""), false);
-        printf("%s%-8s%s %-12s %s\n", cli_color(stdout, color_of(state)), state,
+        printf("%s%-8s%s %-12s %s", cli_color(stdout, color_of(state)), state,
                cli_color(stdout, CLI_PLAIN), json_string_value(json_object_get(check, "check")),
                clean != NULL ? clean : "");
+        print_servers(json_object_get(check, "servers"), masters);
+        putchar('\n');
         if (risk != NULL)
             print_wrapped(risk, 22);
         free(clean);
@@ -461,7 +651,7 @@ static int report_findings(const examination *e)
                                                "source", why(cli), "private", cli->is_default,
                                                "checks", e->checks));
     else
-        print_checks(e->checks);
+        print_checks(e->checks, e->masters);
     free(url);
     return failed;
 }
@@ -476,8 +666,13 @@ static int run_doctor(cli_session *cli)
     check_server(&e);
     failed = cli_connect(cli, &e.client);
     int code = failed ? TKL_OK : tkl_callz(e.client, NULL, "PING", NULL);
-    if (!failed && code == TKL_OK)
+    bool cluster = !failed && code == TKL_OK && is_cluster_url(cli->url);
+    if (cluster)
+        examine_cluster(&e);
+    else if (!failed && code == TKL_OK) {
         examine(&e);
+        check_alone(&e);
+    }
     if (code != TKL_OK)
         note(&e, "answer", FAILS, "nothing works without it", "%s", tkl_errmsg());
     int unwritten = report_findings(&e);
@@ -496,7 +691,7 @@ static const cli_verb verbs[] = {
             "Looks at the choice of the server, permissions, version, eviction, persistence,\n"
             "replicas, clock and functions. Each has a state: ok, risk (it works, but\n"
             "something can be lost or unseen), fails, or unknown (this user may not look).\n"
-            "Exit code 1 when something fails. In a cluster it looks at one of the servers.",
+            "Exit code 1 when something fails. In a cluster it looks at each master.",
         .example = "tackle doctor",
         .local = "it looks at the machine of its user",
         .run = run_doctor,
