@@ -29,9 +29,9 @@
 typedef struct examination {
     cli_session *cli;
     tkl_client *client;
-    const char *address; /* of the master under examination, "host:port"; NULL: no cluster, or all
+    const char *address; /* "host:port" of the master that is examined; NULL: no cluster, or all
                             of it */
-    size_t masters;      /* of the cluster; 0: it is none */
+    size_t masters;      /* how many the cluster has; 0: it is no cluster */
     tkl_reply *info;     /* reply of INFO; NULL: not permitted */
     json_t *checks;
     bool fails; /* one of them does */
