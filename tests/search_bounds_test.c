@@ -276,6 +276,43 @@ static void the_best_are_found_in_steps(void **state)
     tkl_search_close(s);
 }
 
+/* Documents that may be among the best, more than one reply has room for; the others are not sent. */
+static void many_candidates_come_in_parts(void **state)
+{
+    enum { ALL = 3000, EACH = 5, AT_ONCE = 500 };
+    static char ids[ALL][16], title[700];
+    tkl_search_doc docs[AT_ONCE];
+    fixture *f = *state;
+    tkl_search *s = pages_open(f, NULL);
+    tkl_search_result *r;
+    tkl_search_value value = {.field = tkl_str("title")};
+    memset(title, 'T', sizeof title - 1);
+    value.text = tkl_str(title);
+    static const char *const texts[] = {"common common common common a1 a2 a3",
+                                        "common common common common common b1 b2",
+                                        "common common common common common common c",
+                                        "common common common common common common common"};
+    for (int i = 0; i < ALL; i++) {
+        sprintf(ids[i], "%d", i);
+        docs[i % AT_ONCE] = (tkl_search_doc){
+            .id = tkl_str(ids[i]),
+            .text = tkl_str(i % EACH ? "common d1 d2 d3 d4 d5 d6" : texts[i / EACH % 4]),
+            .values = &value,
+            .value_count = 1};
+        if (i % AT_ONCE == AT_ONCE - 1)
+            assert_ok(tkl_search_add(s, docs, AT_ONCE, NULL));
+    }
+    int64_t before = calls_of(f, "fcall");
+    assert_ok(tkl_search_query(s, tkl_str("common"), NULL, &r));
+    assert_in_range(calls_of(f, "fcall") - before, 2, ALL / AT_ONCE);
+    assert_true(r->exact);
+    assert_int_equal(r->total, ALL);
+    for (size_t i = 0; i < r->count; i++)
+        assert_int_equal(strtol(r->hits[i].id.data, NULL, 10) % (4 * EACH), 3 * EACH);
+    tkl_search_result_free(r);
+    tkl_search_close(s);
+}
+
 static void many_texts_are_refused_before_the_work(void **state)
 {
     fixture *f = *state;
@@ -297,11 +334,9 @@ static void many_texts_are_refused_before_the_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(long_texts_are_in_pieces),
-        TEST(long_records_come_in_steps),
-        TEST(a_result_is_kept_in_steps),
-        TEST(the_best_are_found_in_steps),
-        TEST(many_texts_are_refused_before_the_work),
+        TEST(long_texts_are_in_pieces),      TEST(long_records_come_in_steps),
+        TEST(a_result_is_kept_in_steps),     TEST(the_best_are_found_in_steps),
+        TEST(many_candidates_come_in_parts), TEST(many_texts_are_refused_before_the_work),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

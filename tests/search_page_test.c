@@ -85,6 +85,39 @@ static void a_page_is_of_the_index_as_it_is(void **state)
 
 /* ---- Bytes --------------------------------------------------------------- */
 
+/* Documents that are all equally good. */
+static void pages_of_several_shards_do_not_overlap(void **state)
+{
+    enum { ALL = 6000, PAGE = 750 };
+    static char ids[ALL][16];
+    static bool seen[ALL];
+    static tkl_search_doc docs[ALL];
+    fixture *f = *state;
+    tkl_search *s;
+    assert_ok(tkl_search_open(f->client, tkl_str("spread"), NULL, &s));
+    assert_ok(tkl_search_create(s, &(tkl_search_schema){.shards = 3}));
+    for (int i = 0; i < ALL; i++) {
+        sprintf(ids[i], "%d", i);
+        docs[i] = (tkl_search_doc){.id = tkl_str(ids[i]),
+                                   .text = tkl_str(i * 7919 % 13 < 6 ? "page" : "absent")};
+    }
+    assert_ok(tkl_search_add(s, docs, ALL, NULL));
+    int count = 0, total = 0;
+    for (int offset = 0; offset < ALL; offset += PAGE) {
+        tkl_search_result *r = query(s, "* -absent", "", offset, PAGE);
+        assert_true(r->exact);
+        total = (int)r->total;
+        for (size_t i = 0; i < r->count; i++, count++) {
+            long doc = strtol(r->hits[i].id.data, NULL, 10);
+            assert_false(seen[doc]);
+            seen[doc] = true;
+        }
+        tkl_search_result_free(r);
+    }
+    assert_int_equal(count, total);
+    tkl_search_close(s);
+}
+
 static void ids_and_texts_are_any_bytes(void **state)
 {
     static const tkl_bytes ids[] = {TKL_LIT("\0"), TKL_LIT("{x}\xff\r\n"), TKL_LIT("{x}\xff\r\n ")};
@@ -117,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(relevance_is_bm25),
         TEST(a_page_is_of_the_index_as_it_is),
+        TEST(pages_of_several_shards_do_not_overlap),
         TEST(ids_and_texts_are_any_bytes),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -116,8 +116,7 @@ static int check_generation(lookup *l, const char *generation)
     if (rc != TKL_OK)
         return rc;
     return tkl_reply_bytes(current).len == 0
-               ? tkl__fail(TKL_NOTFOUND, "there is no table '" TKL_FMT "'", (int)l->ip->name_len,
-                           l->ip->name)
+               ? tkl__fail(TKL_NOTFOUND, "there is no table '" TKL_FMT "'", TKL_ARG(l->ip->name))
                : TKL_CONFLICT;
 }
 

@@ -15,9 +15,10 @@ local bests = {}
 local SLACK = 1e-9 -- relative error of the bounds of a band
 local SEVERAL = {2, 4, 8} -- the classes of words that a document has several times
 local K1, B = 1.2, 0.75 -- parameters of BM25
-local BUCKET = 0.05 -- cells whose bounds differ by less than this factor are visited together
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
-local VISIT_MOST = 2000 -- documents; a result that needs more is compared as a whole
+-- Documents of a cell, and of all cells that are visited; a result that needs more is compared as a
+-- whole.
+local CELL_MOST, VISIT_MOST = 2000, 4000
 local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
 local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
 local LENGTH_BYTES = 256 * 1024 -- bytes of records that are read for the lengths in them
@@ -142,26 +143,14 @@ function bests.cells_of(words, bands, average)
   return cells
 end
 
--- The cells in buckets, those with the highest bounds first; the highest bound; and the number of
--- buckets. Among the cells of a band that have a document, the one with its own classes comes
--- first.
-function bests.buckets_of(cells)
-  local highest, buckets, last = 0, {}, 0
-  for _, cell in ipairs(cells) do
-    highest = math.max(highest, cell.high)
-  end
-  for _, cell in ipairs(cells) do
-    local bucket = math.floor(math.log(highest / cell.high) / BUCKET) + 1
-    buckets[bucket] = buckets[bucket] or {}
-    table.insert(buckets[bucket], cell)
-    last = math.max(last, bucket)
-  end
-  for _, bucket in pairs(buckets) do
-    table.sort(bucket, function(a, b)
-      return a.high > b.high or (a.high == b.high and a.index < b.index)
-    end)
-  end
-  return buckets, highest, last
+-- The cells, those with the highest bounds first. Among the cells of a band that have a document,
+-- the one with its own classes comes first.
+function bests.sorted(cells)
+  local sorted = {unpack(cells)} -- at most CELLS_MOST
+  table.sort(sorted, function(a, b)
+    return a.high > b.high or (a.high == b.high and a.index < b.index)
+  end)
+  return sorted
 end
 
 -- The intersection of operands as an array; nil: it has more than `most`.
@@ -252,18 +241,31 @@ function bests.refine(list, cells, words, average, wanted)
   return kept
 end
 
--- Whether enough documents have at least this relevance for certain.
-function bests.is_enough(certain, relevance, wanted)
-  local count = 0
-  for _, group in ipairs(certain) do
-    count = count + (group.low >= relevance and group.count or 0)
+-- Adds documents that have at least a relevance of `low`. `certain` is sorted, the highest first.
+function bests.add_certain(certain, low, count)
+  local at = 1
+  while certain[at] and certain[at].low >= low do -- at most CELLS_MOST rounds
+    at = at + 1
   end
-  return count >= wanted
+  table.insert(certain, at, {low = low, count = count})
 end
 
--- The place at which the search for the best begins.
+-- The relevance that `wanted` documents have for certain; 0: so many are not known.
+function bests.certain_of(certain, wanted)
+  local count = 0
+  for _, group in ipairs(certain) do
+    count = count + group.count
+    if count >= wanted then
+      return group.low
+    end
+  end
+  return 0
+end
+
+-- The place at which the search for the best begins: {done, looked, found, cells, certain}.
+-- `is_over`: all cells were visited that have to be.
 function bests.first_place()
-  return {bucket = 1, done = 0, looked = 0, found = {}, cells = {}, certain = {}}
+  return {done = 0, looked = 0, found = {}, cells = {}, certain = {}}
 end
 
 -- The documents of the result that may be among the `wanted` best, as an array; nil: they are too
@@ -274,9 +276,10 @@ end
 -- at least one cell.
 function bests.candidates(result, words, bands, average, wanted, place, scratch, next, stop_us)
   local cells = bests.cells_of(words, bands, average)
-  local buckets, highest, last = bests.buckets_of(cells)
+  local sorted = bests.sorted(cells)
   local visited, seen = 0, {} -- `seen`: the cell of each document
   place = place or bests.first_place()
+  local least = bests.certain_of(place.certain, wanted)
   for i, number in ipairs(place.found) do
     seen[number] = cells[place.cells[i]]
   end
@@ -291,6 +294,15 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
 
   local function is_late()
     return visited > 0 and clock.us() > stop_us
+  end
+
+  -- Ends the search, or puts the end off until the next call.
+  local function finish()
+    place.is_over = true
+    if is_late() then
+      return false, place
+    end
+    return bests.refine(place.found, seen, words, average, wanted)
   end
 
   -- Takes the documents of a cell that were not seen before; false: they are too many.
@@ -311,7 +323,7 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
       operands[#operands + 1], operands[#operands + 2] = result, bands[band]
       place.looked = place.looked + 1
     end
-    local list = place.looked <= LOOKED_MOST and bests.intersect(operands, VISIT_MOST, scratch, next)
+    local list = place.looked <= LOOKED_MOST and bests.intersect(operands, CELL_MOST, scratch, next)
     if not list then
       return false
     end
@@ -325,28 +337,27 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
       end
     end
     if fresh > 0 then
-      place.certain[#place.certain + 1] = {low = cell.low, count = fresh}
+      bests.add_certain(place.certain, cell.low, fresh)
+      least = bests.certain_of(place.certain, wanted)
     end
     return #place.found <= VISIT_MOST
   end
 
-  for bucket = place.bucket, last do
-    local some = buckets[bucket] or {}
-    for i = place.done + 1, #some do
-      if not visit(some[i]) then
-        return nil
-      elseif is_late() then
-        place.bucket, place.done = bucket, i
-        return false, place
-      end
+  for i = place.is_over and #sorted + 1 or place.done + 1, #sorted do
+    -- No document of a cell that is left has a higher relevance than this cell's bound.
+    if least >= sorted[i].high * (1 + SLACK) then
+      return finish()
+    elseif not visit(sorted[i]) then
+      return nil
     end
-    place.done = 0
-    local bound = highest * math.exp(-BUCKET * bucket) * (1 + SLACK)
-    if #some > 0 and bests.is_enough(place.certain, bound, wanted) then
-      return bests.refine(place.found, seen, words, average, wanted)
+    place.done = i
+    if is_late() then
+      return false, place
     end
   end
   -- Documents without any of the words are in no cell.
-  return #place.found >= math.min(wanted, result.size)
-    and bests.refine(place.found, seen, words, average, wanted) or nil
+  if #place.found < math.min(wanted, result.size) then
+    return nil
+  end
+  return finish()
 end

@@ -98,13 +98,17 @@ void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *
     tkl__buf_free(&key);
 }
 
-/* The number of prefixes whose words the plan has all: the script checks that there are no others
- * by now. */
-static int64_t known_prefixes(const tkl__search_plan *plan)
+/* Whether the script has to check that a prefix has still the words of the plan. */
+static bool is_checked(const tkl__search_plan *plan, const tkl__search_prefix *prefix)
+{
+    return !plan->fixed && !prefix->cut;
+}
+
+static int64_t checked_prefixes(const tkl__search_plan *plan)
 {
     int64_t count = 0;
     for (const tkl__search_prefix *p = plan->prefixes; p; p = p->next)
-        count += !p->cut;
+        count += is_checked(plan, p);
     return count;
 }
 
@@ -116,7 +120,7 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
     tkl__args_int(&call->args, (int64_t)plan->range_count);
     tkl__args_int(&call->args, (int64_t)plan->union_count);
     if (prefixes)
-        tkl__args_int(&call->args, known_prefixes(plan));
+        tkl__args_int(&call->args, checked_prefixes(plan));
     for (size_t i = 0; i < plan->range_count; i++) {
         const tkl__search_range *range = &plan->ranges[i];
         tkl__args_double(&call->args, range->low);
@@ -126,7 +130,7 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
         tkl__args_str(&call->args, range->high_open || isinf(range->high) ? "1" : "0");
     }
     for (const tkl__search_prefix *p = plan->prefixes; prefixes && p; p = p->next) {
-        if (p->cut)
+        if (!is_checked(plan, p))
             continue;
         tkl__args_bytes(&call->args, p->low);
         tkl__args_bytes(&call->args, p->high);

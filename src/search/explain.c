@@ -335,6 +335,7 @@ static int make_explanation(explainer *e)
 /* The arguments and the result of one call. */
 typedef struct explaining {
     tkl_bytes query, id;
+    int attempts;
     tkl_search_explanation *result;
 } explaining;
 
@@ -378,8 +379,9 @@ static int explain_plan(tkl_search *search, tkl__search_plan *plan, void *arg,
 static int explain_once(tkl_search *search, tkl__search_schema *schema, void *arg,
                         tkl__search_outcome *outcome)
 {
-    const explaining *x = arg;
-    return tkl__search_with_plan(search, schema, x->query, explain_plan, arg, outcome);
+    explaining *x = arg;
+    bool last = ++x->attempts == TKL__SEARCH_TRIES;
+    return tkl__search_with_plan(search, schema, x->query, last, explain_plan, arg, outcome);
 }
 
 int tkl_search_explain(tkl_search *search, tkl_bytes query, tkl_bytes id,

@@ -29,11 +29,10 @@
 /* Up to this many values are all counted, however frequent they are in the index. */
 #define FEW_VALUES TKL_SEARCH_FACET_MAX
 /* Most values that are read on each shard, and most that are counted. */
-#define READ_MOST  20000
+#define READ_MOST  100000
 #define COUNT_MOST 2000
-/* How many names of values one round trip reads, and how many sizes. */
+/* Values of which one round trip reads the names. */
 #define NAMES_STEP "1000"
-#define SIZES_STEP 250
 
 int tkl__search_facets_check(const tkl__search_schema *schema,
                              const tkl_search_query_options *options)
@@ -208,35 +207,6 @@ static int count_some(facet *x, size_t from)
 
 /* ---- The most frequent first --------------------------------------------- */
 
-/* Adds the sizes of the values [from, to) on all shards. */
-static int add_sizes(facet *x, tkl__search_sized *values, size_t from, size_t to)
-{
-    tkl__search_run *run = x->run;
-    tkl_reply *replies;
-    tkl__batch batch;
-    tkl__batch_init(&batch, run->search->client);
-    for (size_t i = 0; i < run->schema->shard_count; i++) {
-        const tkl__search_shard *shard = &run->schema->shards[i];
-        tkl__search_call call = {0};
-        tkl__search_call_begin(&call, shard);
-        add_term_keys(x, shard, from, to, &call);
-        tkl__args_str(&call.args, run->schema->token);
-        tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
-        tkl__search_call_add(&batch, &call, &tkl__lua_search_sizes);
-        tkl__search_call_free(&call);
-    }
-    int rc = tkl__batch_end(&batch, tkl__search_deadline(run->search), &replies);
-    for (size_t i = 0; rc == TKL_OK && i < run->schema->shard_count; i++) {
-        const tkl_reply *sizes = tkl_reply_at(replies, i);
-        if (tkl_reply_type_of(sizes) != TKL_REPLY_ARRAY)
-            run->outcome = TKL__SEARCH_STALE;
-        for (size_t k = 0; k < to - from; k++)
-            tkl__add(&values[from + k].size, tkl_reply_int(tkl_reply_at(sizes, k)));
-    }
-    tkl_reply_free(replies);
-    return rc;
-}
-
 /* Sorts the values, the most frequent in the index first; *sizes: malloc'ed. */
 static int sort_values(facet *x, tkl__search_sized **sizes)
 {
@@ -245,9 +215,9 @@ static int sort_values(facet *x, tkl__search_sized **sizes)
     *sizes = values;
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
         values[i].term = x->terms[i];
-    for (size_t i = 0; rc == TKL_OK && x->run->outcome == TKL__SEARCH_DONE && i < x->count;
-         i += SIZES_STEP)
-        rc = add_sizes(x, values, i, i + SIZES_STEP < x->count ? i + SIZES_STEP : x->count);
+    if (rc == TKL_OK)
+        rc = tkl__search_read_sizes(x->run->search, x->run->schema, values, x->count,
+                                    &x->run->outcome);
     if (rc == TKL_OK)
         qsort(values, x->count, sizeof *values, tkl__search_by_size);
     for (size_t i = 0; rc == TKL_OK && i < x->count; i++)

@@ -180,6 +180,7 @@ int tkl__search_make(tkl__search_run *run, size_t shard, bool last)
     else
         snprintf(progress->made, sizeof progress->made, "%s", progress->version);
     progress->made_before = last;
+    run->loose = run->loose || last;
     for (size_t i = 0; rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && i < plan->range_count;
          i++) {
         making m = {.run = run, .shard = &run->schema->shards[shard], .range = &plan->ranges[i]};

@@ -474,13 +474,15 @@ static void free_plan(tkl__search_plan *plan)
 }
 
 int tkl__search_with_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query,
-                          tkl__search_plan_use *use, void *arg, tkl__search_outcome *outcome)
+                          bool fixed, tkl__search_plan_use *use, void *arg,
+                          tkl__search_outcome *outcome)
 {
     int rc = TKL_OK;
     for (bool apart = false, more = true; rc == TKL_OK && more; apart = true) {
         tkl__search_plan plan;
         int64_t total = 0;
         rc = make_plan(search, schema, query, apart, &plan);
+        plan.fixed = fixed && plan.prefix_count > 0;
         if (rc == TKL_OK)
             rc = use(search, &plan, arg, outcome, &total);
         more = *outcome == TKL__SEARCH_DONE && total == 0 && plan.query.can_be_cut && !apart;

@@ -47,6 +47,8 @@ typedef struct tkl__search_plan {
     tkl__buf steps; /* the argument of search/query */
     size_t operators;
     bool cut;    /* a prefix stands for more words than the plan has */
+    bool fixed;  /* prefixes stand for the words that they had when the plan was made, even if the
+                    index has others by now */
     bool apart;  /* texts without spaces were cut into words, which may be apart */
     bool verify; /* the steps find more than the query matches: it has phrases */
     bool failed; /* no memory */
@@ -60,10 +62,11 @@ typedef int tkl__search_plan_use(tkl_search *search, tkl__search_plan *plan, voi
                                  tkl__search_outcome *outcome, int64_t *total);
 
 /* Makes a plan of the query, asks the server for the terms of its prefixes, if it has any, and calls
- * use(). When no document matches, and the query has texts without spaces, use() gets a second plan,
- * which is `apart`. */
+ * use(). `fixed`: with these terms even if the index has others by then. When no document matches,
+ * and the query has texts without spaces, use() gets a second plan, which is `apart`. */
 int tkl__search_with_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query,
-                          tkl__search_plan_use *use, void *arg, tkl__search_outcome *outcome);
+                          bool fixed, tkl__search_plan_use *use, void *arg,
+                          tkl__search_outcome *outcome);
 
 /* Writes the term of the value that an item asks for. Returns whether it is a prefix of terms. */
 bool tkl__search_value_term(const tkl__search_plan *plan, const tkl__search_query_item *item,
@@ -79,6 +82,10 @@ typedef struct tkl__search_sized {
 
 int tkl__search_by_size(const void *a, const void *b); /* for qsort(): the greatest size first */
 
+/* Reads how many documents have each of the terms, on all shards, in steps (prefix.c). *outcome:
+ * TKL__SEARCH_STALE when the index is another one. */
+int tkl__search_read_sizes(tkl_search *search, const tkl__search_schema *schema,
+                           tkl__search_sized *terms, size_t count, tkl__search_outcome *outcome);
 /* Finds the most frequent terms between the bounds, on all shards, in steps (prefix.c). Sets *names
  * to NULL on failure. */
 int tkl__search_frequent_terms(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,

@@ -106,7 +106,8 @@ end
 -- `first_bound` on. `amounts`: the numbers of {ranges, unions, temps}. `made_for`: the version for
 -- which bitmaps of ranges and unions were made; '*': they are valid for any version.
 function plans.read(keys, first_key, args, first_bound, amounts, skip, index, made_for)
-  local made = made_for == index.version or made_for == '*'
+  local made_before = made_for == '*'
+  local made = made_before or made_for == index.version
   local first_union = first_key + RANGE_KEYS * amounts.ranges
   local first_temp = first_union + amounts.unions
   local all = plans.all_operand(index.docs, index.next)
@@ -117,7 +118,9 @@ function plans.read(keys, first_key, args, first_bound, amounts, skip, index, ma
     unions = made and {unpack(keys, first_union, first_temp - 1)} or {},
     temps = plans.temps_of(keys, first_key, amounts),
     terms = terms,
-    live = redis.call('ZCARD', DEAD) > 0 and all, -- every document must also be in this operand
+    -- Every document must also be in this operand: bitmaps that were made before have numbers that
+    -- are free by now.
+    live = (made_before or redis.call('ZCARD', DEAD) > 0) and all,
     next = index.next,
     index = index,
   }

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prefixes that stand for very many words: people who search while they type begin with one letter.
- * The most frequent of these words are taken. Only terms with bitmaps have counts that are cheap to
- * read; a term with a set is in fewer documents than all of these.
+ * The most frequent of these words are taken. Terms with bitmaps have counts that are cheap to read.
+ * A term with a set is in few documents: the sizes of sets are read only when the prefix has not too
+ * many words.
  */
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "search/call.h"
 #include "search/scripts.h"
 #include "text/library.h"
 
-/* Terms of one step. */
-#define STEP 1000
+/* Terms of which one step reads the names, and one the sizes. */
+#define STEP       1000
+#define SIZES_STEP 250
+/* Most terms of which all sizes are read. */
+#define SIZES_MOST 5000
 
 /* The terms that were read so far. */
 typedef struct harvest {
@@ -108,16 +113,68 @@ static void join_terms(harvest *h)
     h->count = kept;
 }
 
+/* Adds the sizes of the terms [from, to) on all shards. */
+static int add_sizes(tkl_search *search, const tkl__search_schema *schema, tkl__search_sized *terms,
+                     size_t from, size_t to, tkl__search_outcome *outcome)
+{
+    tkl_reply *replies;
+    tkl__batch batch;
+    tkl__buf key;
+    tkl__batch_init(&batch, search->client);
+    tkl__buf_init(&key);
+    for (size_t i = 0; i < schema->shard_count; i++) {
+        const tkl__search_shard *shard = &schema->shards[i];
+        tkl__search_call call;
+        tkl__search_call_begin(&call, shard);
+        for (size_t k = from; k < to; k++) {
+            tkl__buf_clear(&key);
+            tkl__search_term_key(&key, shard, terms[k].term);
+            tkl__search_call_key(&call, (tkl_bytes){key.data, key.len});
+        }
+        call.failed = call.failed || key.failed;
+        tkl__args_str(&call.args, schema->token);
+        tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
+        tkl__search_call_add(&batch, &call, &tkl__lua_search_sizes);
+        tkl__search_call_free(&call);
+    }
+    tkl__buf_free(&key);
+    int rc = tkl__batch_end(&batch, tkl__search_deadline(search), &replies);
+    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
+        const tkl_reply *sizes = tkl_reply_at(replies, i);
+        if (tkl_reply_type_of(sizes) != TKL_REPLY_ARRAY)
+            *outcome = TKL__SEARCH_STALE;
+        for (size_t k = 0; k < to - from; k++)
+            tkl__add(&terms[from + k].size, tkl_reply_int(tkl_reply_at(sizes, k)));
+    }
+    tkl_reply_free(replies);
+    return rc;
+}
+
+int tkl__search_read_sizes(tkl_search *search, const tkl__search_schema *schema,
+                           tkl__search_sized *terms, size_t count, tkl__search_outcome *outcome)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; i < count; i++)
+        terms[i].size = 0;
+    for (size_t i = 0; rc == TKL_OK && *outcome == TKL__SEARCH_DONE && i < count; i += SIZES_STEP)
+        rc = add_sizes(search, schema, terms, i, i + SIZES_STEP < count ? i + SIZES_STEP : count,
+                       outcome);
+    return rc;
+}
+
 int tkl__search_frequent_terms(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
                                tkl_bytes high, size_t most, tkl_names **names)
 {
     harvest h = {.count = 0};
     tkl__names all = {0};
+    tkl__search_outcome outcome = TKL__SEARCH_DONE; /* the query itself notices another index */
     int rc = TKL_OK;
     *names = NULL;
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++)
-        rc = read_shard_terms(search, &schema->shards[i], low, high, most, &h);
+        rc = read_shard_terms(search, &schema->shards[i], low, high, SIZES_MOST, &h);
     join_terms(&h);
+    if (rc == TKL_OK && h.count <= SIZES_MOST)
+        rc = tkl__search_read_sizes(search, schema, h.items, h.count, &outcome);
     if (h.count)
         qsort(h.items, h.count, sizeof *h.items, tkl__search_by_size);
     for (size_t i = 0; i < h.count; i++) {

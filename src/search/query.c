@@ -168,7 +168,9 @@ static int query_once(tkl_search *search, tkl__search_schema *schema, void *arg,
     int rc = tkl__search_order_parse(q->options->order, schema, &q->order);
     if (rc == TKL_OK)
         rc = tkl__search_facets_check(schema, q->options);
-    return rc == TKL_OK ? tkl__search_with_plan(search, schema, q->text, run_plan, q, outcome) : rc;
+    bool last = q->attempts == TKL__SEARCH_TRIES;
+    return rc == TKL_OK ? tkl__search_with_plan(search, schema, q->text, last, run_plan, q, outcome)
+                        : rc;
 }
 
 /* ---- The call ------------------------------------------------------------ */

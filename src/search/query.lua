@@ -154,6 +154,8 @@ local function best_of(result, plan, scratch)
   local before = place ~= '' and cmsgpack.unpack(place)
   if before and before.version ~= plan.index.version then
     return nil
+  elseif before and before.rest then
+    return before.rest
   end
   local best, go_on
   if result.bits and not before and is_late() then
@@ -295,15 +297,25 @@ local function cut_scan(matches, count)
   end
 end
 
+-- Cuts the candidates for the best hits behind number `count`. The client asks for the rest.
+local function cut_best(matches, count, version)
+  local rest = {unpack(matches.numbers, count + 1)}
+  matches.kind, matches.place = 'more', cmsgpack.pack({version = version, rest = rest})
+  cut_documents(matches, count)
+end
+
 -- Adds the records of the documents, and their terms. What is too much for one reply is cut: a list
 -- becomes a scan, which sends all documents of the result by their numbers: from the first one on, if
--- the list was chosen from them.
-local function add_documents(matches)
+-- the list was chosen from them by a field.
+local function add_documents(matches, version)
   local count = read_documents(matches)
   if count == #matches.numbers then
     return
   elseif matches.kind == 'walk' then
     cut_walk(matches, count)
+    return
+  elseif matches.chosen and order == 'best' then
+    cut_best(matches, count, version)
     return
   elseif matches.kind == 'list' then
     matches.kind = 'scan'
@@ -354,7 +366,7 @@ end)
 if not matches then
   return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}
 end
-add_documents(matches)
+add_documents(matches, index.version)
 return {index.version, index.docs, index.words, matches.total,
         sizes_of(plan.terms, #plan.terms - extra_terms()), matches.kind,
         matches.next or -1, matches.skipped or 0, matches.numbers, matches.records, matches.forwards,

@@ -82,10 +82,10 @@ static bool by_scan(const tkl__search_run *run)
     return run->plan->verify || run->order->kind != TKL__SEARCH_BY_FIELD;
 }
 
-/* Whether each document of a shard is compared with the query. */
-static bool verifies(const tkl__search_run *run, const tkl__search_progress *p)
+/* Whether each document is compared with the query. */
+static bool verifies(const tkl__search_run *run)
 {
-    return run->plan->verify || p->made_before;
+    return run->plan->verify || run->loose;
 }
 
 static bool ranks_by_terms(const tkl__search_run *run)
@@ -93,9 +93,9 @@ static bool ranks_by_terms(const tkl__search_run *run)
     return run->order->kind == TKL__SEARCH_BY_RELEVANCE && is_scored(run->plan);
 }
 
-static bool needs_terms(const tkl__search_run *run, const tkl__search_progress *p)
+static bool needs_terms(const tkl__search_run *run)
 {
-    return run->state != TKL__SEARCH_WEIGH && (verifies(run, p) || ranks_by_terms(run));
+    return run->state != TKL__SEARCH_WEIGH && (verifies(run) || ranks_by_terms(run));
 }
 
 static const char *order_word(const tkl__search_run *run, const tkl__search_progress *p)
@@ -127,27 +127,28 @@ static int64_t first_of(const tkl__search_run *run, const tkl__search_progress *
     return alone(run) ? run->offset - p->skipped : 0;
 }
 
-/* Number of hits that a shard sends in the order of a field. */
-static int64_t walk_wanted(const tkl__search_run *run)
+/* Number of hits that each shard sends in the order of a field, or of all that are equally good. */
+static int64_t wanted_of_each(const tkl__search_run *run)
 {
-    return alone(run) ? run->count : last_wanted(run);
+    return alone(run) && !by_scan(run) ? run->count : last_wanted(run);
 }
 
 static int64_t most_of(const tkl__search_run *run, const tkl__search_progress *p)
 {
     if (by_scan(run) || p->compare_all) {
-        int64_t left = first_will_do(run) ? last_wanted(run) : run->compare_max - run->examined;
-        if (!by_scan(run))
-            left = SCAN_BLOCK;
+        int64_t left = !by_scan(run)        ? SCAN_BLOCK
+                       : first_will_do(run) ? wanted_of_each(run) - p->taken
+                                            : run->compare_max - run->examined;
         int64_t block = SCAN_BLOCK * SCAN_TERMS / (SCAN_TERMS + (int64_t)run->plan->term_count);
         return left < 1 ? 1 : left < block ? left : block;
     }
-    return walk_wanted(run) - p->taken;
+    return wanted_of_each(run) - p->taken;
 }
 
+/* A ladder gives the first documents of a result and no others, so all of them must match. */
 static bool has_ladder(const tkl__search_run *run)
 {
-    return !by_scan(run) && run->count > 0;
+    return !by_scan(run) && run->count > 0 && !run->loose;
 }
 
 /* Adds the keys of the words that documents have several times, and of the bands of lengths. */
@@ -174,13 +175,14 @@ static void add_best_keys(const tkl__search_run *run, const tkl__search_shard *s
 }
 
 /* Adds the arguments for these keys. A single shard knows the weights of the words by itself. */
-static void add_best_args(const tkl__search_run *run, tkl__search_call *call)
+static void add_best_args(const tkl__search_run *run, const tkl__search_progress *p,
+                          tkl__search_call *call)
 {
     const tkl__search_plan *plan = run->plan;
     int64_t words = 0;
     for (size_t i = 0; i < plan->term_count; i++)
         words += plan->scored[i];
-    tkl__args_int(&call->args, last_wanted(run));
+    tkl__args_int(&call->args, last_wanted(run) + p->more);
     if (run->rarity.weight)
         tkl__args_double(&call->args, run->rarity.length);
     else
@@ -241,7 +243,7 @@ static void make_call(const tkl__search_run *run, size_t shard, tkl__search_call
     tkl__args_int(&call->args, first_of(run, p));
     tkl__args_int(&call->args, most_of(run, p));
     tkl__args_bytes(&call->args, p->place);
-    tkl__args_str(&call->args, needs_terms(run, p) ? "1" : "0");
+    tkl__args_str(&call->args, needs_terms(run) ? "1" : "0");
     tkl__args_str(&call->args, p->version);
     if (has_ladder(run))
         tkl__args_int(&call->args, (int64_t)run->order->field);
@@ -249,7 +251,7 @@ static void make_call(const tkl__search_run *run, size_t shard, tkl__search_call
         tkl__args_str(&call->args, "");
     tkl__search_call_plan_args(call, run->plan, shard, p->made_before ? "*" : p->made, true);
     if (strcmp(order_word(run, p), "best") == 0)
-        add_best_args(run, call);
+        add_best_args(run, p, call);
 }
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
@@ -332,12 +334,11 @@ static int judge_document(reading *r, const tkl__search_record *record, tkl_byte
     tkl__search_run *run = r->run;
     *score = 0;
     *match = true;
-    const tkl__search_progress *p = &run->shards[r->shard];
-    if (needs_terms(run, p)) {
+    if (needs_terms(run)) {
         int rc = tkl__search_entries_read(&r->entries, terms, run->schema->is.positions);
         if (rc != TKL_OK)
             return rc;
-        *match = !verifies(run, p) || tkl__search_matches(run->plan, record, &r->entries);
+        *match = !verifies(run) || tkl__search_matches(run->plan, record, &r->entries);
     }
     if (run->order->kind == TKL__SEARCH_BY_WEIGHTS)
         *score = tkl__search_weigh(run->order, record);
@@ -454,8 +455,7 @@ static void read_head(tkl__search_run *run, tkl__search_progress *p, const tkl_r
 
 static bool has_enough(const tkl__search_run *run)
 {
-    int64_t most = first_will_do(run) ? last_wanted(run) : run->compare_max;
-    return by_scan(run) && most > 0 && run->examined >= most; /* 0: only the total is wanted */
+    return by_scan(run) && !first_will_do(run) && run->examined >= run->compare_max;
 }
 
 static void read_progress(tkl__search_progress *p, const tkl_reply *reply)
@@ -506,21 +506,39 @@ static int read_word(tkl__search_run *run, size_t shard, const tkl_reply *reply)
     return TKL_OK;
 }
 
-/* Counts the hits of a walk. Those that came with two versions count once, so that others are sent
- * in their place. */
+/* Counts the hits of a shard that sends as many as are wanted. Those that came with two versions
+ * count once, so that others are sent in their place. */
 static int count_taken(tkl__search_run *run, size_t shard, size_t before)
 {
     tkl__search_progress *p = &run->shards[shard];
     int rc = TKL_OK;
     p->taken += (int64_t)(run->item_count - before);
-    if (p->taken >= walk_wanted(run) && run->changed) {
+    if (p->taken >= wanted_of_each(run) && run->changed) {
         rc = drop_repeated(run);
         p->taken = 0;
         for (size_t i = 0; i < run->item_count; i++)
             p->taken += run->items[i].shard == shard;
     }
-    p->done = p->done || p->taken >= walk_wanted(run);
+    p->done = p->done || p->taken >= wanted_of_each(run);
     return rc;
+}
+
+/* The server has chosen the best documents, but some of them do not match: more are asked for. */
+static void ask_for_more(tkl__search_run *run, size_t shard)
+{
+    tkl__search_progress *p = &run->shards[shard];
+    if (p->taken == p->sent || p->taken >= last_wanted(run) || p->sent >= p->total)
+        return;
+    size_t kept = 0;
+    for (size_t i = 0; i < run->item_count; i++)
+        if (run->items[i].shard != shard)
+            run->items[kept++] = run->items[i];
+    run->item_count = kept;
+    run->examined -= p->sent;
+    p->compare_all = p->more > 0;
+    p->more += p->sent - p->taken;
+    p->sent = p->taken = p->cursor = 0;
+    p->done = false;
 }
 
 static int read_answer(tkl__search_run *run, size_t shard, const tkl_reply *reply)
@@ -533,9 +551,16 @@ static int read_answer(tkl__search_run *run, size_t shard, const tkl_reply *repl
         read_head(run, p, reply);
     else if (strcmp(p->version, tkl_reply_str(tkl_reply_at(reply, VERSION))) != 0)
         run->changed = true;
+    bool chosen = strcmp(order_word(run, p), "best") == 0;
     read_progress(p, reply);
     int rc = read_documents(run, shard, reply);
-    return rc == TKL_OK && p->walked ? count_taken(run, shard, before) : rc;
+    if (rc == TKL_OK && (p->walked || first_will_do(run)))
+        return count_taken(run, shard, before);
+    p->taken += (int64_t)(run->item_count - before);
+    p->sent += (int64_t)tkl_reply_count(tkl_reply_at(reply, NUMBERS));
+    if (rc == TKL_OK && chosen && p->done)
+        ask_for_more(run, shard);
+    return rc;
 }
 
 /* One round trip to all shards that are not done. */
@@ -593,7 +618,7 @@ static int64_t how_far(const tkl__search_run *run)
     int64_t far = (int64_t)run->item_count;
     for (size_t i = 0; i < run->schema->shard_count; i++)
         far ^= (int64_t)XXH3_64bits(run->shards[i].place.data, run->shards[i].place.len) ^
-               run->shards[i].cursor ^ (int64_t)run->shards[i].done ^
+               run->shards[i].cursor ^ (int64_t)run->shards[i].done ^ run->shards[i].more << 40 ^
                ((int64_t)run->shards[i].compare_all << 32);
     return far;
 }
@@ -690,7 +715,7 @@ static void count_hits(tkl__search_run *run, int64_t candidates)
     bool whole = all_done(run);
     run->total = candidates;
     run->compared = candidates;
-    run->exact = !run->changed && !run->plan->cut;
+    run->exact = !run->changed && !run->loose && !run->plan->cut;
     if (run->plan->verify) {
         double share = run->examined ? (double)run->item_count / (double)run->examined : 0;
         run->total = whole ? (int64_t)run->item_count : (int64_t)(share * (double)candidates);
@@ -720,12 +745,10 @@ static int finish_result(tkl__search_run *run)
         tkl__add(&candidates, run->shards[i].total);
         tkl__add(&docs, run->shards[i].docs);
         tkl__add(&words, run->shards[i].words);
-        run->exact_made = run->exact_made && !run->shards[i].made_before;
     }
     if (rc == TKL_OK && ranks_by_terms(run))
         rc = rank_items(run, docs, words);
     count_hits(run, candidates);
-    run->exact = run->exact && run->exact_made;
     if (rc == TKL_OK)
         arrange_items(run);
     return rc == TKL_OK ? check_page(run) : rc;
@@ -738,7 +761,7 @@ int tkl__search_query_steps(tkl__search_run *run)
     run->sizes = calloc(run->plan->term_count + 1, sizeof *run->sizes);
     run->make_ranges = calloc(run->plan->range_count + 1, sizeof *run->make_ranges);
     run->make_unions = calloc(run->plan->union_count + 1, sizeof *run->make_unions);
-    run->exact_made = true;
+    run->loose = run->plan->fixed;
     int rc =
         run->shards && run->sizes && run->make_ranges && run->make_unions ? TKL_OK : tkl__nomem();
     while (rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && run->state != TKL__SEARCH_END)

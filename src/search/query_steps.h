@@ -16,17 +16,19 @@ typedef struct tkl__search_progress {
     int64_t cursor;      /* scan: the next byte to read */
     tkl_bytes place;     /* walk, and search for the best: where it goes on; empty at first */
     int64_t skipped;     /* walk: the number of hits skipped */
-    int64_t taken;       /* walk: the number of hits received */
+    int64_t taken;       /* the number of hits received */
+    int64_t sent;        /* documents received, unless they come in the order of a field */
     bool done;
     bool compare_all; /* the shard sends all hits by their numbers: it could not tell the best by
                          relevance, or they are too much for one reply */
     bool walked;      /* the shard replied in the order of the field, from the offset on if there is
                          only one shard */
+    int64_t more;     /* by relevance: how many hits are wanted in addition, in place of documents
+                         that did not match */
     char made[40];    /* version for which bitmaps were made; "": none */
     bool
         made_before; /* the index may have changed since bitmaps were made: their numbers may belong
-                         to other documents by now, so that each document is compared with the
-                         query */
+                         to other documents by now */
 } tkl__search_progress;
 
 /* The next step of a query. */
@@ -61,8 +63,10 @@ typedef struct tkl__search_run {
     size_t page, page_count; /* the page among the items */
     int64_t examined;        /* number of candidates received */
     int64_t total, compared;
-    bool exact, exact_made;
+    bool exact;
     bool changed; /* the index changed between two round trips */
+    bool loose;   /* bitmaps or words of prefixes may be those of a moment before, so that each
+                     document is compared with the query */
 
     tkl__search_outcome outcome; /* TKL__SEARCH_CHANGED: of the terms of a prefix, for example */
     bool *make_ranges, *make_unions; /* the ranges and unions that any shard has asked for so far */
