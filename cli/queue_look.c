@@ -61,22 +61,14 @@ json_t *cli_queue_short(tkl_bytes bytes)
 /* ---- stats, list --------------------------------------------------------- */
 
 static const cli_column stats_fields[] = {
-    {"name", "name"},
-    {"ready", "ready"},
-    {"delayed", "delayed"},
-    {"held", "held"},
-    {"active", "active"},
-    {"dead", "dead"},
-    {"paused", "paused"},
-    {"oldest", "oldest ready"},
-    {"waiters", "waiters"},
-    {"schedules", "schedules"},
-    {"pushed", "pushed"},
-    {"done", "done"},
-    {"failed", "failed"},
-    {"bytes", "bytes"},
-    {"kept_jobs", "done jobs kept"},
-    {0},
+    {"name", "name"},       {"ready", "ready"},
+    {"delayed", "delayed"}, {"held", "held"},
+    {"active", "active"},   {"dead", "dead"},
+    {"paused", "paused"},   {"oldest", "oldest ready"},
+    {"waiters", "waiters"}, {"schedules", "schedules"},
+    {"pushed", "pushed"},   {"done", "done"},
+    {"failed", "failed"},   {"bytes", "bytes"},
+    {"kept_jobs", "kept"},  {0},
 };
 
 static const cli_column level_columns[] = {{"priority", "PRIORITY"}, {"ready", "READY"}, {0}};

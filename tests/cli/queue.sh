@@ -158,7 +158,7 @@ is "after the others" "$out" "onetwolast"
 # ---- stats, list, peek ----------------------------------------------------------------------------
 
 json stats mails
-yields 'keys_unsorted' '["name","ready","delayed","held","active","dead","paused","pushed","done","failed","oldest_ms","waiters","schedules","bytes","priorities"]'
+yields 'keys_unsorted' '["name","ready","delayed","held","active","dead","paused","pushed","done","failed","oldest_ms","waiters","schedules","bytes","kept_jobs","priorities"]'
 yields '[.name, .ready, .delayed, .held, .active, .dead, .paused, .pushed, .done, .failed]' \
     '["mails",7,0,0,0,0,false,7,0,0]'
 yields '[.oldest_ms >= 0, .waiters, .schedules, .bytes > 30]' '[true,0,0,true]'
