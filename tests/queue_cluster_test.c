@@ -246,6 +246,35 @@ static void each_job_is_found_by_its_id(void **state)
     assert_empty();
 }
 
+static void done_jobs_of_all_partitions_are_kept(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    int64_t count;
+    tkl_listing *listing;
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.keep_ms = 3600000}));
+    for (int i = 0; i < N; i++)
+        push_text(queue, "x");
+    for (int i = 0; i < N; i++) {
+        claimed job = claim_one(consumer);
+        finish_job(queue, &job, TKL_OUTCOME_DONE);
+    }
+    assert_int_equal(stats_of(queue).kept_jobs, N);
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DONE, 10, 30, 0, &listing));
+    assert_int_equal(listing->count, 30);
+    for (size_t i = 0; i < 30; i++) {
+        assert_int_equal(state_of(queue, listing->items[i].id), TKL_JOB_STATE_DONE);
+        assert_true(i == 0 || listing->items[i - 1].due_ms >= listing->items[i].due_ms);
+    }
+    tkl_listing_free(listing);
+    assert_ok(tkl_queue_find(queue, TKL_JOB_STATE_DONE, NULL, NULL, 1000, 0, &listing));
+    assert_int_equal(listing->count, N);
+    tkl_listing_free(listing);
+    assert_ok(tkl_queue_drop_done(queue, NULL, &count));
+    assert_int_equal(count, N);
+    assert_empty();
+}
+
 static void settings_are_those_of_all_partitions(void **state)
 {
     (void)state;
@@ -360,6 +389,7 @@ int main(void)
         SPREAD_TEST(statistics_are_of_the_whole_queue),
         SPREAD_TEST(jobs_of_all_partitions_are_listed_in_one_order),
         SPREAD_TEST(each_job_is_found_by_its_id),
+        SPREAD_TEST(done_jobs_of_all_partitions_are_kept),
         SPREAD_TEST(settings_are_those_of_all_partitions),
         SPREAD_TEST(it_is_listed_once),
         SPREAD_TEST(results_come_from_every_partition),
