@@ -50,8 +50,8 @@ function keeping.bytes()
   return decimal.read_from(redis.call('HGET', DONE_JOBS, 'bytes'), 0) or 0
 end
 
-function keeping.set_bytes(bytes)
-  redis.call('HSET', DONE_JOBS, 'bytes', decimal.whole(math.max(bytes, 0)))
+function keeping.bytes_max(meta)
+  return meta.keep_bytes or TKL__QUEUE_KEEP_BYTES
 end
 
 -- ---- Removing ----
@@ -60,22 +60,22 @@ end
 function keeping.remove_rows(ids, bytes)
   redis.call('HDEL', DONE_JOBS, unpack(ids))
   if redis.call('EXISTS', DONE) == 1 then
-    keeping.set_bytes(keeping.bytes() - bytes)
+    redis.call('HSET', DONE_JOBS, 'bytes', decimal.whole(math.max(keeping.bytes() - bytes, 0)))
   else
     redis.call('UNLINK', DONE_JOBS)
   end
 end
 
 -- Makes room for `count` jobs with rows of `bytes`: removes kept jobs that are too old, too many or
--- too large, among the `most` oldest. Returns how many, and for how many bytes there is room now.
+-- too large, among the `most` oldest. Returns how many, and the bytes of all other rows.
 function keeping.make_room(meta, count, bytes, most)
   local over = redis.call('ZCARD', DONE) + count - (meta.keep_max or TKL__QUEUE_KEEP_MAX)
   local old = redis.call('ZCOUNT', DONE, '-inf', keeping.forgotten_until(meta.keep_ms))
-  local room = (meta.keep_bytes or TKL__QUEUE_KEEP_BYTES) - keeping.bytes()
+  local stored, room = keeping.bytes(), keeping.bytes_max(meta) - bytes
   local surplus, ids, freed = math.min(math.max(over, old), most), {}, 0
-  local looked_at = room < bytes and most or surplus
+  local looked_at = stored > room and most or surplus
   for i, id in ipairs(looked_at > 0 and redis.call('ZRANGE', DONE, 0, looked_at - 1) or {}) do
-    if i > surplus and room + freed >= bytes then
+    if i > surplus and stored - freed <= room then
       break
     end
     ids[i], freed = id, freed + redis.call('HSTRLEN', DONE_JOBS, id)
@@ -84,7 +84,7 @@ function keeping.make_room(meta, count, bytes, most)
     redis.call('ZREMRANGEBYRANK', DONE, 0, #ids - 1)
     keeping.remove_rows(ids, freed)
   end
-  return #ids, room + freed
+  return #ids, math.max(stored - freed, 0)
 end
 
 -- Lets the keys expire when the last kept job is too old.
@@ -187,21 +187,20 @@ function keeping.add(meta, claims, result)
   for _, row in ipairs(rows) do
     bytes = bytes + #row
   end
-  local _, room = keeping.make_room(meta, #ids, bytes, #ids + SURPLUS)
-  local fields, moments, added, moment = {}, {}, 0, decimal.whole(now)
+  local _, stored = keeping.make_room(meta, #ids, bytes, #ids + SURPLUS)
+  local fields, moments, moment = {}, {}, decimal.whole(now)
   local first = math.max(1, #ids - (meta.keep_max or TKL__QUEUE_KEEP_MAX) + 1)
   for i = first, #ids do
-    if added + #rows[i] <= room then
+    if stored + #rows[i] <= keeping.bytes_max(meta) then
       local k = #fields
-      added = added + #rows[i]
+      stored = stored + #rows[i]
       fields[k + 1], fields[k + 2] = ids[i], rows[i]
       moments[k + 1], moments[k + 2] = moment, ids[i]
     end
   end
   if fields[1] then
-    redis.call('HSET', DONE_JOBS, unpack(fields))
+    redis.call('HSET', DONE_JOBS, 'bytes', decimal.whole(stored), unpack(fields))
     redis.call('ZADD', DONE, unpack(moments))
-    keeping.set_bytes(keeping.bytes() + added)
     keeping.let_expire(meta)
   end
 end
