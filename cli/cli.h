@@ -84,8 +84,8 @@ typedef struct cli_verb {
     const char *example;       /* lines that work when pasted, with no server set up */
     bool dashes;               /* its arguments may begin with a dash: -inf */
     cli_effect effect;         /* for tackle serve, as `follows` and those behind it */
-    bool views;                /* shows all names, as do verbs with cli_list_options: see cli_run() */
-    bool follows;              /* goes on printing results, until --max or --wait ends it */
+    bool views;         /* shows all names, as do verbs with cli_list_options: see cli_run() */
+    bool follows;       /* goes on printing results, until --max or --wait ends it */
     bool adds;          /* each call adds something more, so that a repeat must be told apart:
                                   requests may have an Idempotency-Key */
     const char *local;  /* why it is not offered over HTTP; NULL: it is */

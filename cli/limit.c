@@ -53,8 +53,9 @@ static int read_rule(const cli_session *cli, tkl_limit_rule *rule)
 }
 
 /* The limit named by the first argument, with the rule of the options, and what `more` adds. */
-static int open_limit(cli_session *cli, tkl_limit_rule more, tkl_limit **limit)
+static int open_limit(cli_session *cli, tkl_limit_rule more, bool counted, tkl_limit **limit)
 {
+    tkl_limit_options options = {.counted = counted};
     tkl_client *client = NULL;
     tkl_limit_rule rule;
     const char *rate = cli_text(cli, "rate", NULL);
@@ -67,8 +68,9 @@ static int open_limit(cli_session *cli, tkl_limit_rule more, tkl_limit **limit)
         failed = read_rate(cli, rate, &rule);
     if (!failed)
         failed = cli_connect(cli, &client);
-    return failed ? failed
-                  : cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &rule, NULL, limit));
+    if (failed)
+        return failed;
+    return cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &rule, &options, limit));
 }
 
 /* ---- Answers ------------------------------------------------------------- */
@@ -154,7 +156,7 @@ static int limit_check(cli_session *cli)
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
     tkl_limit_rule more = {.count_denied = cli_flag(cli, "count-denied")};
-    int failed = open_limit(cli, more, &limit);
+    int failed = open_limit(cli, more, cli_flag(cli, "counted"), &limit);
     if (failed)
         return failed;
     int code = tkl_limit_check(limit, tkl_str(cli->argv[1]), quantity_of(cli), &answer);
@@ -172,7 +174,8 @@ static int wait_verb(cli_session *cli)
 {
     tkl_limit *limit = NULL;
     tkl_limit_answer answer;
-    int failed = open_limit(cli, (tkl_limit_rule){.in_order = cli_flag(cli, "in-order")}, &limit);
+    int failed =
+        open_limit(cli, (tkl_limit_rule){.in_order = cli_flag(cli, "in-order")}, false, &limit);
     if (failed)
         return failed;
     int code = wait_for(cli, limit, &answer);
@@ -279,7 +282,8 @@ static int limit_run(cli_session *cli)
     tkl_limit_answer answer;
     slot s = {.cli = cli, .answer = &answer};
     tkl_limit_rule rule;
-    int failed = open_limit(cli, (tkl_limit_rule){.in_order = cli_flag(cli, "in-order")}, &limit);
+    int failed =
+        open_limit(cli, (tkl_limit_rule){.in_order = cli_flag(cli, "in-order")}, false, &limit);
     if (failed)
         return failed;
     int code = wait_for(cli, limit, &answer), exit;
@@ -350,7 +354,8 @@ static int open_named(cli_session *cli, tkl_client *client, const char *text, tk
         return cli_end(cli, TKL_ENOMEM);
     int failed = read_limit(cli, copy, &rule);
     free(copy);
-    return failed ? failed : cli_end(cli, tkl_limit_open(client, name, &rule, NULL, limit));
+    tkl_limit_options options = {.counted = cli_flag(cli, "counted")};
+    return failed ? failed : cli_end(cli, tkl_limit_open(client, name, &rule, &options, limit));
 }
 
 static json_t *answers_json(const cli_session *cli, int code, const tkl_limit_answer *answers,
@@ -409,7 +414,7 @@ static int limit_all(cli_session *cli)
 static int limit_refund(cli_session *cli)
 {
     tkl_limit *limit = NULL;
-    int failed = open_limit(cli, (tkl_limit_rule){0}, &limit);
+    int failed = open_limit(cli, (tkl_limit_rule){0}, false, &limit);
     if (failed)
         return failed;
     int code = tkl_limit_refund(limit, tkl_str(cli->argv[1]), quantity_of(cli),
@@ -422,7 +427,7 @@ static int limit_refund(cli_session *cli)
 static int limit_renew(cli_session *cli)
 {
     tkl_limit *limit = NULL;
-    int failed = open_limit(cli, (tkl_limit_rule){0}, &limit);
+    int failed = open_limit(cli, (tkl_limit_rule){0}, false, &limit);
     if (failed)
         return failed;
     int code = tkl_limit_renew(limit, tkl_str(cli->argv[1]), quantity_of(cli),
@@ -471,6 +476,10 @@ static int limit_reset(cli_session *cli)
     {                                                                                     \
         "count-denied", CLI_FLAG, NULL, "denied checks count, too (not with concurrency)" \
     }
+#define COUNTED                                                                          \
+    {                                                                                    \
+        "counted", CLI_FLAG, NULL, "count allowed checks, too: see tackle limit refused" \
+    }
 #define CELL                                                                         \
     {                                                                                \
         "cell", CLI_FLAG, NULL, "print the five numbers of redis-cell's CL.THROTTLE" \
@@ -484,12 +493,12 @@ static int limit_reset(cli_session *cli)
         "in-order", CLI_FLAG, NULL, "book a place ahead: first come, first served" \
     }
 
-static const cli_option check_options[] = {RATE,         BURST, QUANTITY, ALGORITHM,
-                                           COUNT_DENIED, CELL,  {0}};
+static const cli_option check_options[] = {RATE,         BURST,   QUANTITY, ALGORITHM,
+                                           COUNT_DENIED, COUNTED, CELL,     {0}};
 static const cli_option wait_options[] = {RATE, BURST,    QUANTITY, ALGORITHM,
                                           WAIT, IN_ORDER, CELL,     {0}};
 static const cli_option run_options[] = {RATE, BURST, QUANTITY, ALGORITHM, WAIT, IN_ORDER, {0}};
-static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, COUNT_DENIED, {0}};
+static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, COUNT_DENIED, COUNTED, {0}};
 static const cli_option refund_options[] = {
     RATE,
     BURST,
@@ -630,12 +639,27 @@ static const cli_verb verbs[] = {
         .run = cli_limit_show,
     },
     {
+        .name = "refused",
+        .summary = "which limits refused lately, how often, and which keys most",
+        .options = cli_list_options,
+        .details =
+            "In this hour and the last one, by the server's clock, in all programs. Programs\n"
+            "report refused checks at most once a second.",
+        .example = "tackle limit check api alice --rate 1/h\n"
+                   "tackle limit check api alice --rate 1/h\n"
+                   "tackle limit refused\n"
+                   "tackle limit reset api alice",
+        .effect = CLI_READS,
+        .run = cli_limit_refused,
+    },
+    {
         .name = "list",
         .args = "[NAME]",
         .summary = "all limits used in the last day; with NAME, its keys in use",
         .options = cli_list_options,
-        .details = "With NAME, or with --scan, it looks through all keys, without blocking the server.\n"
-                   "--scan finds the limits of which a key is in use.",
+        .details =
+            "With NAME, or with --scan, it looks through all keys, without blocking the server.\n"
+            "--scan finds the limits of which a key is in use.",
         .example = "tackle limit check api alice --rate 1/h\n"
                    "tackle limit list\n"
                    "tackle limit list api\n"

@@ -33,6 +33,77 @@ int cli_limit_list(cli_session *cli)
     return cli->argc > 0 ? list_keys(cli) : cli_list(cli, tkl_limit_names);
 }
 
+static json_t *refusals_json(const tkl_limit_refusals *r)
+{
+    json_t *keys = json_array();
+    for (size_t i = 0; i < r->key_count; i++)
+        json_array_append_new(keys, json_pack("{s:o, s:I}", "key", cli_json_bytes(r->keys[i].key),
+                                              "refused", (json_int_t)r->keys[i].refused));
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "name", cli_json_bytes(r->name),
+                     "this_hour", (json_int_t)r->this_hour, "last_hour", (json_int_t)r->last_hour,
+                     "refused", (json_int_t)r->refused, "allowed", (json_int_t)r->allowed,
+                     "last_at", cli_json_time(r->last_ms), "keys", keys, "error",
+                     r->code == TKL_OK ? json_null() : json_string(tkl_codename(r->code)));
+}
+
+const cli_column cli_limit_refusals_columns[] = {{"name", "NAME"},
+                                                 {"this_hour", "THIS HOUR"},
+                                                 {"last_hour", "LAST HOUR"},
+                                                 {"refused", "REFUSED"},
+                                                 {"last_at", "LAST"},
+                                                 {"error", "ERROR"},
+                                                 {0}};
+
+int cli_limit_refusals_read(tkl_client *client, json_t *rows)
+{
+    tkl_limit_overview *all = NULL;
+    int code = tkl_limit_overview_get(client, &all);
+    for (size_t i = 0; code == TKL_OK && i < all->count; i++)
+        json_array_append_new(rows, refusals_json(&all->items[i]));
+    tkl_limit_overview_free(all);
+    return code;
+}
+
+/* For people: a row for each key, those of a limit side by side. */
+static int print_refused_keys(const cli_session *cli, const json_t *limits)
+{
+    static const cli_column columns[] = {
+        {"name", "NAME"}, {"key", "KEY"}, {"refused", "REFUSED"}, {0}};
+    json_t *rows = json_array();
+    size_t i, k;
+    json_t *limit, *key;
+    json_array_foreach((json_t *)(uintptr_t)limits, i, limit)
+        json_array_foreach(json_object_get(limit, "keys"), k, key)
+    {
+        json_object_set(key, "name", json_object_get(limit, "name"));
+        json_array_append(rows, key);
+    }
+    if (json_array_size(rows) == 0) {
+        json_decref(rows);
+        return CLI_OK;
+    }
+    putchar('\n');
+    return cli_print_rows(cli, rows, columns);
+}
+
+int cli_limit_refused(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    json_t *rows = json_array();
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, cli_limit_refusals_read(client, rows));
+    json_t *again = json_incref(rows);
+    if (!failed)
+        failed = cli_print_rows(cli, rows, cli_limit_refusals_columns);
+    else
+        json_decref(rows);
+    if (!failed && !cli->json)
+        failed = print_refused_keys(cli, again);
+    json_decref(again);
+    return failed;
+}
+
 /* null where the algorithm has no burst; 0 where it allows none. */
 static json_t *burst_json(const tkl_limit_rule *rule)
 {

@@ -209,6 +209,44 @@ static void write_counters(FILE *to, const counters *all, size_t most)
                 other);
 }
 
+/* ---- Limits -------------------------------------------------------------- */
+
+enum { LIMIT_SERIES = 2 };
+
+static void write_checks(FILE *to, tkl_bytes name, int64_t refused, int64_t allowed)
+{
+    static const char *const outcomes[] = {"refused", "allowed"};
+    for (int i = 0; i < LIMIT_SERIES; i++) {
+        fputs("tackle_limit_checks_total{limit=\"", to);
+        metrics_write_label(to, name);
+        fprintf(to, "\",outcome=\"%s\"} %" PRId64 "\n", outcomes[i], i == 0 ? refused : allowed);
+    }
+}
+
+static void write_limits(FILE *to, const tkl_limit_overview *all, size_t most)
+{
+    int64_t refused = 0, allowed = 0;
+    size_t count = 0;
+    bool folded = false;
+    metrics_write_head(to, "tackle_limit_checks_total", "counter",
+                       "Refused checks of limits, and allowed ones where they are counted.");
+    for (size_t i = 0; i < all->count; i++) {
+        const tkl_limit_refusals *item = &all->items[i];
+        if (item->code != TKL_OK)
+            continue;
+        if (metrics_is_folded(item->name, count, most, all->count)) {
+            refused += item->refused;
+            allowed += item->allowed;
+            folded = true;
+            continue;
+        }
+        count++;
+        write_checks(to, item->name, item->refused, item->allowed);
+    }
+    if (folded)
+        write_checks(to, tkl_str(METRICS_OTHER), refused, allowed);
+}
+
 /* ---- The server ---------------------------------------------------------- */
 
 static const struct {
@@ -243,6 +281,7 @@ typedef struct readings {
     metrics_queues queues;
     tkl_hold_overview *holds[HOLD_KINDS];
     counters counters;
+    tkl_limit_overview *limits;
 } readings;
 
 typedef struct part {
@@ -258,6 +297,7 @@ enum {
     TIME_PART,
     FIRST_HOLD_PART,
     COUNTER_PART = FIRST_HOLD_PART + HOLD_KINDS,
+    LIMIT_PART,
     PARTS
 };
 
@@ -276,8 +316,8 @@ static bool is_away(int code)
 
 static void read_parts(tkl_client *client, readings *r, part parts[PARTS])
 {
-    static const char *const names[PARTS] = {"server", "queues",     "workers", "times",
-                                             "locks",  "semaphores", "leaders", "counters"};
+    static const char *const names[PARTS] = {"server",     "queues",  "workers",  "times", "locks",
+                                             "semaphores", "leaders", "counters", "limits"};
     for (int i = 0; i < PARTS; i++) {
         int code;
         if (i == SERVER_PART)
@@ -292,6 +332,8 @@ static void read_parts(tkl_client *client, readings *r, part parts[PARTS])
             code = metrics_times_read(&r->queues);
         else if (i == COUNTER_PART)
             code = read_counters(client, &r->counters);
+        else if (i == LIMIT_PART)
+            code = tkl_limit_overview_get(client, &r->limits);
         else
             code = hold_kinds[i - FIRST_HOLD_PART].read(client, &r->holds[i - FIRST_HOLD_PART]);
         note_part(&parts[i], names[i], code);
@@ -309,6 +351,7 @@ static metrics_bound find_bound(const readings *r, int64_t max)
 {
     metrics_bound b = {.max = max};
     add_wanted(&b, r->counters.count, 1);
+    add_wanted(&b, r->limits != NULL ? r->limits->count : 0, LIMIT_SERIES);
     add_wanted(&b, r->queues.all != NULL ? r->queues.all->count : 0, METRICS_QUEUE_SERIES);
     add_wanted(&b, r->queues.times != NULL ? r->queues.times->count : 0, METRICS_TIME_SERIES);
     for (int i = 0; i < HOLD_KINDS; i++)
@@ -330,6 +373,8 @@ static void write_readings(FILE *to, const readings *r, int64_t max)
                        metrics_count_shown(r->holds[i]->count, &b));
     if (r->counters.items != NULL)
         write_counters(to, &r->counters, metrics_count_shown(r->counters.count, &b));
+    if (r->limits != NULL)
+        write_limits(to, r->limits, metrics_count_shown(r->limits->count, &b));
 }
 
 static int write_readable(FILE *to, const part parts[PARTS], FILE *problems)
@@ -379,6 +424,7 @@ int cli_metrics_write(tkl_client *client, int64_t max, FILE *to, FILE *problems)
     for (int i = 0; i < HOLD_KINDS; i++)
         tkl_hold_overview_free(r.holds[i]);
     free_counters(&r.counters);
+    tkl_limit_overview_free(r.limits);
     return readable;
 }
 

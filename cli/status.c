@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "info.h"
+#include "limit.h"
 #include "lines.h"
 #include "out.h"
 
@@ -107,6 +108,13 @@ static json_t *read_missing(tkl_client *client)
     json_t *servers = code == TKL_OK ? cli_missing_json(missing) : part_error(code);
     tkl_names_free(missing);
     return servers;
+}
+
+static json_t *read_limits(tkl_client *client)
+{
+    json_t *rows = json_array();
+    int code = cli_limit_refusals_read(client, rows);
+    return part_of(code, rows);
 }
 
 /* Adds its members to the row of a name: null for what cannot be read. */
@@ -241,9 +249,13 @@ static void print_status(const cli_session *cli, const json_t *status)
     static const struct {
         const char *key, *title;
         const cli_column *columns;
-    } parts[] = {{"queues", "Queues", queue_columns},        {"locks", "Locks", hold_columns},
-                 {"semaphores", "Semaphores", hold_columns}, {"leaders", "Leaders", hold_columns},
-                 {"services", "Services", service_columns},  {"files", "Files", file_columns},
+    } parts[] = {{"queues", "Queues", queue_columns},
+                 {"locks", "Locks", hold_columns},
+                 {"semaphores", "Semaphores", hold_columns},
+                 {"leaders", "Leaders", hold_columns},
+                 {"limits", "Limits that refused lately", cli_limit_refusals_columns},
+                 {"services", "Services", service_columns},
+                 {"files", "Files", file_columns},
                  {"indexes", "Indexes", index_columns}};
     print_server(json_object_get(status, "server"));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -283,6 +295,7 @@ static int status_run(cli_session *cli)
     json_object_set_new(status, "locks", read_holds(client, tkl_lock_overview));
     json_object_set_new(status, "semaphores", read_holds(client, tkl_semaphore_overview));
     json_object_set_new(status, "leaders", read_holds(client, tkl_leader_overview));
+    json_object_set_new(status, "limits", read_limits(client));
     json_object_set_new(status, "services",
                         read_named(client, tkl_service_names, look_at_service,
                                    (const char *const[]){"instances", NULL}));
@@ -304,7 +317,8 @@ static int status_run(cli_session *cli)
 
 static const cli_verb verbs[] = {
     {
-        .summary = "everything on one screen: server, queues, locks, services, files, indexes",
+        .summary =
+            "everything on one screen: server, queues, locks, limits, services, files, indexes",
         .options = cli_list_options,
         .details =
             "A part that cannot be read says why, and the others go on. With --json it is an\n"

@@ -66,6 +66,7 @@ typedef struct tkl_limit_rule {
 typedef struct tkl_limit_options {
     int64_t timeout_ms; /* time-out of one call; 0: the client's. A short one lets you decide at
                            once what to do when the server does not answer */
+    bool counted;       /* allowed checks are counted, too: see tkl_limit_overview_get() */
     TKL_RESERVED(8);
 } tkl_limit_options;
 
@@ -86,7 +87,7 @@ TKL_API int tkl_limit_open(tkl_client *client, tkl_bytes name, const tkl_limit_r
                            const tkl_limit_options *options, tkl_limit **limit)
     TKL_NONNULL(1, 3, 5) TKL_CHECK;
 
-/* NULL is fine. */
+/* Reports refused checks that were not reported yet. NULL is fine. */
 TKL_API void tkl_limit_close(tkl_limit *limit);
 
 /* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed.
@@ -201,6 +202,41 @@ TKL_API int tkl_limit_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1
 /* The keys of one limit that are in use: looks through all keys of the servers. */
 TKL_API int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
     TKL_NONNULL(1, 3) TKL_CHECK;
+
+/* A key of a limit, and how often it was refused in this hour and the last one. */
+typedef struct tkl_limit_refused_key {
+    tkl_bytes key;
+    int64_t refused; /* at least: where very many keys are refused, some are not counted by
+                        themselves */
+    TKL_RESERVED(2);
+} tkl_limit_refused_key;
+
+/* How often a limit refused, in all programs. Hours are those of the server's clock. */
+typedef struct tkl_limit_refusals {
+    tkl_bytes name;
+    int64_t this_hour, last_hour; /* refused */
+    int64_t refused, allowed; /* since the first one; both begin anew after a day without a report.
+                                 `allowed`: of checks with tkl_limit_options.counted */
+    int64_t last_ms;          /* Unix time of the last report of refused checks; 0: none */
+    const tkl_limit_refused_key *keys; /* refused most first, at most 10 */
+    size_t key_count;
+    int code; /* TKL_OK, or why its numbers could not be read: all are 0 then */
+    TKL_RESERVED(4);
+} tkl_limit_refusals;
+
+/* All limits that refused lately, by name. One object: free it with tkl_limit_overview_free(). */
+typedef struct tkl_limit_overview {
+    const tkl_limit_refusals *items;
+    size_t count;
+} tkl_limit_overview;
+
+/* Which limits refused lately. Clients report refused checks at most once a second: the first ones at
+ * once, others behind the next refused check, or when the limit is closed. A report is not repeated:
+ * those of a program that is killed, or of a connection that breaks, are lost. Looks (quantity 0) and
+ * checks of a wait that goes on are not counted. */
+TKL_API int tkl_limit_overview_get(tkl_client *client, tkl_limit_overview **overview)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_limit_overview_free(tkl_limit_overview *overview); /* NULL is fine */
 
 /* ---- Very hot keys ------------------------------------------------------- */
 

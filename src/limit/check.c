@@ -81,18 +81,15 @@ static int send_question(const tkl__limit_question *q, tkl_bytes key, tkl_reply 
     return rc;
 }
 
-/* Asks a question whose key is in `keys`, and frees the keys. `rc`: whether it could be filled
- * in. */
-static int ask_once(int rc, const tkl__limit_question *q, tkl__buf *keys, tkl_limit_answer *answer,
-                    tkl__limit_times *times)
+/* Asks a question whose key is in `keys`. */
+static int ask_question(const tkl__limit_question *q, const tkl__buf *keys,
+                        tkl_limit_answer *answer, tkl__limit_times *times)
 {
     tkl_reply *reply = NULL;
-    if (rc == TKL_OK)
-        rc = send_question(q, key_of(q, keys), &reply);
+    int rc = send_question(q, key_of(q, keys), &reply);
     if (rc == TKL_OK)
         rc = tkl__limit_read(q, reply, 0, answer, times);
     tkl_reply_free(reply);
-    tkl__buf_free(keys);
     return tkl__limit_explain(rc);
 }
 
@@ -104,7 +101,10 @@ int tkl__limit_try(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, 
     tkl__buf_init(&keys);
     int rc = fill_question(&q, limit, subject, quantity, ahead_us, &keys);
     q.charges = false;
-    return ask_once(rc, &q, &keys, answer, times);
+    if (rc == TKL_OK)
+        rc = ask_question(&q, &keys, answer, times);
+    tkl__buf_free(&keys);
+    return rc;
 }
 
 int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity, tkl_limit_answer *answer)
@@ -118,45 +118,69 @@ int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity, tkl_limit
     *answer = (tkl_limit_answer){.allowed = false};
     tkl__buf_init(&keys);
     int rc = fill_question(&q, limit, key, quantity, 0, &keys);
-    return ask_once(rc, &q, &keys, answer, &times);
+    if (rc == TKL_OK)
+        rc = ask_question(&q, &keys, answer, &times);
+    rc = tkl__limit_count(limit, key_of(&q, &keys), quantity, true, rc);
+    tkl__buf_free(&keys);
+    return rc;
 }
 
 /* ---- One in a pipeline --------------------------------------------------- */
 
-/* The operation's `own`: the question. */
+/* The operation's `own`: the question, and the server's key. */
+typedef struct piped {
+    tkl__limit_question question; /* first */
+    int64_t quantity;
+    size_t key_len;
+    char key[];
+} piped;
+
 static int finish_check(const tkl__operation *operation, int code, const tkl_reply *reply)
 {
     tkl_limit_answer unread;
     tkl__limit_times times;
+    const piped *own = operation->own;
     tkl_limit_answer *answer = operation->output ? operation->output : &unread;
     if (code == TKL_OK)
-        code = tkl__limit_read(operation->own, reply, 0, answer, &times);
-    return tkl__limit_explain(code);
+        code = tkl__limit_read(&own->question, reply, 0, answer, &times);
+    return tkl__limit_count(own->question.limit, (tkl_bytes){own->key, own->key_len}, own->quantity,
+                            false, tkl__limit_explain(code));
+}
+
+/* Makes the question and its key one block. */
+static piped *keep_question(const tkl__limit_question *question, int64_t quantity, tkl_bytes key)
+{
+    piped *p = malloc(sizeof *p + key.len);
+    if (!p)
+        return NULL;
+    *p = (piped){.question = *question, .quantity = quantity, .key_len = key.len};
+    memcpy(p->key, key.data, key.len);
+    return p;
 }
 
 int tkl_limit_check_in(tkl_pipeline *pipeline, tkl_limit *limit, tkl_bytes key, int64_t quantity,
                        tkl_limit_answer *answer, tkl_result *result)
 {
+    tkl__limit_question q;
     tkl__args args;
     tkl__buf keys;
+    piped *own = NULL;
     if (answer)
         *answer = (tkl_limit_answer){.allowed = false};
-    tkl__limit_question *q = malloc(sizeof *q);
-    if (!q)
-        return tkl__result_set(result, tkl__nomem());
     tkl__buf_init(&keys);
-    int rc = fill_question(q, limit, key, quantity, 0, &keys);
+    int rc = fill_question(&q, limit, key, quantity, 0, &keys);
+    tkl_bytes own_key = key_of(&q, &keys);
+    if (rc == TKL_OK && !(own = keep_question(&q, quantity, own_key)))
+        rc = tkl__nomem();
     if (rc == TKL_OK) {
-        tkl_bytes own_key = key_of(q, &keys);
         tkl__args_init(&args);
         tkl__args_str(&args, "1");
-        put_question(&args, q);
+        put_question(&args, &q);
         rc = tkl__pipeline_eval(pipeline, limit->client, &tkl__lua_limit_check,
-                                &(tkl__keys){&own_key, 1}, &args, may_repeat(q),
-                                &(tkl__operation){finish_check, limit, q, answer, result});
+                                &(tkl__keys){&own_key, 1}, &args, may_repeat(&q),
+                                &(tkl__operation){finish_check, limit, own, answer, result});
         tkl__args_free(&args);
     } else {
-        free(q);
         tkl__result_set(result, rc);
     }
     tkl__buf_free(&keys);
@@ -169,6 +193,7 @@ int tkl_limit_check_in(tkl_pipeline *pipeline, tkl_limit *limit, tkl_bytes key, 
 typedef struct bundle {
     size_t count;
     tkl__limit_question *questions;
+    const tkl_limit_item *items;
     tkl_bytes *keys;
     tkl__buf buf; /* the bytes of the keys */
 } bundle;
@@ -189,7 +214,7 @@ static int check_item(const tkl_limit_item *item, const tkl_limit_item *first)
 
 static int bundle_make(bundle *b, const tkl_limit_item *items, size_t count)
 {
-    *b = (bundle){.count = count};
+    *b = (bundle){.count = count, .items = items};
     tkl__buf_init(&b->buf);
     b->questions = calloc(count, sizeof *b->questions);
     b->keys = calloc(count, sizeof *b->keys);
@@ -213,13 +238,15 @@ static void clear_answers(tkl_limit_answer *answers, size_t count)
 
 /* ---- Each of them -------------------------------------------------------- */
 
-static int read_one(const tkl__limit_question *q, const tkl__batch *batch, size_t index,
+static int read_one(const bundle *b, const tkl__batch *batch, size_t index,
                     tkl_limit_answer *answer)
 {
+    const tkl__limit_question *q = &b->questions[index];
     tkl__limit_times times;
     int rc = tkl__batch_code(batch, index);
     if (rc == TKL_OK)
         rc = tkl__limit_read(q, tkl__batch_reply(batch, index), 0, answer, &times);
+    rc = tkl__limit_count(q->limit, b->keys[index], b->items[index].quantity, true, rc);
     return rc == TKL_LIMITED ? TKL_OK : tkl__limit_explain(rc);
 }
 
@@ -240,7 +267,7 @@ static int run_each(const bundle *b, tkl_limit_answer *answers)
     }
     (void)tkl__batch_run(&batch, tkl__limit_deadline(limit));
     for (size_t i = 0; i < b->count; i++)
-        tkl__first_note(&first, read_one(&b->questions[i], &batch, i, &answers[i]));
+        tkl__first_note(&first, read_one(b, &batch, i, &answers[i]));
     tkl__batch_free(&batch);
     return tkl__first_tell(&first);
 }
@@ -304,6 +331,9 @@ static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answ
     int rc = tkl__first_tell(&first);
     for (size_t i = 0; rc != TKL_OK && i < b->count; i++)
         answers[i].ticket[0] = '\0';
+    for (size_t i = 0; i < b->count; i++) /* of a refused attempt, those limits that refuse it */
+        if (rc == TKL_OK || (rc == TKL_LIMITED && !answers[i].allowed))
+            tkl__limit_count(b->items[i].limit, b->keys[i], b->items[i].quantity, true, rc);
     return rc;
 }
 

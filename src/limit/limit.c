@@ -87,6 +87,7 @@ static int read_options(tkl_limit *limit, const tkl_limit_options *options)
     if (rc == TKL_OK && options)
         rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     limit->timeout_ms = options ? options->timeout_ms : 0;
+    limit->counted = options && options->counted;
     return rc;
 }
 
@@ -107,6 +108,8 @@ int tkl_limit_open(tkl_client *client, tkl_bytes name, const tkl_limit_rule *rul
     if (rc == TKL_OK)
         rc = make_parts(limit, name);
     if (rc == TKL_OK)
+        rc = tkl__limit_counts_open(limit);
+    if (rc == TKL_OK)
         *out = limit;
     else
         tkl_limit_close(limit);
@@ -117,6 +120,7 @@ void tkl_limit_close(tkl_limit *limit)
 {
     if (!limit)
         return;
+    tkl__limit_counts_close(limit);
     free((char *)(uintptr_t)limit->before.data);
     free((char *)(uintptr_t)limit->after.data);
     free(limit);

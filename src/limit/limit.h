@@ -40,8 +40,16 @@ bool tkl__limit_has_tickets(const tkl__limit_rule *rule);
 
 /* ---- Limits -------------------------------------------------------------- */
 
+/* Components as the register and keys have them; see register.c and count.c. */
+#define TKL__LIMIT_USED    "limit:used"
+#define TKL__LIMIT_REFUSED "limit:refused"
+
+typedef struct tkl__limit_counts tkl__limit_counts;
+
 struct tkl_limit {
     tkl_client *client;
+    tkl__limit_counts *counts;
+    bool counted; /* allowed checks are counted, too */
     tkl__limit_rule rule;
     int64_t timeout_ms;      /* 0: the client's time-out */
     tkl_bytes before, after; /* the parts of the server's key around the subject; owned */
@@ -61,6 +69,15 @@ int64_t tkl__limit_deadline(const tkl_limit *limit);
 
 /* Sets the error text for TKL_ETYPE, and returns `rc`. */
 int tkl__limit_explain(int rc);
+
+/* ---- Counts, for operators: see count.c ---------------------------------- */
+
+int tkl__limit_counts_open(tkl_limit *limit);
+/* Reports what is left, and frees the counts. */
+void tkl__limit_counts_close(tkl_limit *limit);
+/* Counts a check of the server's key `key` that ended with `rc`, and returns `rc`. `reports`: a
+ * report may be sent now. */
+int tkl__limit_count(const tkl_limit *limit, tkl_bytes key, int64_t quantity, bool reports, int rc);
 
 /* ---- Answers ------------------------------------------------------------- */
 

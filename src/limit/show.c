@@ -66,7 +66,7 @@ int tkl_limit_names(tkl_client *client, tkl_names **names)
     tkl__begin();
     int rc = client->target.no_register
                  ? TKL_EAUTH
-                 : tkl__instances_any(client, "limit:used", NULL, 0, NULL, names);
+                 : tkl__instances_any(client, TKL__LIMIT_USED, NULL, 0, NULL, names);
     return rc == TKL_EAUTH ? list_found(&s, names) : rc;
 }
 

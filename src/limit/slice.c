@@ -120,7 +120,7 @@ static int deny_request(tkl_limit_slice *l, int64_t retry_us, tkl_limit_answer *
     tell_answer(l, left, retry_us, answer);
     if (answer)
         answer->allowed = false;
-    return tkl__no(TKL_LIMITED);
+    return tkl__limit_count(l->limit, l->key, 1, true, tkl__no(TKL_LIMITED));
 }
 
 /* ---- Settling ------------------------------------------------------------ */

@@ -86,5 +86,11 @@ int tkl_limit_wait(tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wa
         answer = &unread;
     *answer = (tkl_limit_answer){.allowed = false};
     request r = {limit, key, quantity, answer};
-    return limit->rule.in_order ? wait_in_order(&r, wait_ms) : wait_until_allowed(&r, wait_ms);
+    int rc = limit->rule.in_order ? wait_in_order(&r, wait_ms) : wait_until_allowed(&r, wait_ms);
+    tkl__buf own;
+    tkl__buf_init(&own);
+    if ((rc == TKL_OK || rc == TKL_LIMITED) && tkl__limit_key(limit, key, &own) == TKL_OK)
+        tkl__limit_count(limit, (tkl_bytes){own.data, own.len}, quantity, true, rc);
+    tkl__buf_free(&own);
+    return rc;
 }
