@@ -402,8 +402,10 @@ static int run_batch(cli_session *cli, tkl_client *client, int64_t interval_ms, 
             top_workers workers;
             top_workers_read(client, fresh, &workers);
             failed = print_moment(cli, &now, &last, &workers);
-            if (fresh->missing->count > 0)
-                cli_fail(cli, CLI_OK, "%s", cli_missing_text(fresh->missing, missing));
+            if (fresh->missing_count > 0)
+                cli_fail(
+                    cli, CLI_OK, "%s",
+                    cli_missing_text(&(tkl_names){fresh->missing, fresh->missing_count}, missing));
             tkl_queue_worker_list_free(workers.list);
         } else if (once || !tkl_is_transient(code)) {
             failed = cli_end(cli, code);

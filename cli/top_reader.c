@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "clock.h"
+#include "lines.h"
 #include "top.h"
 
 /* Jobs that are shown of a queue. */
@@ -69,7 +70,7 @@ static void read_overview(top_reader *r)
         tkl_overview_free(r->last.overview);
         r->last = r->now;
         r->now = (top_moment){fresh, cli_now_us()};
-        *r->problem = '\0';
+        cli_missing_text(&(tkl_names){fresh->missing, fresh->missing_count}, r->problem);
     } else {
         snprintf(r->problem, sizeof r->problem, "%s", tkl_errmsg());
     }

@@ -463,6 +463,7 @@ json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS])
                                                "leaders", "counters", "workers"};
     for (int i = 0; i < TOP_TABS; i++)
         json_object_set_new(all, keys[i], table_json(&tables[i]));
-    json_object_set_new(all, "missing", cli_missing_json(o->missing));
+    json_object_set_new(all, "missing",
+                        cli_missing_json(&(tkl_names){o->missing, o->missing_count}));
     return all;
 }

@@ -58,8 +58,9 @@ typedef struct tkl_overview {
     const char *server; /* text of INFO; in a cluster that of one master; "": see its result */
     tkl_result queues_result, locks_result, semaphores_result, leaders_result, counters_result,
         server_result;
-    const tkl_names *missing; /* masters of a cluster that did not answer, "host:port": what they
+    const tkl_bytes *missing; /* masters of a cluster that did not answer, "host:port": what they
                                  have is missing; see tkl_lenient_begin() */
+    size_t missing_count;
     TKL_RESERVED(8);
 } tkl_overview;
 

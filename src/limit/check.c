@@ -331,7 +331,7 @@ static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answ
     int rc = tkl__first_tell(&first);
     for (size_t i = 0; rc != TKL_OK && i < b->count; i++)
         answers[i].ticket[0] = '\0';
-    for (size_t i = 0; i < b->count; i++) /* of a refused attempt, those limits that refuse it */
+    for (size_t i = 0; i < b->count; i++) /* limits that would allow it did not refuse */
         if (rc == TKL_OK || (rc == TKL_LIMITED && !answers[i].allowed))
             tkl__limit_count(b->items[i].limit, b->keys[i], b->items[i].quantity, true, rc);
     return rc;

@@ -177,7 +177,9 @@ static int end_view(tkl_client *client, int rc, tkl_overview **result)
         return rc != TKL_OK ? tkl__first_tell(&before) : ended;
     }
     overview *o = (overview *)(void *)*result;
-    o->public.missing = o->missing = missing;
+    o->missing = missing;
+    o->public.missing = missing->items;
+    o->public.missing_count = missing->count;
     return TKL_OK;
 }
 

@@ -17,7 +17,7 @@ from ._native import ctype, function
 from ._record import Data
 from .errors import error
 from .records import (ClientEvent, ClientStats, DefaultServer, FunctionLibrary, HoldSummary,
-                      QueueSummary, ServerInfo)
+                      LimitRefusals, QueueSummary, ServerInfo)
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -265,6 +265,17 @@ class Client(Handle):
         if function_name not in FUNCTIONS:
             raise ValueError(f"{component!r} is no component with names")
         found: List[str] = _call.call(function_name, self)
+        return found
+
+    def refusals(self) -> List[LimitRefusals]:
+        """The limits that refused lately, how often, and which keys most.
+
+        >>> client.limit("api", 1, 60).check("alice").allowed
+        True
+        >>> client.refusals()
+        []
+        """
+        found: List[LimitRefusals] = _call.call("tkl_limit_overview_get", self)
         return found
 
     def holders(self, component: str) -> List[HoldSummary]:

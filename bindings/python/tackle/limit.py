@@ -46,17 +46,18 @@ class Limit(Component):
 
     `algorithm`: "gcra" (a funnel, the default), "bucket", "window" (exact), "window_approx",
     "concurrency". `burst`: how many fit at once beyond the rate; 0: none. `in_order`: wait() serves
-    first come, first served. `count_denied`: denied checks count, too.
+    first come, first served. `count_denied`: denied checks count, too. `counted`: allowed checks are
+    counted for operators, as refused ones always are: see Client.refusals().
     """
 
     def __init__(self, client: "Client", name: Name, count: int, period: Duration, *,
                  algorithm: Optional[str] = None, burst: Optional[int] = None,
-                 in_order: bool = False, count_denied: bool = False,
+                 in_order: bool = False, count_denied: bool = False, counted: bool = False,
                  timeout: Optional[Duration] = None) -> None:
         self.name = name
         self._open(client, "tkl_limit_open", "tkl_limit_close", client, name, {
             "algorithm": algorithm, "count": count, "period": period, "burst": burst,
-            "in_order": in_order, "count_denied": count_denied}, {"timeout": timeout})
+            "in_order": in_order, "count_denied": count_denied}, {"timeout": timeout, "counted": counted})
 
     def check(self, key: Name, quantity: int = 1) -> Answer:
         """Takes the quantity if it fits. 0 takes nothing, and says whether one would fit."""
