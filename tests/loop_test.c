@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "support/fixture.h"
 #include "support/loops.h"
+#include "support/proxy.h"
 #include "support/ways.h"
 
 /* "At once", on a machine however busy. */
@@ -795,6 +796,85 @@ static void an_operation_that_waits_for_its_turn_can_be_cancelled(void **state)
     tkl_queue_close(queue);
 }
 
+/* ---- Many that end at once ------------------------------------------------ */
+
+typedef struct stander {
+    tkl_lock *lock;
+    tkl_consumer *consumer; /* NULL: it waits for the lock */
+    int64_t wait_ms;
+    ticket ticket;
+} stander;
+
+static int stand_in_line(void *arg)
+{
+    stander *s = arg;
+    tkl_jobs *jobs = NULL;
+    int rc = s->consumer ? tkl_consumer_claim(s->consumer, 1, s->wait_ms, &jobs)
+                         : tkl_lock_acquire(s->lock, s->wait_ms);
+    tkl_jobs_free(jobs);
+    return rc;
+}
+
+/* All of them leave their lines through one connection to a server that is far away: together that
+ * takes longer than any of them would wait for an answer. */
+static void end_many_waits(const fixture *f, int64_t wait_ms)
+{
+    enum { COUNT = 24 };
+    stander all[COUNT];
+    tkl_lock *held;
+    tkl_queue *queue;
+    proxy *far = proxy_start(f->server->socket);
+    tkl_client *client =
+        test_open(proxy_url(far), &(tkl_options){.pool_size = 1, .timeout_ms = SOON_MS});
+    tkl_loop *loop = loop_open(client, 0);
+    assert_ok(tkl_lock_open(f->client, tkl_str("x"), NULL, &held));
+    assert_ok(tkl_lock_acquire(held, 0));
+    assert_ok(tkl_queue_open(client, tkl_str("jobs"), NULL, &queue));
+    for (size_t i = 0; i < COUNT; i++) {
+        all[i] = (stander){.wait_ms = wait_ms};
+        assert_ok(tkl_lock_open(client, tkl_str("x"), NULL, &all[i].lock));
+        if (i % 2 == 0)
+            assert_ok(tkl_consumer_open(&queue, 1, NULL, &all[i].consumer));
+        ticket_submit(loop, &all[i].ticket, stand_in_line, &all[i]);
+    }
+    eventually(loop_stats(loop).waiting == COUNT || loop_stats(loop).ended > 0, SOON_MS);
+    proxy_delay(far, TO_CLIENT, 100);
+    for (size_t i = 0; wait_ms < 0 && i < COUNT; i++)
+        assert_ok(tkl_loop_cancel(loop, all[i].ticket.id));
+    for (size_t i = 0; i < COUNT; i++) {
+        int at_the_end = all[i].consumer ? TKL_EMPTY : TKL_BUSY;
+        assert_code(ticket_await(loop, &all[i].ticket), wait_ms < 0 ? TKL_EINTR : at_the_end);
+    }
+    proxy_delay(far, TO_CLIENT, 0);
+    tkl_holders *holders;
+    tkl_queue_stats stats;
+    assert_ok(tkl_lock_show(held, &holders));
+    assert_ok(tkl_queue_stats_get(queue, &stats));
+    assert_int_equal(holders->waiters, 0);
+    assert_int_equal(stats.waiters, 0);
+    tkl_holders_free(holders);
+    for (size_t i = 0; i < COUNT; i++) {
+        ticket_free(&all[i].ticket);
+        tkl_consumer_close(all[i].consumer);
+        tkl_lock_close(all[i].lock);
+    }
+    tkl_loop_close(loop);
+    tkl_queue_close(queue);
+    tkl_lock_close(held);
+    tkl_close(client);
+    proxy_end(far);
+}
+
+static void many_that_are_cancelled_leave_their_lines(void **state)
+{
+    end_many_waits(*state, TKL_NONE);
+}
+
+static void many_whose_time_is_up_leave_their_lines(void **state)
+{
+    end_many_waits(*state, 2000);
+}
+
 /* ---- Servers that fail ---------------------------------------------------- */
 
 typedef struct letter {
@@ -1088,6 +1168,8 @@ int main(void)
         TEST(a_job_that_arrives_with_the_cancel_is_not_lost),
         TEST(an_item_that_arrives_with_the_cancel_is_not_lost),
         TEST(an_operation_that_waits_for_its_turn_can_be_cancelled),
+        TEST(many_that_are_cancelled_leave_their_lines),
+        TEST(many_whose_time_is_up_leave_their_lines),
         cmocka_unit_test(waits_go_on_when_the_server_restarts),
         cmocka_unit_test(waits_at_a_server_that_hangs_end_together),
         cmocka_unit_test(plain_calls_at_a_server_that_hangs_end_together),

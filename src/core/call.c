@@ -261,7 +261,8 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__request *reque
         if (rc != TKL_OK)
             return rc;
         conn->stream.crowded |= request->crowded;
-        rc = converse(client, node, conn, request, asking, deadline, reply);
+        int64_t end = tkl__turn_by(deadline, tkl__now());
+        rc = converse(client, node, conn, request, asking, end, reply);
         bool again = lacks_function(request, rc, *reply) && conn->failed;
         tkl__node_return(node, conn); /* runs what failed before this request */
         if (!again)

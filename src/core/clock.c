@@ -85,6 +85,18 @@ int64_t tkl__finish_by(int64_t deadline)
     return deadline > finish ? deadline : finish;
 }
 
+void tkl__let_take_turn(int64_t until)
+{
+    tkl__own_now()->turn_until = until;
+}
+
+int64_t tkl__turn_by(int64_t deadline, int64_t at)
+{
+    int64_t until = tkl__own_now()->turn_until, prompt = at + TKL__PROMPT_US;
+    int64_t later = until < prompt ? until : prompt;
+    return deadline > later ? deadline : later;
+}
+
 int64_t tkl__wake_time(int64_t at)
 {
     int64_t soon = tkl__heeds() ? tkl__now() + HEED_US : at;

@@ -236,6 +236,7 @@ static int serve_group(batch *b, tkl__node *node)
     int rc = copy.failed ? tkl__nomem()
                          : tkl__node_borrow(node, tkl__borrow_deadline(b->client, deadline), &conn);
     int unsent = rc != TKL_OK ? rc : TKL_ENOTSENT;
+    deadline = tkl__turn_by(deadline, tkl__now());
     if (rc == TKL_OK) {
         if (announce_names(b, node, conn, deadline) == TKL_OK)
             tkl__conn_send(conn, wire, deadline, &written);

@@ -422,6 +422,11 @@ static bool may_proceed(const tkl__node *node)
     return node->newest || may_dial(node);
 }
 
+static bool may_wait_on(const tkl__node *node, int64_t deadline)
+{
+    return tkl__left(tkl__turn_by(deadline, node->heard_at)) > 0;
+}
+
 /* Sleeps until a connection is handed over (in *conn), until one can be taken or dialled, or until
  * the deadline. */
 static int await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
@@ -430,9 +435,11 @@ static int await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
     if (!w)
         return tkl__nomem();
     queue_add(node, w);
-    while (!w->conn && !may_proceed(node) && tkl__left(deadline) > 0)
-        if (!tkl__cond_wait(&w->woken, &node->client->mutex, look_again(node, w, deadline)))
+    while (!w->conn && !may_proceed(node) && may_wait_on(node, deadline)) {
+        int64_t end = tkl__turn_by(deadline, node->heard_at);
+        if (!tkl__cond_wait(&w->woken, &node->client->mutex, look_again(node, w, end)))
             end_watch(node, w);
+    }
     *conn = w->conn;
     if (!*conn)
         leave_queue(node, w);
@@ -461,11 +468,11 @@ static int borrow_conn(tkl__node *node, int64_t deadline, tkl__conn **conn)
             return node->failures > 0
                        ? no_turn(node)
                        : tkl__fail(TKL_ENOTSENT, "%s let go of a connection", node->addr.host);
-        int rc =
-            may_dial(node) ? dial_node(node, deadline, conn) : await_turn(node, deadline, conn);
+        int rc = may_dial(node) ? dial_node(node, tkl__turn_by(deadline, tkl__now()), conn)
+                                : await_turn(node, deadline, conn);
         if (*conn)
             return TKL_OK;
-        if (rc != TKL_OK && (!may_pass(node, rc) || tkl__left(deadline) == 0))
+        if (rc != TKL_OK && (!may_pass(node, rc) || !may_wait_on(node, deadline)))
             return rc;
     }
     return TKL_OK;

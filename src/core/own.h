@@ -17,6 +17,7 @@ typedef struct tkl__own {
     const _Atomic int64_t *end, *end_too; /* see tkl__heed() and tkl__heed_too(); NULL: none */
     bool cut_short;                       /* see tkl__was_cut_short() */
     int64_t finish_until;                 /* see tkl__let_finish() */
+    int64_t turn_until;                   /* see tkl__let_take_turn() */
     const _Atomic int64_t *cancelled_at;  /* see tkl__fiber_cancel(); NULL in a thread */
     struct {
         int depth;           /* calls of tkl_lenient_begin() without their end */

@@ -29,7 +29,7 @@
 int64_t tkl__wait_overtime(int64_t call, int64_t until)
 {
     int64_t now = tkl__now(), end = until > now ? until : now;
-    return end < call - TKL__WAIT_OVERTIME_US ? end + TKL__WAIT_OVERTIME_US : call;
+    return end < call - TKL__PROMPT_US ? end + TKL__PROMPT_US : call;
 }
 
 int64_t tkl__wait_deadline(tkl__wait *w)

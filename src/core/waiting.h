@@ -35,9 +35,6 @@
 /* A wait looks at least this often, even if no message arrives: an older copy of the server may
  * have taken its place, and a message may be lost in a way that no one notices. */
 #define TKL__WAIT_LOOK_US INT64_C(30000000)
-/* How long a server may take to begin its answer after the time of a wait is up: it may be down.
- * Once it has begun, it has the time of a call. */
-#define TKL__WAIT_OVERTIME_US 500000
 
 /* A channel that a wait listens to. All zero but for the first fields; ears that live longer than a
  * wait remember servers that did not answer. The caller keeps the bytes. */
@@ -119,7 +116,8 @@ bool tkl__wait_goes_on(tkl__wait *wait, int *rc, tkl__news *news);
 
 /* The deadline of a request of this wait that begins now. */
 int64_t tkl__wait_deadline(tkl__wait *wait);
-/* The deadline of a request that has until `call` and should end not long after `until`. */
+/* The deadline of a request that has until `call` and should end not long after `until`: within
+ * TKL__PROMPT_US the server must begin its answer, and then has the time of a call. */
 int64_t tkl__wait_overtime(int64_t call, int64_t until);
 
 /* For looks at several ears: note for each one whether its server answered a request that began at

@@ -166,8 +166,10 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
     tkl_reply *reply;
     int64_t started = tkl__lease_now();
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6);
-    int64_t deadline = tkl__wait_overtime(tkl__hold_deadline(h), 0); /* the wait is over */
-    int rc = run_and_call(h, deadline, call, &reply);
+    int64_t deadline = tkl__hold_deadline(h);
+    tkl__let_take_turn(deadline);
+    int rc = run_and_call(h, tkl__wait_overtime(deadline, 0), call, &reply); /* the wait is over */
+    tkl__let_take_turn(0);
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, started, g);
     tkl_reply_free(reply);

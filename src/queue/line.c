@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/letters.h"
+#include "core/options.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 #include "queue/words.h"
@@ -311,7 +312,9 @@ static bool leave_lines(line *l)
             s->code = TKL_EMPTY;
         }
     }
+    tkl__let_take_turn(tkl__deadline(l->consumer->client, l->consumer->wait.timeout_ms));
     int rc = tkl__queue_ask_leave(l->sources, count, hurries && soon < end ? soon : end, l->haul);
+    tkl__let_take_turn(0);
     for (size_t i = 0; i < l->count; i++) {
         stander *s = &l->all[i];
         if (s->in_line && s->source->unsure && s->code == TKL_EMPTY)
