@@ -15,6 +15,7 @@
  * To offer another function of the library, write `run`, which calls it, and `give`, which makes a
  * value of its result, and add a line to the table of verbs.
  */
+#include <math.h>
 #include <node_api.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,11 @@ typedef struct handle {
     struct handle *next, *prev;
 } handle;
 
+/* The open clients of one of Node's threads. */
+typedef struct client_list {
+    struct client *first;
+} client_list;
+
 typedef struct client {
     tkl_client *tackle; /* NULL: closed */
     tkl_loop *loop;
@@ -44,6 +50,7 @@ typedef struct client {
     int under_way;   /* operations: Node goes on running for them */
     bool ending;     /* no JavaScript runs any more */
     handle *handles; /* open ones: closed with the client at the latest */
+    struct client *next, *prev;
 } client;
 
 typedef union argument {
@@ -127,6 +134,14 @@ static napi_value throw_error(napi_env env, int code, const char *text)
 {
     napi_throw(env, error_of(env, code, text));
     return NULL;
+}
+
+/* Infinity and NaN are no numbers here: Node would make 0 of them. */
+static bool read_number(napi_env env, napi_value value, int64_t *number)
+{
+    double given;
+    return napi_get_value_double(env, value, &given) == napi_ok && isfinite(given) &&
+           napi_get_value_int64(env, value, number) == napi_ok;
 }
 
 /* Copies a string or a Buffer. */
@@ -417,7 +432,7 @@ static bool read_argument(napi_env env, operation *op, size_t i, napi_value valu
     argument *a = &op->args[i];
     switch (op->verb->kinds[i]) {
     case 'n':
-        return napi_get_value_int64(env, value, &a->number) == napi_ok;
+        return read_number(env, value, &a->number);
     case 'b':
         return copy_bytes(env, value, &a->bytes);
     case 'h':
@@ -521,6 +536,30 @@ static void free_poll(uv_handle_t *poll)
     free(poll);
 }
 
+static client_list *clients_of(napi_env env)
+{
+    void *list = NULL;
+    napi_get_instance_data(env, &list);
+    return list;
+}
+
+static void list_client(client *c)
+{
+    client_list *list = clients_of(c->env);
+    c->next = list->first;
+    if (c->next)
+        c->next->prev = c;
+    list->first = c;
+}
+
+static void unlist_client(client *c)
+{
+    *(c->prev ? &c->prev->next : &clients_of(c->env)->first) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    c->next = c->prev = NULL;
+}
+
 /* Ends what is under way, and releases what is held. */
 static void end_client(void *data)
 {
@@ -528,6 +567,7 @@ static void end_client(void *data)
     if (!c->tackle)
         return;
     c->ending = true;
+    unlist_client(c);
     uv_poll_stop(c->poll);
     uv_close((uv_handle_t *)c->poll, free_poll);
     tkl_loop_close(c->loop);
@@ -567,6 +607,15 @@ static napi_value call_end(napi_env env, napi_callback_info info)
     return NULL;
 }
 
+/* exit(): for programs that end without closing their clients. */
+static napi_value call_exit(napi_env env, napi_callback_info info)
+{
+    (void)info;
+    for (client_list *list = clients_of(env); list->first;)
+        end_client(list->first);
+    return NULL;
+}
+
 /* interrupt(client): ends all waits. */
 static napi_value call_interrupt(napi_env env, napi_callback_info info)
 {
@@ -591,6 +640,7 @@ static bool watch_loop(napi_env env, client *c)
     uv_unref((uv_handle_t *)c->poll);
     napi_async_init(env, NULL, string_of(env, "tackle"), &c->context);
     napi_add_env_cleanup_hook(env, end_client, c);
+    list_client(c);
     return true;
 }
 
@@ -631,9 +681,21 @@ static void export(napi_env env, napi_value exports, const char *name, napi_call
     napi_set_named_property(env, exports, name, function);
 }
 
+static void free_list(napi_env env, void *list, void *hint)
+{
+    (void)env;
+    (void)hint;
+    free(list);
+}
+
 NAPI_MODULE_INIT()
 {
+    client_list *list = calloc(1, sizeof *list);
+    if (!list)
+        return throw_error(env, TKL_ENOMEM, tkl_strerror(TKL_ENOMEM));
+    napi_set_instance_data(env, list, free_list, NULL);
     export(env, exports, "open", call_open, NULL);
+    export(env, exports, "exit", call_exit, NULL);
     export(env, exports, "interrupt", call_interrupt, NULL);
     export(env, exports, "end", call_end, NULL);
     export(env, exports, "cancel", call_cancel, NULL);

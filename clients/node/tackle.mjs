@@ -18,6 +18,9 @@ import { createRequire } from 'node:module'
 const native = createRequire(import.meta.url)('./tackle.node')
 const [DONE, FAILED, DEAD] = [0, 1, 2]
 
+// process.exit() and exceptions end a program without its clean-up.
+process.on('exit', native.exit)
+
 export class Client {
   #client
   #pending = new Set()

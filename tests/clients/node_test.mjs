@@ -24,9 +24,9 @@ const codeOf = (promise) => promise.then(() => 'none', (error) => error.code ?? 
 const threads = () => Number(/Threads:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1])
 
 /** Runs part of this file in another process, which must end by itself; its output. */
-const run = (part) => new Promise((resolve, reject) => {
+const run = (part, errors = 'inherit') => new Promise((resolve, reject) => {
   const child = spawn(process.execPath, [import.meta.filename ?? process.argv[1], part],
-                      { stdio: ['ignore', 'pipe', 'inherit'] })
+                      { stdio: ['ignore', 'pipe', errors] })
   let output = ''
   child.stdout.on('data', (text) => { output += text })
   child.on('close', (code) => code ? reject(new Error(`${part} ended with ${code}`)) : resolve(output))
@@ -62,17 +62,33 @@ const parts = {
     new Client().lock('taken', FOREVER).catch(() => {})
     setTimeout(() => process.exit(), 100)
   },
+
+  /** Ends in the middle of a wait and of a job, and holds a lock. */
+  async quit() {
+    const tackle = new Client()
+    await tackle.lock('quitted')
+    tackle.lock('quitted', FOREVER).catch(() => {})
+    for await (const job of tackle.consume('quitted')) process.exit(job.payload.length + 2)
+  },
+
+  /** Ends by an exception. */
+  async fail() {
+    await new Client().lock('failed')
+    throw new Error('on purpose')
+  },
 }
 
 const tests = {
   async 'an error has the code and the text of its own call'() {
     await open(async (tackle) => {
       const failures = ['', 'x'.repeat(65537), 7].map((name) => tackle.lock(name))
+      failures.push(tackle.lock('x', { wait: Infinity }))
       const texts = (await Promise.allSettled(failures)).map(({ reason }) =>
         `${reason instanceof Error} ${reason.code}: ${reason.message}`)
       assert.match(texts[0], /true TKL_EINVAL: a lock needs a name/)
       assert.match(texts[1], /true TKL_EINVAL: .*65536/)
       assert.match(texts[2], /true TKL_EINVAL: wrong arguments/)
+      assert.equal(texts[3], texts[2])
       const lock = await tackle.lock('busy')
       assert.equal(await codeOf(tackle.lock('busy')), 'TKL_BUSY')
       await lock.release()
@@ -205,6 +221,16 @@ const tests = {
       await (await tackle.lock('left')).release()
       await tackle.lock('taken')
       await run('exit')
+    })
+  },
+
+  async 'a program that quits or fails releases what it held'() {
+    await open(async (tackle) => {
+      await tackle.push('quitted', 'x')
+      await assert.rejects(run('quit'), /ended with 3/)
+      await (await tackle.lock('quitted')).release()
+      await assert.rejects(run('fail', 'ignore'), /ended with 1/)
+      await (await tackle.lock('failed')).release()
     })
   },
 
