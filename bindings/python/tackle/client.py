@@ -104,6 +104,9 @@ class Client(Handle):
     ClientEvent for logs and metrics, in any thread; it must not use the client.
 
     Threads share a client. A child of fork() may go on using it, with connections of its own.
+
+    client.lock(...), client.queue(...) and so on open something: dir(client) lists these methods,
+    and help(client.lock) explains one.
     """
 
     def __init__(self, url: Optional[str] = None, *, timeout: Optional[Duration] = None,
@@ -131,8 +134,14 @@ class Client(Handle):
         if name not in COMPONENTS:
             raise AttributeError(f"a Client has no {name!r}")
         module, kind = COMPONENTS[name]
-        return functools.partial(
-            getattr(importlib.import_module("." + module, __package__), kind), self)
+        opened = getattr(importlib.import_module("." + module, __package__), kind)
+
+        def opens(*given: Any, **options: Any) -> Any:
+            return opened(self, *given, **options)
+
+        opens.__name__, opens.__doc__ = name, opened.__doc__        # for help(client.lock)
+        opens.__dict__["__wrapped__"] = functools.partial(opened, self)
+        return opens
 
     def __dir__(self) -> List[str]:
         return sorted({*super().__dir__(), *COMPONENTS})

@@ -2,6 +2,7 @@
 """The package as users get it: types, wheel, examples."""
 import os
 import pathlib
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,7 @@ def test_all_names_exist():
         tackle.nothing
     with tackle.Client("embedded:") as client:
         assert {"lock", "queue", "call"} <= set(dir(client))
+        assert "auto_renew" in pydoc.render_doc(client.lock)
         with pytest.raises(AttributeError):
             client.nothing
 
