@@ -20,7 +20,8 @@ static bool ends_with(const char *field, size_t len, const char *ending)
 /* Options whose names differ from those of the library's fields. */
 static const struct {
     const char *field, *option;
-} aliases[] = {{"max", "count"}, {"timeout_ms", "node-timeout"}, {"at_ms", "time"}};
+} aliases[] = {{"max", "count"},        {"timeout_ms", "node-timeout"}, {"at_ms", "time"},
+               {"dead_ms", "dead-for"}, {"target_ms", "keep"},          {"compare_max", "compare"}};
 
 static const cli_option *option_of_alias(const cli_session *cli, const char *field, size_t len)
 {

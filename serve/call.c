@@ -13,6 +13,7 @@
 #include "lines.h"
 #include "out.h"
 #include "token.h"
+#include "wrong.h"
 
 /* ---- Statuses ------------------------------------------------------------ */
 
@@ -68,11 +69,12 @@ void serve_answer_free(serve_answer *answer)
     *answer = (serve_answer){0};
 }
 
-void serve_answer_error(serve_answer *answer, int status, int code, const char *message)
+static void answer_error(serve_answer *answer, int status, int code, const char *message,
+                         const char *field)
 {
     char *clean = cli_escape(tkl_str(message), false); /* it may quote what is not UTF-8 */
-    json_t *body =
-        json_pack("{s:s, s:s}", "error", tkl_codename(code), "message", clean != NULL ? clean : "");
+    json_t *body = json_pack("{s:s, s:s, s:s*}", "error", tkl_codename(code), "message",
+                             clean != NULL ? clean : "", "field", field);
     free(clean);
     answer->status = status;
     free(answer->body);
@@ -80,11 +82,22 @@ void serve_answer_error(serve_answer *answer, int status, int code, const char *
     json_decref(body);
 }
 
+void serve_answer_error(serve_answer *answer, int status, int code, const char *message)
+{
+    answer_error(answer, status, code, message, NULL);
+}
+
+void serve_answer_wrong(serve_answer *answer, const char *field, const char *message)
+{
+    answer_error(answer, 400, TKL_EINVAL, message, field);
+}
+
 /* ---- The sink of a call -------------------------------------------------- */
 
 /* The output of a verb so far. */
 typedef struct hearing {
     const cli_session *cli;
+    const json_t *fields;
     const serve_caller *caller;
     char *results;   /* separated by commas; NULL: none */
     size_t size;     /* without the zero byte */
@@ -107,34 +120,6 @@ static char *reword_message(const char *message)
     return text;
 }
 
-/* Whether the text begins with the name, as a whole word in any case. */
-static bool begins_with(const char *text, const char *name)
-{
-    size_t len = strlen(name);
-    return len > 0 && strncasecmp(text, name, len) == 0 && !isalnum((unsigned char)text[len]) &&
-           text[len] != '-';
-}
-
-/* The field that a message about wrong input names: "invalid --rate", "missing NAME". NULL: it names
- * none. */
-static const char *field_in(const cli_session *cli, const char *message,
-                            serve_word words[SERVE_WORDS_MAX])
-{
-    size_t count = serve_words(cli->verb, words);
-    for (const char *at = message; *at != '\0'; at += strcspn(at, " "), at += strspn(at, " ")) {
-        bool named = strncmp(at, "--", 2) == 0 || isupper((unsigned char)at[1]) ||
-                     strncmp(message, "invalid ", 8) == 0;
-        const char *word = at + strspn(at, "-'");
-        for (const cli_option *o = cli->verb->options; named && o != NULL && o->name != NULL; o++)
-            if (begins_with(word, o->name))
-                return o->name;
-        for (size_t i = 0; named && i < count; i++)
-            if (begins_with(word, words[i].name))
-                return words[i].name;
-    }
-    return NULL;
-}
-
 static void hear_failure(void *arg, int code, const char *message, const char *field,
                          const json_t *value)
 {
@@ -147,8 +132,10 @@ static void hear_failure(void *arg, int code, const char *message, const char *f
                            text != NULL ? text : message);
     free(text);
     serve_word words[SERVE_WORDS_MAX];
-    const char *wrong =
-        code == TKL_EINVAL && field == NULL ? field_in(h->cli, message, words) : NULL;
+    const char *wrong = NULL;
+    if (code == TKL_EINVAL && field == NULL)
+        wrong =
+            serve_wrong_field(h->cli, h->fields, words, serve_words(h->cli->verb, words), message);
     if (field != NULL)
         json_object_set(h->failure, field, (json_t *)value);
     else if (wrong != NULL)
@@ -288,7 +275,7 @@ bool serve_can_resume(const cli_verb *verb)
 void serve_call(tkl_client *client, const serve_route *route, const json_t *fields,
                 const serve_caller *caller, serve_answer *answer)
 {
-    hearing h = {.caller = caller};
+    hearing h = {.fields = fields, .caller = caller};
     cli_sink sink = {hear_result, hear_failure, &h};
     cli_session cli = {.component = route->component,
                        .verb = route->verb,
@@ -331,7 +318,8 @@ void serve_call_item(tkl_client *client, const json_t *item, const serve_caller 
     char *path = NULL, why[SERVE_WHY_SIZE] = "";
     bool known =
         call != NULL && asprintf(&path, "/v1/%s", call) >= 0 && serve_route_find(path, &route, why);
-    if (call == NULL || (fields != NULL && !json_is_object(fields)))
+    if (call == NULL || (fields != NULL && !json_is_object(fields)) ||
+        json_object_size(item) != (fields != NULL ? 2 : 1))
         serve_answer_error(answer, 400, TKL_EINVAL,
                            "a call is {\"call\": \"queue/push\", \"fields\": {...}}");
     else if (!known)

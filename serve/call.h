@@ -29,6 +29,9 @@ void serve_answer_free(serve_answer *answer);
 /* An answer that no verb has given: a code of the library, and a message. */
 void serve_answer_error(serve_answer *answer, int status, int code, const char *message);
 
+/* The request has a wrong field. */
+void serve_answer_wrong(serve_answer *answer, const char *field, const char *message);
+
 /* The HTTP status for a code of the library. */
 int serve_status(int code);
 

@@ -96,8 +96,8 @@ static void resume_after(json_t *fields, const char *last_event)
 static int prepare_stream(serve_request *r, json_t *fields, serve_caller *caller)
 {
     const json_t *keep = serve_can_keep(&r->route) ? json_object_get(fields, "keep") : NULL;
-    if (keep != NULL && !json_is_boolean(keep)) {
-        serve_answer_error(&r->answer, 400, TKL_EINVAL, "invalid keep: true or false");
+    if (keep != NULL && !json_is_boolean(keep) && !json_is_null(keep)) {
+        serve_answer_wrong(&r->answer, "keep", "invalid keep: true or false");
         return CLI_USAGE;
     }
     caller->keeps = json_is_true(keep);

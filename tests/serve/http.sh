@@ -86,6 +86,18 @@ is "field" "$(field .field)" lease
 lacks "$(field .message)" --
 answers 400 /v1/lock/acquire '{"name": "x", "leas": "5s"}'
 has "$(field .message)" "did you mean 'lease'"
+# Messages of the library know no fields: what they name, quote or measure tells which one it is.
+wrong() { answers 400 "$2" "$3"; is "the field of: $(field .message)" "$(field .field)" "$1"; }
+long=$(head -c 70000 /dev/zero | tr '\0' x)
+wrong name /v1/queue/push '{"name": "", "payload": "x"}'
+wrong name /v1/lock/acquire "{\"name\": \"$long\"}"
+wrong label /v1/lock/acquire "{\"name\": \"x\", \"label\": \"$long\"}"
+wrong kind /v1/queue/push '{"name": "q", "payload": "x", "kind": "a b"}'
+wrong day /v1/online/mark '{"name": "v", "user": "ann", "day": "never"}'
+wrong address /v1/ip/lookup '{"table": "t", "address": "1.2.3"}'
+wrong zone /v1/cron '{"expression": "0 5 * * *", "zone": "../../../etc/passwd"}'
+wrong keep /v1/lock/acquire '{"name": "x", "keep": 1}'
+answers 200 /v1/lock/acquire '{"name": "nulls", "label": null, "keep": null}' # null is absent
 
 # ---- Waits ----------------------------------------------------------------------------------------
 
@@ -132,8 +144,9 @@ is "field" "$(field .field)" max
 # ---- Batches --------------------------------------------------------------------------------------
 
 answers 200 /v1/batch '[{"call": "counter/add", "fields": {"name": "hits"}}, {"call": "queue/claim",
-    "fields": {"name": "empty"}}, {"call": "nothing"}, {"call": "ping"}, 7]'
-is "statuses" "$(field '[.[].status] | tojson')" '[200,404,404,200,400]'
+    "fields": {"name": "empty"}}, {"call": "nothing"}, {"call": "ping"}, 7,
+    {"call": "ping", "field": {}}]'
+is "statuses" "$(field '[.[].status] | tojson')" '[200,404,404,200,400,400]'
 answers 200 /v1/batch '[]'
 answers 200 /v1/batch "[$(printf '{"call": "ping"}, %.0s' {1..999}){\"call\": \"ping\"}]"
 is "a thousand" "$(field length)" 1000
