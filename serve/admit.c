@@ -51,10 +51,10 @@ static const char *read_query(serve_request *r, const char *method)
     return added == count ? NULL : "the name of a parameter is not UTF-8, or has a zero byte";
 }
 
-/* Headers that decide where a request ends, and whose it is. */
+/* Headers that decide where a request ends, whose it is, and whether it is a repeat. */
 typedef struct head {
-    int hosts, tokens, lengths, codings;
-    bool is_odd; /* a coding that is not "chunked" */
+    int hosts, tokens, keys, lengths, codings;
+    bool is_odd; /* a coding that is not "chunked", or a blank in a name */
 } head;
 
 static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -65,9 +65,11 @@ static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const 
     (void)kind;
     h->hosts += strcasecmp(name, "Host") == 0;
     h->tokens += strcasecmp(name, "Authorization") == 0;
+    h->keys += strcasecmp(name, "Idempotency-Key") == 0;
     h->lengths += strcasecmp(name, "Content-Length") == 0;
     h->codings += is_coding;
-    h->is_odd = h->is_odd || (is_coding && (value == NULL || strcasecmp(value, "chunked") != 0));
+    h->is_odd = h->is_odd || (is_coding && (value == NULL || strcasecmp(value, "chunked") != 0)) ||
+                strpbrk(name, " \t") != NULL;
     return MHD_YES;
 }
 
@@ -77,7 +79,7 @@ static bool is_ambiguous(const serve_request *r)
 {
     head h = {0};
     MHD_get_connection_values(r->connection, MHD_HEADER_KIND, look_at_header, &h);
-    return h.hosts > 1 || h.tokens > 1 || h.lengths + h.codings > 1 || h.is_odd;
+    return h.hosts > 1 || h.tokens > 1 || h.keys > 1 || h.lengths + h.codings > 1 || h.is_odd;
 }
 
 /* Whether a web page of another site sends the request. See access.h. */
@@ -225,8 +227,9 @@ enum MHD_Result serve_admit(serve_request *r, const char *path, const char *meth
     char why[SERVE_WHY_SIZE];
     if (is_ambiguous(r))
         return serve_refuse(r, 400, TKL_EINVAL,
-                            "one Host, one Authorization, and one Content-Length or "
-                            "Transfer-Encoding: chunked, please");
+                            "one Host, Authorization and Idempotency-Key at most, one "
+                            "Content-Length or Transfer-Encoding: chunked, and no blanks in names "
+                            "of headers, please");
     if (!http->listener->is_unix &&
         !serve_host_is_ours(http->access, serve_request_header(r, "Host")))
         return serve_refuse(r, 403, TKL_EAUTH, "this Host is not served here: --host names more");

@@ -71,7 +71,7 @@ for junk in (b"\0" * 1000, b"GET\r\n\r\n", b"POST /v1/ping HTTP/1.1\r\nContent-L
 # Where a body ends, and which Host counts, must be beyond doubt.
 def first_line(head, body=b""):
     s = connect()
-    s.sendall(b"POST /v1/counter/add HTTP/1.1\r\n" + head + b"\r\n" + body)
+    s.sendall(b"POST /v1/ping HTTP/1.1\r\n" + head + b"\r\n" + body)
     answer = b""
     while (data := s.recv(65536)):
         answer += data
@@ -81,12 +81,15 @@ def first_line(head, body=b""):
 HOST = b"Host: localhost\r\n"
 behind = b'{"name": "smuggled"}'
 behind = b"POST /v1/counter/add HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(behind) + behind
+assert first_line(HOST + b"Connection: close\r\n").startswith(b"HTTP/1.1 200 ")
 for head, body in ((b"Host: evil.example\r\n" + HOST, b""), (HOST + b"Host: evil.example\r\n", b""),
                    (HOST + b"Content-Length: 2\r\nContent-Length: 200\r\n", b"{}" + behind),
                    (HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + behind),
                    (HOST + b"Transfer-Encoding: gzip\r\n", behind),
                    (HOST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", b"0\r\n\r\n" + behind),
                    (HOST + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", b""),
+                   (HOST + b"Idempotency-Key: a\r\nIdempotency-Key: b\r\n", b""),
+                   (HOST + b"Content-Length : %d\r\n" % len(behind), behind),
                    (HOST + b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"),
                    (HOST + b"Transfer-Encoding: chunked\r\n", b"-2\r\n{}\r\n0\r\n\r\n")):
     assert first_line(head, body).startswith(b"HTTP/1.1 400 "), (head, first_line(head, body))
