@@ -103,9 +103,7 @@ double tkl__ads_shown_ecpm(const tkl_reply *shown);
 size_t tkl__ads_shown_words(const tkl_reply *shown);
 /* The word of an ad in a reply of show.lua. The reply owns its text. */
 tkl_ads_word tkl__ads_shown_word(const tkl_reply *shown, size_t index);
-int tkl__ads_by_bonus(const void *a, const void *b); /* for qsort(): the best first */
-int tkl__ads_compare(tkl_bytes a, tkl_bytes b);
-/* TKL_EINVAL: not a valid name of an ad. */
+int tkl__ads_by_bonus(const void *a, const void *b); /* TKL_EINVAL: not a valid name of an ad. */
 int tkl__ads_check_name(tkl_bytes name);
 
 /* How much is explored, in percent: the default, and the most. */

@@ -3,11 +3,11 @@
  * Ads: shows one ad.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ads/ads.h"
 #include "ads/scripts.h"
 #include "core/error.h"
+#include "core/letters.h"
 
 /* ---- One ad -------------------------------------------------------------- */
 
@@ -65,19 +65,12 @@ tkl_ads_word tkl__ads_shown_word(const tkl_reply *shown, size_t index)
                                      .bound = tkl__ads_double(at[WORD_BOUND])}};
 }
 
-int tkl__ads_compare(tkl_bytes a, tkl_bytes b)
-{
-    size_t shorter = a.len < b.len ? a.len : b.len;
-    int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 int tkl__ads_by_bonus(const void *a, const void *b)
 {
     const tkl_ads_word *x = a, *y = b;
     if (x->bonus != y->bonus)
         return x->bonus > y->bonus ? -1 : 1;
-    return tkl__ads_compare(x->word, y->word);
+    return tkl__compare_bytes(x->word, y->word);
 }
 
 /* The sizes of the arrays of an answer. */

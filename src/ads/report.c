@@ -9,6 +9,7 @@
 #include "ads/ads.h"
 #include "ads/scripts.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/rounds.h"
 
 /* Fields of an ad in a reply of list.lua, behind the cursor. */
@@ -109,7 +110,7 @@ static int collect_all(tkl_ads *ads, collected *c)
 
 static int by_name(const void *a, const void *b)
 {
-    return tkl__ads_compare(((const tkl_ads_line *)a)->name, ((const tkl_ads_line *)b)->name);
+    return tkl__compare_bytes(((const tkl_ads_line *)a)->name, ((const tkl_ads_line *)b)->name);
 }
 
 static int by_ecpm(const void *a, const void *b)
@@ -185,7 +186,7 @@ typedef struct sums {
 
 static int by_word(const void *a, const void *b)
 {
-    return tkl__ads_compare(((const tkl_ads_word *)a)->word, ((const tkl_ads_word *)b)->word);
+    return tkl__compare_bytes(((const tkl_ads_word *)a)->word, ((const tkl_ads_word *)b)->word);
 }
 
 static void add_counts(tkl_ads_word *to, const tkl_ads_word *from)

@@ -4,11 +4,11 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ads/ads.h"
 #include "ads/scripts.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 
@@ -117,8 +117,7 @@ typedef struct folded_need {
 static int by_kind(const void *a, const void *b)
 {
     tkl_bytes x = ((const folded_need *)a)->kind, y = ((const folded_need *)b)->kind;
-    int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
-    return order ? order : (x.len > y.len) - (x.len < y.len);
+    return tkl__compare_bytes(x, y);
 }
 
 /* Sorts the needs by kind, so that equal sets of kinds give equal texts. */

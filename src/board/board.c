@@ -678,7 +678,7 @@ static int read_seasons(tkl_board *b, tkl__names *seasons)
     rc = tkl__plain(b->client, &words, tkl__deadline(b->client, b->timeout_ms), true, &reply);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
         tkl_bytes field = tkl_reply_bytes(tkl_reply_at(reply, i));
-        if (field.len < SEASON_FIELD || memcmp(field.data, season_field, SEASON_FIELD) != 0 ||
+        if (!tkl__begins_with(field, tkl_str(season_field)) ||
             field.len - SEASON_FIELD >= TKL__BOARD_SEASON_SIZE)
             continue;
         rc = tkl__names_add_copy(seasons,

@@ -3,10 +3,10 @@
  * The chats on a member's list, as a handle remembers them.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "chat/inbox.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/reply.h"
 
 tkl_bytes tkl__chat_place_id(const tkl__chat_place *p)
@@ -51,8 +51,7 @@ static int add_place(const tkl_inbox *inbox, tkl__chat_places *all, tkl_bytes id
 static int by_id(const void *a, const void *b)
 {
     const tkl__chat_place *x = *(tkl__chat_place *const *)a, *y = *(tkl__chat_place *const *)b;
-    int order = memcmp(x->id, y->id, x->id_len < y->id_len ? x->id_len : y->id_len);
-    return order ? order : (x->id_len > y->id_len) - (x->id_len < y->id_len);
+    return tkl__compare_bytes(tkl__chat_place_id(x), tkl__chat_place_id(y));
 }
 
 /* Finds a place among the first `count`, which are sorted. */

@@ -32,6 +32,7 @@
 
 #include "core/buf.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/url.h"
 #include "server/server.h"
 
@@ -122,7 +123,7 @@ static int take_line(const char *path, int number, tkl_bytes row, settings *s)
         return tkl__fail(TKL_EINVAL, "%s: line %d is not of the form NAME = VALUE", path, number);
     tkl_bytes name = trimmed(row.data, equals), value = trimmed(equals + 1, end);
     for (size_t i = 0; i < KINDS; i++) {
-        if (strlen(kinds[i].name) != name.len || memcmp(kinds[i].name, name.data, name.len) != 0)
+        if (!tkl__same_bytes(tkl_str(kinds[i].name), name))
             continue;
         if (s->values[i])
             return tkl__fail(TKL_EINVAL, "%s: line %d: %s is there twice", path, number,

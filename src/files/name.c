@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/buf.h"
+#include "core/letters.h"
 #include "files/files.h"
 #include "files/tree.h"
 
@@ -20,8 +21,8 @@ static const char own[] = TKL__FILES_PREFIX;
 
 static bool is_special(tkl_bytes name)
 {
-    bool dots = (name.len == 1 || name.len == 2) && memcmp(name.data, "..", name.len) == 0;
-    return dots || (name.len >= sizeof own - 1 && memcmp(name.data, own, sizeof own - 1) == 0);
+    return tkl__same_bytes(name, tkl_str(".")) || tkl__same_bytes(name, tkl_str("..")) ||
+           tkl__begins_with(name, tkl_str(own));
 }
 
 static bool is_unsafe(unsigned char byte)

@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/rounds.h"
@@ -371,8 +372,7 @@ static int by_name(const void *a, const void *b)
     tkl_bytes x, y;
     (void)!tkl__files_source_name(&(*(const tkl__files_item *const *)a)->source, &x);
     (void)!tkl__files_source_name(&(*(const tkl__files_item *const *)b)->source, &y);
-    int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
-    return order != 0 ? order : x.len < y.len ? -1 : x.len > y.len;
+    return tkl__compare_bytes(x, y);
 }
 
 /* Rejects two sources of one name: the receiver would get only the last one. */

@@ -96,10 +96,8 @@ static bool is_in(const tkl_reply *names, tkl_bytes name)
 
 static int by_name(const void *a, const void *b)
 {
-    const tkl_bytes *x = &((const tkl_files_receiver *)a)->name;
-    const tkl_bytes *y = &((const tkl_files_receiver *)b)->name;
-    int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
-    return order != 0 ? order : x->len < y->len ? -1 : x->len > y->len;
+    const tkl_files_receiver *x = a, *y = b;
+    return tkl__compare_bytes(x->name, y->name);
 }
 
 static int read_receivers(view *v, int64_t now_ms)

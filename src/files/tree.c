@@ -39,8 +39,7 @@ bool tkl__files_tree_is_path(tkl_bytes name)
         if (part.len == 0 || tkl__same_bytes(part, tkl_str(".")) ||
             tkl__same_bytes(part, tkl_str("..")))
             return false;
-    const size_t prefix = sizeof TKL__FILES_PREFIX - 1;
-    return name.len < prefix || memcmp(name.data, TKL__FILES_PREFIX, prefix) != 0;
+    return !tkl__begins_with(name, tkl_str(TKL__FILES_PREFIX));
 }
 
 /* Counts: the link is `depth` directories below the place where the first part of its name is. A

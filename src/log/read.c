@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
@@ -317,11 +318,9 @@ static int by_times(const void *a, const void *b)
 static int by_message(const void *a, const void *b)
 {
     const tkl_log_count *x = &((const entry *)a)->count, *y = &((const entry *)b)->count;
-    size_t len = x->message.len < y->message.len ? x->message.len : y->message.len;
     if (x->severity != y->severity)
         return (int)x->severity - (int)y->severity;
-    int order = len > 0 ? memcmp(x->message.data, y->message.data, len) : 0;
-    return order ? order : (x->message.len > y->message.len) - (x->message.len < y->message.len);
+    return tkl__compare_bytes(x->message, y->message);
 }
 
 /* The reply of log/common: {hour, start, bound, more, and message, times, excess of each}. */

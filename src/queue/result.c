@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/reply.h"
 #include "core/waiting.h"
 #include "queue/all.h"
@@ -74,13 +75,14 @@ static int ask_result(const result_query *q, int64_t deadline)
 static int result_from_message(const result_query *q, tkl_bytes message)
 {
     const char *space = message.len > 0 ? memchr(message.data, ' ', message.len) : NULL;
-    size_t word = space ? (size_t)(space - message.data) : message.len;
-    tkl_bytes text = {message.data + word + (space != NULL), message.len - word - (space != NULL)};
-    if (word == 4 && memcmp(message.data, "done", 4) == 0)
+    tkl_bytes word = {message.data, space ? (size_t)(space - message.data) : message.len};
+    size_t used = word.len + (space != NULL);
+    tkl_bytes text = {message.data + used, message.len - used};
+    if (tkl__same_bytes(word, tkl_str("done")))
         return make_result(q, TKL_OK, text);
-    if (word == 4 && memcmp(message.data, "dead", 4) == 0)
+    if (tkl__same_bytes(word, tkl_str("dead")))
         return ended_badly(q, text);
-    if (word == 4 && memcmp(message.data, "gone", 4) == 0)
+    if (tkl__same_bytes(word, tkl_str("gone")))
         return tkl__no(TKL_NOTFOUND);
     return TKL__NOT_YET;
 }

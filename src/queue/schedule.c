@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
@@ -292,8 +293,7 @@ static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
 static int by_id(const void *a, const void *b)
 {
     tkl_bytes x = ((const tkl_schedule_info *)a)->id, y = ((const tkl_schedule_info *)b)->id;
-    int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
-    return order ? order : (x.len > y.len) - (x.len < y.len);
+    return tkl__compare_bytes(x, y);
 }
 
 static int fill_planned(listing *l)

@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/waiting.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
@@ -126,7 +127,7 @@ static int renew_watch(tkl_queue_watcher *w, int64_t deadline)
 static tkl_job_event event_called(const char *word, size_t len)
 {
     for (int i = 1; i < NAMES; i++)
-        if (strlen(names[i]) == len && memcmp(names[i], word, len) == 0)
+        if (tkl__same_bytes(tkl_str(names[i]), (tkl_bytes){word, len}))
             return (tkl_job_event)i;
     return TKL_JOB_EVENT_UNKNOWN;
 }

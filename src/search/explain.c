@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "core/reply.h"
 #include "search/pieces.h"
@@ -94,8 +95,7 @@ static int fetch_document(explainer *e, tkl_bytes id)
 static size_t place_of_term(const tkl__search_plan *plan, tkl_bytes term)
 {
     size_t i = 0;
-    while (i < plan->term_count && (plan->terms[i].len != term.len ||
-                                    memcmp(plan->terms[i].data, term.data, term.len) != 0))
+    while (i < plan->term_count && !tkl__same_bytes(plan->terms[i], term))
         i++;
     return i;
 }

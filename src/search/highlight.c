@@ -10,9 +10,9 @@
 #include "search/highlight.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "text/library.h"
 
 typedef struct span {
@@ -79,9 +79,8 @@ static size_t lower_bound(const finder *f, tkl_bytes term, uint32_t position)
 
 static bool fits(const tkl__text_word *word, const tkl__search_query_term *term)
 {
-    bool long_enough =
-        term->prefix ? word->text.len >= term->text.len : word->text.len == term->text.len;
-    return long_enough && memcmp(word->text.data, term->text.data, term->text.len) == 0;
+    return term->prefix ? tkl__begins_with(word->text, term->text)
+                        : tkl__same_bytes(word->text, term->text);
 }
 
 /* ---- Matches ------------------------------------------------------------- */

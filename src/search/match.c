@@ -3,9 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "text/library.h"
 
 /* ---- Terms of a document ------------------------------------------------- */
@@ -45,8 +45,7 @@ static const tkl__search_entry *find_entry(const tkl__search_entries *entries, t
 {
     for (size_t i = 0; i < entries->count; i++) {
         tkl_bytes has = entries->items[i].term;
-        if ((prefix ? has.len >= term.len : has.len == term.len) &&
-            memcmp(has.data, term.data, term.len) == 0)
+        if (prefix ? tkl__begins_with(has, term) : tkl__same_bytes(has, term))
             return &entries->items[i];
     }
     return NULL;

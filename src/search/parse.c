@@ -139,8 +139,7 @@ static tkl_bytes rest(const parser *p)
 
 static bool text_begins(tkl_bytes text, const char *with)
 {
-    size_t len = strlen(with);
-    return text.len >= len && memcmp(text.data, with, len) == 0;
+    return tkl__begins_with(text, tkl_str(with));
 }
 
 /* The length of the space at the beginning of the text, in ASCII or Unicode (including the space of

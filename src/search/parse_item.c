@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/number.h"
 #include "search/parse.h"
 
@@ -180,7 +181,7 @@ static int parse_number(maker *m, tkl_bytes text, double *number)
 static bool skip_sign(tkl_bytes *text, const char *with)
 {
     size_t len = strlen(with);
-    if (text->len < len || memcmp(text->data, with, len) != 0)
+    if (!tkl__begins_with(*text, tkl_str(with)))
         return false;
     text->data += len;
     text->len -= len;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
@@ -289,7 +288,7 @@ static size_t end_union(tkl__search_plan *plan)
 const tkl_names *tkl__search_prefix_words(const tkl__search_plan *plan, const tkl__buf *term)
 {
     const tkl__search_prefix *p = plan->prefixes;
-    while (p && (p->term.len != term->len || memcmp(p->term.data, term->data, term->len) != 0))
+    while (p && !tkl__same_bytes(p->term, (tkl_bytes){term->data, term->len}))
         p = p->next;
     return p ? p->words : NULL;
 }

@@ -131,9 +131,7 @@ static void unpack_instance(tkl_bytes packed, tkl_service_instance *instance,
 static int by_id(const void *a, const void *b)
 {
     const tkl_service_instance *one = a, *two = b;
-    size_t len = one->id.len < two->id.len ? one->id.len : two->id.len;
-    int order = memcmp(one->id.data, two->id.data, len);
-    return order != 0 ? order : (one->id.len > two->id.len) - (one->id.len < two->id.len);
+    return tkl__compare_bytes(one->id, two->id);
 }
 
 /* The reply of one step of service/list: the time, ids and ends of leases in turn, infos. */

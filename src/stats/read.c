@@ -417,7 +417,7 @@ typedef struct search {
 static int visit_key(tkl_bytes key, void *arg)
 {
     search *s = arg;
-    if (key.len <= s->start.len || memcmp(key.data, s->start.data, s->start.len) != 0)
+    if (key.len == s->start.len || !tkl__begins_with(key, s->start))
         return TKL_OK;
     return tkl__names_add_copy(&s->found,
                                (tkl_bytes){key.data + s->start.len, key.len - s->start.len});

@@ -275,10 +275,7 @@ static int by_context_and_hour(const void *a, const void *b)
 {
     const tkl_stats_value *x = *(const tkl_stats_value *const *)a;
     const tkl_stats_value *y = *(const tkl_stats_value *const *)b;
-    size_t len = x->context.len < y->context.len ? x->context.len : y->context.len;
-    int order = memcmp(x->context.data, y->context.data, len);
-    if (order == 0)
-        order = (x->context.len > y->context.len) - (x->context.len < y->context.len);
+    int order = tkl__compare_bytes(x->context, y->context);
     if (order == 0)
         order = (hour_of(x) > hour_of(y)) - (hour_of(x) < hour_of(y));
     if (order == 0) /* the latest first: it says whether one is in the future */

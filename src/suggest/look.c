@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/lex.h"
 #include "core/options.h"
 #include "core/reply.h"
@@ -134,9 +135,7 @@ static int by_score(const void *a, const void *b)
         return x->mixed ? 1 : -1;
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
-    size_t shorter = x->key.len < y->key.len ? x->key.len : y->key.len;
-    int order = memcmp(x->key.data, y->key.data, shorter);
-    return order ? -order : (x->key.len < y->key.len) - (x->key.len > y->key.len);
+    return tkl__compare_bytes(y->key, x->key);
 }
 
 static bool read_score(tkl_bytes bytes, double *score)

@@ -3,9 +3,9 @@
  * Where users may start typing a text: at its beginning, at a later word, in pinyin.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/lex.h"
 #include "suggest/suggest.h"
 
@@ -200,8 +200,7 @@ typedef struct comparison {
 static int compare_start(void *arg, tkl_bytes start)
 {
     comparison *c = arg;
-    c->fits = c->fits || (start.len >= c->prefix.len &&
-                          memcmp(start.data, c->prefix.data, c->prefix.len) == 0);
+    c->fits = c->fits || tkl__begins_with(start, c->prefix);
     return TKL_OK;
 }
 

@@ -7,9 +7,9 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
@@ -75,7 +75,7 @@ static int make_record(batch *b, size_t i)
     r->key = b->store.len;
     int rc = tkl__suggest_key(text, &b->settings, &b->store);
     r->key_len = b->store.len - r->key;
-    r->shown = r->key_len != text.len || memcmp(b->store.data + r->key, text.data, text.len) != 0;
+    r->shown = !tkl__same_bytes((tkl_bytes){b->store.data + r->key, r->key_len}, text);
     r->starts = b->store.len;
     if (rc != TKL_OK)
         return rc;

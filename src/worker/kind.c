@@ -7,15 +7,14 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "worker/inside.h"
 
 static int by_kind(const void *a, const void *b)
 {
     tkl_bytes x = ((const tkl_kind_handler *)a)->kind, y = ((const tkl_kind_handler *)b)->kind;
-    size_t shorter = x.len < y.len ? x.len : y.len;
-    int order = shorter > 0 ? memcmp(x.data, y.data, shorter) : 0;
-    return order ? order : (x.len > y.len) - (x.len < y.len);
+    return tkl__compare_bytes(x, y);
 }
 
 /* ---- Keeping ---------------------------------------------------------------- */
