@@ -70,7 +70,8 @@ bool serve_option_is_field(const cli_option *option)
     return option->summary != NULL && option->kind != CLI_LOCAL_FLAG && option->kind != CLI_URLS;
 }
 
-bool serve_option_is_many(const cli_option *option)
+/* Whether the option may have an array of values. */
+static bool is_many_valued(const cli_option *option)
 {
     return option->kind == CLI_TEXT;
 }
@@ -336,7 +337,7 @@ static int add_option(cli_session *cli, serve_fields *fields, const cli_option *
                       const json_t *value)
 {
     size_t count = value_count(value, "");
-    if (count > 1 && !serve_option_is_many(option))
+    if (count > 1 && !is_many_valued(option))
         return wrong_field(cli, option->name, "too many values for %s", option->name);
     int failed = CLI_OK;
     for (size_t i = 0; !failed && i < count; i++)

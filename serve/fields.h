@@ -34,9 +34,6 @@ size_t serve_words(const cli_verb *verb, serve_word words[SERVE_WORDS_MAX]);
 /* Whether a field of this name may hold several values. */
 bool serve_word_is_many(const serve_word *words, size_t count, const serve_word *word);
 
-/* Whether the option may have an array of values. */
-bool serve_option_is_many(const cli_option *option);
-
 /* Whether requests may have this option. */
 bool serve_option_is_field(const cli_option *option);
 

@@ -99,7 +99,6 @@ enum { TKL__ADS_SHOW_NUMBERS, TKL__ADS_SHOW_LOCATIONS, TKL__ADS_SHOW_NEEDS, TKL_
 
 /* Runs show.lua for each of these ads, in one round trip. */
 int tkl__ads_show_all(tkl_ads *ads, const tkl_bytes *names, size_t count, tkl_reply **replies);
-double tkl__ads_shown_ecpm(const tkl_reply *shown);
 size_t tkl__ads_shown_words(const tkl_reply *shown);
 /* The word of an ad in a reply of show.lua. The reply owns its text. */
 tkl_ads_word tkl__ads_shown_word(const tkl_reply *shown, size_t index);

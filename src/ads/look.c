@@ -39,7 +39,7 @@ int tkl__ads_show_all(tkl_ads *ads, const tkl_bytes *names, size_t count, tkl_re
     return tkl__batch_end(&batch, tkl__ads_deadline(ads), replies);
 }
 
-double tkl__ads_shown_ecpm(const tkl_reply *shown)
+static double shown_ecpm(const tkl_reply *shown)
 {
     return tkl__ads_double(tkl_reply_at(tkl_reply_at(shown, TKL__ADS_SHOW_NUMBERS), ECPM));
 }
@@ -56,7 +56,7 @@ tkl_ads_word tkl__ads_shown_word(const tkl_reply *shown, size_t index)
         at[i] = tkl_reply_at(list, index * WORD_FIELDS + i);
     double ecpm = tkl__ads_double(at[WORD_ECPM]);
     return (tkl_ads_word){.word = tkl_reply_bytes(at[WORD]),
-                          .bonus = ecpm - tkl__ads_shown_ecpm(shown),
+                          .bonus = ecpm - shown_ecpm(shown),
                           .counts = {.views = tkl_reply_int(at[WORD_VIEWS]),
                                      .clicks = tkl_reply_int(at[WORD_CLICKS]),
                                      .actions = tkl_reply_int(at[WORD_ACTIONS]),

@@ -251,7 +251,8 @@ bool tkl__cache_find(const tkl_cache *cache, tkl_bytes key, int64_t early_ms,
     return true;
 }
 
-void tkl__cache_forget(const tkl_cache *cache, const tkl__keys *keys)
+/* Forgets the local copy of these keys, after a change of the server. */
+static void forget_copy(const tkl_cache *cache, const tkl__keys *keys)
 {
     if (cache->local)
         tkl__local_drop(cache->local, keys->items[0]);
@@ -294,7 +295,7 @@ static int read_and_keep(const tkl_cache *cache, tkl_bytes key, const tkl__keys 
     if (shared)
         tkl__local_store(cache->local, &moment, key, keys->items[0], shared, (*value)->fresh_ms);
     else
-        tkl__cache_forget(cache, keys);
+        forget_copy(cache, keys);
     tkl__shared_release(shared);
     return rc;
 }
@@ -366,7 +367,7 @@ static int run_store(const tkl_cache *cache, const tkl__keys *keys, const char *
     tkl_reply *reply = NULL;
     write_store(&args, cache, token, data);
     int rc = tkl__eval(cache->client, &tkl__lua_cache_store, keys, &args, deadline, true, &reply);
-    tkl__cache_forget(cache, keys);
+    forget_copy(cache, keys);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -380,7 +381,7 @@ static int drop_entry(const tkl_cache *cache, const tkl__keys *keys, int64_t dea
     tkl__args_init(&args);
     int rc = tkl__eval(cache->client, &tkl__lua_cache_drop, keys, &args, deadline, true, &reply);
     *dropped = tkl__reply_number(reply);
-    tkl__cache_forget(cache, keys);
+    forget_copy(cache, keys);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -468,7 +469,7 @@ static int finish_set(const tkl__operation *operation, int code, const tkl_reply
 {
     tkl__keys *keys = operation->own;
     (void)reply;
-    tkl__cache_forget(operation->handle, keys);
+    forget_copy(operation->handle, keys);
     tkl__keys_free(keys);
     return code;
 }

@@ -38,8 +38,6 @@ bool tkl__cache_find(const tkl_cache *cache, tkl_bytes key, int64_t early_ms,
 /* Reads the value of these keys from the server. TKL_NOTFOUND: there is none. */
 int tkl__cache_read(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys, int64_t deadline,
                     tkl_cache_value **value);
-/* Forgets the local copy of these keys, after a change of the server. */
-void tkl__cache_forget(const tkl_cache *cache, const tkl__keys *keys);
 /* Stores a value under these keys; NULL: there is none. `token`: the lease that must
  * be held; "": none. It is not stored when a tag was dropped since `generations` (NULL: not checked) were read. */
 int tkl__cache_store(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys,

@@ -544,7 +544,7 @@ static void cluster_close(tkl_client *client)
     free(c);
 }
 
-const tkl__route tkl__route_cluster = {
+static const tkl__route route_cluster = {
     .pick = cluster_pick,
     .suspect = cluster_suspect,
     .serves = cluster_serves,
@@ -566,7 +566,7 @@ int tkl__cluster_open(tkl_client *client)
     }
     c->map = map;
     tkl__refresh_init(&c->refresh, have_owner, fetch_map);
-    client->route = &tkl__route_cluster;
+    client->route = &route_cluster;
     client->route_state = c;
     return TKL_OK;
 }

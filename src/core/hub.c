@@ -37,7 +37,7 @@ static tkl__topic **bucket_of(tkl__hub *hub, tkl_bytes channel)
     return &hub->buckets[hash % TKL__BUCKETS];
 }
 
-tkl__topic *tkl__hub_find(tkl__hub *hub, tkl_bytes channel)
+static tkl__topic *find_topic(tkl__hub *hub, tkl_bytes channel)
 {
     for (tkl__topic *t = *bucket_of(hub, channel); t; t = t->chain)
         if (tkl__same_bytes((tkl_bytes){t->channel, t->len}, channel))
@@ -123,7 +123,7 @@ static void idle_remove(tkl__hub *hub, tkl__topic *t)
 
 /* ---- Waking -------------------------------------------------------------- */
 
-void tkl__waiter_wake(tkl__waiter *w)
+static void wake_waiter(tkl__waiter *w)
 {
     if (w->bell >= 0)
         eventfd_write(w->bell, 1);
@@ -154,7 +154,7 @@ void tkl__hub_pass_on(tkl__hub *hub)
     if (hub->reading)
         return;
     if (hub->sleepers)
-        tkl__waiter_wake(hub->sleepers);
+        wake_waiter(hub->sleepers);
     else
         tkl__cond_broadcast(&hub->changed); /* a thread may wait for its subscription to be
                                                   confirmed */
@@ -163,7 +163,7 @@ void tkl__hub_pass_on(tkl__hub *hub)
 static void wake_all(tkl__hub *hub)
 {
     for (tkl__waiter *w = hub->sleepers; w; w = w->next_sleeper)
-        tkl__waiter_wake(w);
+        wake_waiter(w);
     tkl__cond_broadcast(&hub->changed);
 }
 
@@ -174,7 +174,7 @@ static void cut_topic(tkl__topic *t)
     for (tkl__waiter *w = t->waiters; w; w = w->next) {
         tkl__waiter *who = w->front ? w->front : w;
         who->cut = true;
-        tkl__waiter_wake(who);
+        wake_waiter(who);
     }
 }
 
@@ -199,7 +199,7 @@ static void deliver_message(tkl__waiter *w, tkl_bytes text)
     tkl__note *note = malloc(sizeof *note + text.len);
     if (!note) {
         w->cut = true; /* no memory: counts as a lost message, so the waiter looks at the state */
-        tkl__waiter_wake(w);
+        wake_waiter(w);
         return;
     }
     *note = (tkl__note){.len = text.len};
@@ -207,7 +207,7 @@ static void deliver_message(tkl__waiter *w, tkl_bytes text)
         memcpy(note->text, text.data, text.len);
     *(w->first ? &w->last->next : &w->first) = note;
     w->last = note;
-    tkl__waiter_wake(w);
+    wake_waiter(w);
 }
 
 static bool concerns(const tkl__waiter *w, tkl_bytes text)
@@ -260,7 +260,7 @@ static void on_array(tkl__hub *hub, const tkl_reply *reply)
         on_pong(hub);
         return;
     }
-    tkl__topic *t = tkl__hub_find(hub, tkl_reply_bytes(tkl_reply_at(reply, 1)));
+    tkl__topic *t = find_topic(hub, tkl_reply_bytes(tkl_reply_at(reply, 1)));
     if (!t)
         return; /* the topic was dropped in the meantime */
     if (strcmp(kind, "smessage") == 0)
@@ -525,7 +525,7 @@ static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 /* Returns the topic if it must be subscribed, else NULL. A new topic is made without a user. */
 static tkl__topic *unasked(tkl__hub *hub, tkl_bytes channel)
 {
-    tkl__topic *t = tkl__hub_find(hub, channel);
+    tkl__topic *t = find_topic(hub, channel);
     if (t)
         return t->state == TKL__OFF ? t : NULL;
     t = make_topic(hub, channel);
@@ -590,7 +590,7 @@ static void unsubscribe_oldest(tkl__hub *hub)
 
 tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel)
 {
-    tkl__topic *t = tkl__hub_find(hub, channel);
+    tkl__topic *t = find_topic(hub, channel);
     if (t && t->users == 0) {
         idle_remove(hub, t);
         if (t->state == TKL__REFUSED)
@@ -716,7 +716,7 @@ bool tkl__hears(tkl_client *client, tkl_bytes channel)
     pthread_mutex_lock(&client->hubs_mutex);
     for (tkl__hub *hub = client->hubs; hub && !on; hub = hub->next) {
         pthread_mutex_lock(&hub->mutex);
-        tkl__topic *t = tkl__hub_find(hub, channel);
+        tkl__topic *t = find_topic(hub, channel);
         on = t && t->state == TKL__ON;
         pthread_mutex_unlock(&hub->mutex);
     }

@@ -101,7 +101,6 @@ bool tkl__hub_serves(const tkl__hub *hub, const tkl__topic *topic);
 
 /* ---- Topics: with the hub's mutex ---------------------------------------- */
 
-tkl__topic *tkl__hub_find(tkl__hub *hub, tkl_bytes channel);
 /* Returns the topic with one more user; makes it if it is new. NULL: no memory. */
 tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel);
 /* Removes one user. The subscription stays for a while, for the next user. */
@@ -127,7 +126,6 @@ void tkl__hub_side_read(tkl_client *client, const struct pollfd files[TKL__HUB_F
 /* A thread that stops waiting calls this, so that another waiter reads. */
 void tkl__hub_pass_on(tkl__hub *hub);
 
-void tkl__waiter_wake(tkl__waiter *waiter);
 void tkl__sleeper_add(tkl__hub *hub, tkl__waiter *waiter);
 void tkl__sleeper_remove(tkl__hub *hub, tkl__waiter *waiter);
 

@@ -49,8 +49,6 @@ typedef struct tkl__route {
 } tkl__route;
 
 extern const tkl__route tkl__route_standalone; /* also for the private server */
-extern const tkl__route tkl__route_sentinel;
-extern const tkl__route tkl__route_cluster;
 
 /* Each sets client->route and client->route_state from client->target. No I/O. */
 int tkl__standalone_open(tkl_client *client);

@@ -317,7 +317,7 @@ static void sentinel_close(tkl_client *client)
     free(s);
 }
 
-const tkl__route tkl__route_sentinel = {
+static const tkl__route route_sentinel = {
     .pick = sentinel_pick,
     .suspect = sentinel_suspect,
     .serves = sentinel_serves,
@@ -334,7 +334,7 @@ int tkl__sentinel_open(tkl_client *client)
         return tkl__nomem();
     tkl__refresh_init(&s->refresh, have_master, find_master);
     tkl__lookout_init(&s->lookout);
-    client->route = &tkl__route_sentinel;
+    client->route = &route_sentinel;
     client->route_state = s;
     return TKL_OK;
 }

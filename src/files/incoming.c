@@ -56,7 +56,8 @@ static void note_mode(tkl__files_incoming *in, int64_t mode)
     in->end = mode & TKL__FILES_END;
 }
 
-tkl_files_type tkl__files_incoming_type(const tkl__files_incoming *in)
+/* The type for the caller. */
+static tkl_files_type type_of_file(const tkl__files_incoming *in)
 {
     return S_ISDIR(in->type)   ? TKL_FILES_TYPE_DIRECTORY
            : S_ISLNK(in->type) ? TKL_FILES_TYPE_LINK
@@ -123,7 +124,7 @@ static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
 {
     tkl__files_receiving *r = in->receiving;
     tkl_files_outcome outcome = {.name = in->name,
-                                 .type = tkl__files_incoming_type(in),
+                                 .type = type_of_file(in),
                                  .path = path,
                                  .size = in->size,
                                  .lines = in->lines.count,

@@ -117,8 +117,6 @@ tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, co
 void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields);
 void tkl__files_incoming_free(tkl__files_incoming *in);
 
-/* The type for the caller. */
-tkl_files_type tkl__files_incoming_type(const tkl__files_incoming *in);
 /* Whether there is something to do for this file. */
 bool tkl__files_incoming_ready(const tkl__files_incoming *in);
 /* Does some of the work, in one round trip. *finished: the file is done, with success or not, and

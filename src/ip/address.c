@@ -60,7 +60,8 @@ static bool parse_decimal(tkl_bytes text, unsigned char address[TKL__IP_SIZE])
     return text.len > 0;
 }
 
-const char *tkl__ip_parse_number(tkl_bytes text, unsigned char address[TKL__IP_SIZE])
+/* Parses an address, or a decimal number, which is an IPv4 address below 2^32. */
+static const char *parse_address_or_number(tkl_bytes text, unsigned char address[TKL__IP_SIZE])
 {
     static const unsigned char zeros[V4_AT];
     if (!parse_decimal(text, address))
@@ -119,9 +120,9 @@ static const char *check_order(const tkl__ip_span *span)
 
 const char *tkl__ip_parse_ends(tkl_bytes first, tkl_bytes last, tkl__ip_span *span)
 {
-    const char *wrong = tkl__ip_parse_number(first, span->first);
+    const char *wrong = parse_address_or_number(first, span->first);
     if (!wrong)
-        wrong = tkl__ip_parse_number(last, span->last);
+        wrong = parse_address_or_number(last, span->last);
     return wrong ? wrong : check_order(span);
 }
 

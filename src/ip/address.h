@@ -21,8 +21,6 @@ typedef struct tkl__ip_span {
 
 /* Parses "1.2.3.4" or "2001:db8::1". */
 const char *tkl__ip_parse(tkl_bytes text, unsigned char address[TKL__IP_SIZE]);
-/* The same, or a decimal number; below 2^32 it is an IPv4 address. */
-const char *tkl__ip_parse_number(tkl_bytes text, unsigned char address[TKL__IP_SIZE]);
 /* Parses "1.2.3.0/24", "1.2.3.0-1.2.3.77", or one address. */
 const char *tkl__ip_parse_range(tkl_bytes text, tkl__ip_span *span);
 /* Parses two columns, as numbers or addresses. */

@@ -196,7 +196,8 @@ void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__l
 /* Arguments of write.lua: the number of the step, the one that must be written before, the time. */
 enum { STEP, AFTER, AT = 5 };
 
-void tkl__log_batch_at(tkl__log_batch *batch, int64_t at_ms)
+/* Sets the time of all its messages, before the first one is added; otherwise it is now. */
+static void set_batch_time(tkl__log_batch *batch, int64_t at_ms)
 {
     if (at_ms == 0 || batch->args.failed)
         return;
@@ -283,7 +284,7 @@ static size_t load_batches(sending *t, const tkl_log *log, const tkl_log_message
         step->key = (tkl_bytes){t->key.data, t->key.len};
         step->after = t->count > 0 ? step[-1].number : "";
         tkl__log_batch_init(batch, log, step);
-        tkl__log_batch_at(batch, messages[taken].at_ms);
+        set_batch_time(batch, messages[taken].at_ms);
         while (taken < count && messages[taken].at_ms == batch->at_ms &&
                tkl__log_batch_has_room(batch, messages[taken].text.len)) {
             tkl__log_batch_add(batch, log, messages[taken].severity, messages[taken].text);
@@ -356,7 +357,7 @@ int tkl_log_write_in(tkl_pipeline *pipeline, tkl_log *log, const tkl_log_message
     if (rc != TKL_OK)
         return tkl__result_set(result, rc);
     tkl__log_batch_init(&batch, log, NULL);
-    tkl__log_batch_at(&batch, message->at_ms);
+    set_batch_time(&batch, message->at_ms);
     tkl__log_batch_add(&batch, log, message->severity, message->text);
     rc = tkl__pipeline_eval(
         pipeline, log->client, &tkl__lua_log_write, &(tkl__keys){batch.keys, batch.nkeys},

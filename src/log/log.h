@@ -55,8 +55,6 @@ typedef struct tkl__log_step {
 
 /* `step`: borrowed until the batch is freed; NULL: the batch is written alone. */
 void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__log_step *step);
-/* Sets the time of all its messages, before the first one is added; otherwise it is now. */
-void tkl__log_batch_at(tkl__log_batch *batch, int64_t at_ms);
 /* Whether a message of this length still fits. */
 bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len);
 /* The text is borrowed until the batch is freed. */
@@ -94,9 +92,6 @@ typedef struct tkl__log_found {
 
 /* Takes over the reply. NULL: out of memory; the reply is freed. */
 tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap);
-/* Takes over one more reply, with room for `more` entries. False: out of memory; the reply is
- * freed. */
-bool tkl__log_found_extend(tkl__log_found *found, tkl_reply *reply, size_t more);
 /* Adds the first `count` entries of a reply of XRANGE. */
 void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries,
                         size_t count);

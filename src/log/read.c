@@ -17,7 +17,9 @@
 
 /* ---- Entries ------------------------------------------------------------- */
 
-bool tkl__log_found_extend(tkl__log_found *found, tkl_reply *reply, size_t more)
+/* Takes over one more reply, with room for `more` entries. False: out of memory; the reply is
+ * freed. */
+static bool extend_found(tkl__log_found *found, tkl_reply *reply, size_t more)
 {
     size_t cap = found->cap + more;
     tkl_log_entry *items = realloc(found->items, (cap + 1) * sizeof *items);
@@ -42,7 +44,7 @@ tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap)
         tkl_reply_free(reply);
         return NULL;
     }
-    if (tkl__log_found_extend(found, reply, cap))
+    if (extend_found(found, reply, cap))
         return found;
     tkl_log_entries_free(&found->base);
     return NULL;
@@ -186,7 +188,7 @@ static int add_pages(reading *r, tkl_reply *replies, tkl__log_found *found)
     size_t count = 0, bytes = 0, next = 0;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
         count += tkl_reply_count(tkl_reply_at(replies, i));
-    if (!tkl__log_found_extend(found, replies, count))
+    if (!extend_found(found, replies, count))
         return tkl__nomem();
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
         if (r->left[i] > 0)

@@ -531,14 +531,16 @@ static int note_claims(const exchange *r, int64_t began, int *missed, bool *more
     return TKL_OK;
 }
 
-void tkl__queue_heed(const tkl_consumer *c)
+/* Called before and after a request that is part of a claim that waits: cancel and interrupt then end
+ * the request. */
+static void heed_ends(const tkl_consumer *c)
 {
     tkl__heed(c->heeds_cancel ? &c->ends_at : NULL);
     if (c->heeds_interrupt)
         tkl__heed_interrupt(c->client);
 }
 
-void tkl__queue_unheed(const tkl_consumer *c)
+static void unheed_ends(const tkl_consumer *c)
 {
     tkl__heed(NULL);
     tkl__unheed_interrupt(c->client);
@@ -558,9 +560,9 @@ static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
             bool more;
             size_t asked = ask_partitions(r, c->queues[q], done, max, &missed);
             if (r->count == 0)
-                tkl__queue_heed(c);
+                heed_ends(c);
             send_all(r, tkl__queue_ask_deadline(c), haul, NULL);
-            tkl__queue_unheed(c);
+            unheed_ends(c);
             rc = note_claims(r, began, &missed, &more);
             done += more ? 0 : asked;
             end_reports(r);
@@ -589,9 +591,9 @@ static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
         return tkl__nomem();
     int64_t began = tkl__now();
     size_t count = find_unsure(c, unsure);
-    tkl__queue_heed(c);
+    heed_ends(c);
     int rc = tkl__queue_ask_leave(unsure, count, tkl__queue_ask_deadline(c), haul);
-    tkl__queue_unheed(c);
+    unheed_ends(c);
     for (size_t i = 0; i < count; i++)
         tkl__queue_note_reached(unsure[i], unsure[i]->unsure ? rc : TKL_OK, began);
     free(unsure);

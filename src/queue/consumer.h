@@ -282,11 +282,6 @@ void tkl__queue_source_begin(tkl__queue_source *source);
 
 /* ---- consumer.c ---- */
 
-/* Call these before and after a request that is part of a claim that waits: cancel and interrupt
- * then end the request. */
-void tkl__queue_heed(const tkl_consumer *consumer);
-void tkl__queue_unheed(const tkl_consumer *consumer);
-
 /* Moves claims of the haul whose records cannot be read to the dead letters. */
 void tkl__queue_bury_damaged(tkl_consumer *consumer, tkl__queue_haul *haul);
 /* Releases all jobs of the haul but the first `most`: no worker has begun with them. */
