@@ -105,18 +105,13 @@ static json_t *json_line(const cli_session *cli, const tkl_holders *holders)
     return array;
 }
 
-/* The server forgets the limit when the last permit is returned. */
-static json_t *json_limit(const tkl_holders *holders)
-{
-    return holders->limit > 0 ? json_integer((json_int_t)holders->limit) : json_null();
-}
-
 json_t *cli_json_hold(const cli_session *cli, tkl_bytes name, const tkl_holders *holders)
 {
     bool limited = has_limit(cli), shared = holders->held > 0 && holders->shared;
+    /* The server forgets the limit when the last permit is returned. */
     return json_pack("{s:o, s:I, s:o, s:o, s:I, s:o}", "name", cli_json_bytes(name), "held",
                      (json_int_t)holders->held, limited ? "limit" : "shared",
-                     limited ? json_limit(holders) : json_boolean(shared), "holders",
+                     limited ? cli_json_known(holders->limit) : json_boolean(shared), "holders",
                      json_holders(holders), "waiters", (json_int_t)holders->waiters, "line",
                      json_line(cli, holders));
 }

@@ -125,11 +125,6 @@ static int not_after(void)
     return tkl__fail(TKL_EINVAL, "`after` is not from a page of this prefix");
 }
 
-static bool text_begins(tkl_bytes text, tkl_bytes with)
-{
-    return tkl__begins_with(text, with);
-}
-
 /* Reads where to continue among the mixes; false: `after` is not such a position. */
 static bool read_mixed_after(completion *c)
 {
@@ -156,7 +151,7 @@ static int make_bounds(completion *c, unsigned settings)
     bool among_mixes = c->after.len && c->after.data[0] == 0;
     c->mix = 1;
     c->candidate = (tkl_bytes){"", 0};
-    c->misfit = among_mixes ? !read_mixed_after(c) : !text_begins(from, key);
+    c->misfit = among_mixes ? !read_mixed_after(c) : !tkl__begins_with(from, key);
     if (among_mixes && !c->misfit)
         return TKL_OK;
     tkl__buf_addz(&c->low, c->after.len ? "(" : "[");

@@ -206,17 +206,12 @@ static tkl_reply *run_unconditionally(tkl_client *client, const tkl__invocation 
     return rc == TKL_OK ? reply : tkl__reply_new_error(rc, tkl_errmsg());
 }
 
-static bool are_together(const tkl__invocation *a, const tkl__invocation *b)
-{
-    return tkl__same_bytes(a->keys[0], b->keys[0]);
-}
-
 /* The reply to the call before this one, of those with the same first key. NULL: it is the first. */
 static const tkl_reply *reply_before(const tkl__batch *batch, const tkl__invocation *calls,
                                      size_t index)
 {
     for (size_t i = index; i > 0; i--)
-        if (are_together(&calls[i - 1], &calls[index]))
+        if (tkl__same_bytes(calls[i - 1].keys[0], calls[index].keys[0]))
             return tkl__batch_reply(batch, i - 1);
     return NULL;
 }

@@ -210,15 +210,10 @@ static void deliver_message(tkl__waiter *w, tkl_bytes text)
     wake_waiter(w);
 }
 
-static bool concerns(const tkl__waiter *w, tkl_bytes text)
-{
-    return tkl__begins_with(text, w->id);
-}
-
 static void on_message(tkl__topic *t, tkl_bytes text)
 {
     for (tkl__waiter *w = t->waiters; w; w = w->next)
-        if (concerns(w, text))
+        if (tkl__begins_with(text, w->id))
             deliver_message(w->front ? w->front : w,
                             (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
 }

@@ -83,11 +83,6 @@ static tkl__invocation finish_call(const tkl__queue_finish *f)
     return call;
 }
 
-static void finish_free(tkl__queue_finish *f)
-{
-    free((char *)f->keys[TKL__QUEUE_KEYS].data);
-}
-
 /* ---- claim.lua ----------------------------------------------------------- */
 
 static void add_done(tkl__queue_ask *ask)
@@ -274,7 +269,7 @@ void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *t, int64_t deadl
         replies = NULL;
     for (size_t i = 0; i < t->nfinishes; i++) {
         settle_finish(&t->finishes[i], tkl_reply_at(replies, i), rc);
-        finish_free(&t->finishes[i]);
+        free((char *)t->finishes[i].keys[TKL__QUEUE_KEYS].data);
         note_why(t, i, t->finishes[i].code);
     }
     for (size_t i = 0; i < t->nasks; i++) {

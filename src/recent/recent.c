@@ -232,11 +232,6 @@ static int text_fits(match *m, tkl_bytes contact, bool *result)
     return m->pinyin && !*result ? fits_in_pinyin(m, result) : TKL_OK;
 }
 
-static int keep_match(match *m, tkl_bytes contact)
-{
-    return tkl__names_add_copy(&m->found, contact);
-}
-
 static int look_through(match *m, const tkl_reply *contacts, size_t count)
 {
     int rc = TKL_OK;
@@ -246,7 +241,7 @@ static int look_through(match *m, const tkl_reply *contacts, size_t count)
         tkl_bytes contact = tkl_reply_bytes(tkl_reply_at(contacts, i));
         rc = text_fits(m, contact, &fit);
         if (rc == TKL_OK && fit)
-            rc = keep_match(m, contact);
+            rc = tkl__names_add_copy(&m->found, contact);
     }
     return rc;
 }
