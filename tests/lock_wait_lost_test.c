@@ -96,6 +96,7 @@ static void what_is_held_is_said_to_be_so(void **state)
     tkl_lock *lock = acquired(f->client, &(tkl_lock_options){.lease_ms = 3600000});
     assert_int_equal(tkl_lock_wait_lost(lock, 0), TKL_BUSY);
     assert_int_equal(tkl_lock_wait_lost(lock, 30), TKL_BUSY);
+    assert_contains(tkl_errmsg(), "still held"); /* by us: not by another owner */
     tkl_lock_close(lock);
 }
 

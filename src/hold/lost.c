@@ -62,7 +62,7 @@ static int look_on(tkl__hold *h, const tkl__hold_onlooker *o, int64_t deadline)
         if (state == TKL_HOLD_LOST)
             return TKL_OK;
         if (tkl__left(deadline) == 0)
-            return tkl__no(TKL_BUSY);
+            return tkl__fail(TKL_BUSY, "still held when the time was up");
         int64_t lease_end = tkl__lease_end(h->expires);
         pthread_mutex_unlock(&h->mutex);
         rc = sleep_until(h->client, o, lease_end < deadline ? lease_end : deadline);
