@@ -377,6 +377,7 @@ static number_kind number_kind_of(const char *key)
         {"relevance", ROUNDED},
         {"mean", ROUNDED},
         {"stddev", ROUNDED},
+        {"deviation", ROUNDED},
         {"p50", ROUNDED},
         {"p90", ROUNDED},
         {"p99", ROUNDED},
