@@ -57,7 +57,7 @@ typedef struct tkl_online_options {
     int64_t keep_days; /* number of days that are kept, today included; 0: 31 */
     int64_t max_id;    /* largest user of a TKL_ONLINE_BITMAP; 0: 99,999,999, which is 12.5 MB a
                           day; at most TKL_ONLINE_ID_MAX. Applies to this handle only. */
-    int64_t window_ms; /* window of a TKL_ONLINE_HEARTBEAT; 0: 60000 */
+    int64_t window_ms; /* window of a TKL_ONLINE_HEARTBEAT, which `kind` must say; 0: 60000 */
     TKL_RESERVED(8);
 } tkl_online_options;
 

@@ -97,6 +97,8 @@ static int check_options(const tkl_online_options *o)
                                 {"keep_days", o->keep_days, 0, TKL_ONLINE_KEEP_MAX},
                                 {"max_id", o->max_id, 0, TKL_ONLINE_ID_MAX},
                                 {"window_ms", o->window_ms, 0, TKL__MS_MAX});
+    if (rc == TKL_OK && o->window_ms && o->kind != TKL_ONLINE_HEARTBEAT)
+        rc = tkl__fail(TKL_EINVAL, "window_ms is for heartbeats");
     if (rc == TKL_OK && o->zone && strlen(o->zone) >= TKL__ZONE_NAME_SIZE)
         rc = tkl__fail(TKL_EINVAL, "the name of the zone is too long");
     return rc;

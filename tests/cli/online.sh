@@ -64,6 +64,8 @@ has "$err" "cannot tell"
 ends 64 tackle online users estimate
 has "$err" "cannot tell"
 ends 64 tackle online count estimate --days 2 --all
+ends 64 tackle online mark here ann --window 1m # not a heartbeat
+has "$err" "--window is for heartbeats"
 ends 0 tackle online mark here ann --using heartbeat --window 1m
 is "who is here now" "$(tackle online users here)" ann
 ends 0 tackle online count here
