@@ -261,8 +261,6 @@ class Records:
     def hint(self, struct):
         if struct not in self.headers.structs:
             return {"bool": "bool"}[struct]
-        if struct == "tkl_names":
-            return "List[str]"
         self.make(struct)
         made = self.made[struct]
         if is_plain_list(made):
