@@ -304,13 +304,14 @@ typedef struct tkl_queue_stats {
     int64_t schedules;
     int64_t waiters; /* waiting consumers */
     bool paused;
+    bool exists;    /* something was pushed, scheduled or set since the last drop, or a consumer
+                       waits */
     int64_t pushed; /* jobs pushed since the queue was created */
     int64_t done;
     int64_t failed;    /* attempts */
     int64_t bytes;     /* bytes of all jobs in the queue */
     int64_t oldest_ms; /* how long the oldest ready job has been ready; 0 when there is none */
     int64_t kept_jobs; /* done jobs that are kept: see tkl_queue_limits */
-    bool exists; /* something was pushed, scheduled or set since the last drop, or somebody waits */
     TKL_RESERVED(8);
 } tkl_queue_stats;
 
