@@ -166,7 +166,7 @@ static void a_large_payload_is_kept_in_part(void **state)
     assert_true(call_int(f->client, "HGET", WORK "done_jobs", "bytes", NULL) < 70000);
 }
 
-/* One script copies 4 MB of records at most: jobs that are reported behind them are kept without. */
+/* One script copies 2 MB of records at most: jobs that are reported behind them are kept without. */
 static void very_many_bytes_are_kept_in_part(void **state)
 {
     (void)state;
