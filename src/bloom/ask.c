@@ -181,8 +181,8 @@ static int read_answers(const questions *q, const tkl_reply *replies, bool *pres
     return TKL_OK;
 }
 
-static int ask_trip(tkl_bloom *bloom, const tkl__bloom_shape *shape, const tkl_bytes *items,
-                    size_t count, bool *present)
+static int ask_batch(tkl_bloom *bloom, const tkl__bloom_shape *shape, const tkl_bytes *items,
+                     size_t count, bool *present)
 {
     questions q = {.bloom = bloom, .shape = shape, .items = items, .nitems = count};
     tkl_reply *replies = NULL;
@@ -206,7 +206,7 @@ static int ask_some(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool
     tkl__bloom_shape shape;
     int rc = tkl__bloom_read_shape(bloom, &shape);
     for (int tries = 0; rc == TKL_OK; tries++) {
-        rc = ask_trip(bloom, &shape, items, count, present);
+        rc = ask_batch(bloom, &shape, items, count, present);
         if (rc != TKL_BUSY)
             return rc;
         rc = tries < TKL__BLOOM_TRIES ? tkl__bloom_load(bloom, &shape) : tkl__bloom_give_up();

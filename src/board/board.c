@@ -49,9 +49,9 @@
 /* Members of one script: 100 changes take 2 to 3 ms on a board of millions. */
 #define STEP 100
 /* Scripts of one round trip. */
-#define TRIP_STEPS 100
-#define TRIES      5
-#define RANK_MAX   (INT64_C(1) << 53)
+#define BATCH_STEPS 100
+#define TRIES       5
+#define RANK_MAX    (INT64_C(1) << 53)
 /* The elements of an answer; entries begin at HEAD. */
 enum { CODE, NOW, TOTAL, FIRST, HEAD };
 
@@ -323,8 +323,8 @@ static int write_step(tkl_board *b, const step *s, bool retry_safe, int64_t *cha
 
 /* Many steps in one round trip. A step that met another season or other settings did nothing, and
  * is taken again. */
-static int write_trip(tkl_board *b, const step *steps, size_t count, bool retry_safe,
-                      int64_t *changed)
+static int write_batch(tkl_board *b, const step *steps, size_t count, bool retry_safe,
+                       int64_t *changed)
 {
     char shape[TKL__BOARD_SHAPE_SIZE];
     tkl__board_season season;
@@ -379,12 +379,12 @@ static int write_scores(tkl_board *b, const char *how, const tkl_board_score *sc
         *changed = 0;
     int rc = check_scores(b, scores, count);
     for (size_t from = 0; rc == TKL_OK && from < count;) {
-        step steps[TRIP_STEPS];
+        step steps[BATCH_STEPS];
         size_t n = 0;
-        for (; n < TRIP_STEPS && from < count; n++, from += STEP)
+        for (; n < BATCH_STEPS && from < count; n++, from += STEP)
             steps[n] = (step){how, scores + from, count - from < STEP ? count - from : STEP};
         rc = n == 1 ? write_step(b, steps, retry_safe, &sum)
-                    : write_trip(b, steps, n, retry_safe, &sum);
+                    : write_batch(b, steps, n, retry_safe, &sum);
     }
     if (changed)
         *changed = sum;

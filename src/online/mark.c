@@ -145,8 +145,8 @@ static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, si
 }
 
 /* One round trip. The users of a bitmap are in the order of their chunks. */
-static int mark_trip(const marking *m, const tkl__keys *keys, const tkl_bytes *users, size_t count,
-                     int64_t *changed)
+static int mark_batch(const marking *m, const tkl__keys *keys, const tkl_bytes *users, size_t count,
+                      int64_t *changed)
 {
     const tkl__script *script = m->unmark ? &tkl__lua_online_unmark : &tkl__lua_online_mark;
     tkl_online *online = m->online;
@@ -184,7 +184,7 @@ static int mark_day(const marking *m, const tkl_bytes *users, size_t count, int6
     tkl__keys keys;
     int rc = bits && !sorted ? tkl__nomem() : day_keys(m, &keys);
     if (rc == TKL_OK) {
-        rc = mark_trip(m, &keys, bits ? sorted : users, count, changed);
+        rc = mark_batch(m, &keys, bits ? sorted : users, count, changed);
         if (kind == TKL_ONLINE_HLL)
             *changed = TKL_NONE; /* it does not count new users */
         tkl__keys_free(&keys);
