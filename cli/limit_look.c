@@ -41,7 +41,7 @@ static json_t *refusals_json(const tkl_limit_refusals *r)
                                               "refused", (json_int_t)r->keys[i].refused));
     return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "name", cli_json_bytes(r->name),
                      "this_hour", (json_int_t)r->this_hour, "last_hour", (json_int_t)r->last_hour,
-                     "refused", (json_int_t)r->refused, "allowed", (json_int_t)r->allowed,
+                     "refused", (json_int_t)r->refused, "allowed_checks", (json_int_t)r->allowed,
                      "last_at", cli_json_time(r->last_ms), "keys", keys, "error",
                      r->code == TKL_OK ? json_null() : json_string(tkl_codename(r->code)));
 }

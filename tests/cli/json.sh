@@ -363,6 +363,7 @@ ticket=$(jq -r .ticket <out); t limit renew slots ann --rate 1/h --algorithm con
 t limit refund slots ann --rate 1/h --algorithm concurrency --ticket $ticket
 t limit refund slots ann --rate 1/h --algorithm concurrency --ticket $ticket
 t limit check api ann --rate 1/h --count-denied
+t limit refused
 t limit check api ann --rate 1/h --algorithm concurrency --count-denied
 t limit show api ann
 t limit show api nobody

@@ -49,7 +49,7 @@ has "$out" 'tackle_client_request_seconds_bucket{le="+Inf"}'
 has "$out" 'tackle_server_memory_bytes '
 has "$out" "tackle_build_info{version=\"$(cat "$TACKLE_SOURCE/VERSION")\"} 1"
 has "$out" 'tackle_workers 0'
-is "all parts" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 8
+is "all parts" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 9
 lacks "$out" "$(hostname)"
 
 # How long jobs waited and ran, and who works.
@@ -133,9 +133,19 @@ wait "$pid" 2>/dev/null
 ends 0 tackle queue push mails a
 ends 0 tackle lock acquire deploy --lease 1h
 ends 0 tackle counter add hits 7
+ends 0 tackle limit check api alice --rate 1/h --counted
+ends 1 tackle limit check api alice --rate 1/h
+ends 1 tackle limit check api alice --rate 1/h
 become operator operators.md
+ends 0 tackle limit refused --json
+is "what an operator sees" "$(jq -c '.[0] | [.name, .refused, .keys]' <<<"$out")" \
+    '["api",2,[{"key":"alice","refused":2}]]'
+ends 77 tackle limit reset api alice
 ends 0 tackle metrics
-is "all parts for an operator" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 8
+is "all parts for an operator" "$(grep -c 'tackle_readable{.*} 1' <<<"$out")" 9
+has "$out" 'tackle_limit_checks_total{limit="api",outcome="refused"} 2'
+has "$out" 'tackle_limit_checks_total{limit="api",outcome="allowed"} 1'
+lacks "$out" alice
 known=$(grep '^# TYPE' <<<"$out" | awk '{ print $3 }')
 jq . "$TACKLE_SOURCE/examples/metrics/grafana.json" >/dev/null || fail "the board is no JSON"
 for file in grafana.json alerts.yml; do
