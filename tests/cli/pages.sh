@@ -57,13 +57,16 @@ tackle call FLUSHALL >/dev/null
 blocks "$page/tutorial.md"
 mkdir "$home/site"
 export PKG_CONFIG_PATH=$home/pkg
+# The pages do not quote what pkg-config says: its paths must have no blanks.
 mkdir "$home/pkg"
+ln -s "$TACKLE_SOURCE/include" "$home/include"
+ln -s "$TACKLE_BUILD" "$home/build"
 cat >"$home/pkg/tackle.pc" <<END
 Name: tackle
 Description: the library of this build
 Version: 0
-Cflags: -I$TACKLE_SOURCE/include -I$TACKLE_BUILD/include ${TACKLE_SANITIZE:+-fsanitize=$TACKLE_SANITIZE}
-Libs: -L$TACKLE_BUILD -Wl,-rpath,$TACKLE_BUILD -ltackle
+Cflags: -I$home/include -I$home/build/include ${TACKLE_SANITIZE:+-fsanitize=$TACKLE_SANITIZE}
+Libs: -L$home/build -Wl,-rpath,$home/build -ltackle
 END
 for block in "$home"/blocks/*; do
     case $block in
