@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _call
 from ._component import Component
 from .errors import error
 
@@ -21,7 +22,7 @@ class Stream(Component):
             return kept
         code, found = self._wait(name, *given, wait=wait, undo=self._keep)
         if code:
-            raise error(code, "nothing in time")
+            raise error(code, "nothing in time" if code == _call.EMPTY else "")
         return found
 
     def _keep(self, found: Any) -> None:

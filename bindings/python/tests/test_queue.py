@@ -317,7 +317,7 @@ def test_why_a_job_does_not_run(client):
 def test_watching(client):
     queue = client.queue("q")
     with queue.watch() as watcher:
-        with pytest.raises(tackle.NotFound):
+        with pytest.raises(tackle.NotFound, match="not found"):
             watcher.next(wait=0)
     queue.push("x")
     with queue.watch() as watcher:
