@@ -371,7 +371,6 @@ t limit show ''  ann
 t limit list
 t limit list api
 t limit list nosuch
-t limit refused
 t limit reset api ann
 t limit reset api ann
 t log write shop info started
