@@ -111,6 +111,28 @@ static void a_large_batch_is_one_queue_in_order(void **state)
     one_queue_close(&d);
 }
 
+static void a_claim_of_many_bytes_takes_some_of_them_in_order(void **state)
+{
+    enum { N = 100, SIZE = 60000 };
+    one_queue d = one_queue_open(state);
+    static char payload[SIZE];
+    int done = 0;
+    for (int i = 0; i < N; i++) {
+        snprintf(payload, sizeof payload, "%d", i);
+        assert_ok(tkl_queue_push(d.queue, &(tkl_push){.payload = {payload, SIZE}}, 1, NULL, NULL));
+    }
+    while (done < N) {
+        tkl_jobs *some = claim_jobs(d.consumer, N, 0);
+        assert_in_range(some->count, 1, 16);
+        for (size_t k = 0; k < some->count; k++, done++)
+            assert_int_equal(atoi(some->items[k].payload.data), done);
+        finish_all(d.consumer, some);
+        tkl_jobs_free(some);
+    }
+    assert_clean(d.f->server);
+    one_queue_close(&d);
+}
+
 static void a_push_is_one_trip_and_so_is_a_turn(void **state)
 {
     one_queue d = one_queue_open(state);
@@ -454,6 +476,7 @@ int main(void)
         TEST(first_in_first_out_and_lower_priorities_first),
         TEST(a_claim_takes_no_more_than_it_asked_for),
         TEST(a_large_batch_is_one_queue_in_order),
+        TEST(a_claim_of_many_bytes_takes_some_of_them_in_order),
         TEST(a_push_is_one_trip_and_so_is_a_turn),
         TEST(empty_and_huge_payloads_are_jobs_like_any),
         TEST(wrong_jobs_are_refused_as_a_whole),

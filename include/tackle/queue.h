@@ -198,10 +198,10 @@ TKL_API int tkl_consumer_open(tkl_queue *const *queues, size_t count,
  * other thread may be inside a call. NULL is fine. */
 TKL_API void tkl_consumer_close(tkl_consumer *consumer);
 
-/* Claims up to `max` jobs (at most 1000), waiting up to `wait_ms` for the first: 0 does not wait,
- * negative waits for ever. TKL_EMPTY: no job in time, or the wait was cancelled. TKL_EINTR:
- * tkl_interrupt() ended the wait. When the server goes down meanwhile, the call waits for it until
- * the time is up. */
+/* Claims up to `max` jobs (at most 1000), fewer when they have more than about 512 KB together. Waits
+ * up to `wait_ms` for the first: 0 does not wait, negative waits for ever. TKL_EMPTY: no job in time,
+ * or the wait was cancelled. TKL_EINTR: tkl_interrupt() ended the wait. When the server goes down
+ * meanwhile, the call waits for it until the time is up. */
 TKL_API int tkl_consumer_claim(tkl_consumer *consumer, size_t max, int64_t wait_ms, tkl_jobs **jobs)
     TKL_NONNULL(1, 4) TKL_CHECK;
 /* Milliseconds until the lease of a claimed job ends by the local clock; renewals extend it. 0 when

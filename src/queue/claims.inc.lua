@@ -7,7 +7,8 @@
 local claims = {}
 
 local AT_ONCE = 100           -- delayed jobs, or ended leases, that a claim handles
-local BYTES_AT_ONCE = 4194304 -- bytes of their records, and of the records that it takes
+local BYTES_AT_ONCE = 4194304 -- bytes of their records
+local TAKEN_AT_ONCE = 524288  -- bytes of records after which a claim takes no more
 local LOOKED_AT = 300         -- jobs that a claim checks, where some have options
 local AGAIN_MS = 1000         -- a schedule that was not fired is due again after this
 local GIVEN_MAX = 5000        -- leases that are searched for a repeated claim
@@ -172,19 +173,38 @@ end
 
 -- ---- Taking ----
 
+-- The first of these records. The ids behind them are removed from the list.
+function claims.first_records(ids)
+  local records, bytes = {}, 0
+  for first = 1, #ids, READ_AT_ONCE do
+    if bytes >= TAKEN_AT_ONCE then
+      for i = #ids, first, -1 do
+        ids[i] = nil
+      end
+      break
+    end
+    local last = math.min(first + READ_AT_ONCE - 1, #ids)
+    for i, record in ipairs(redis.call('HMGET', JOBS, unpack(ids, first, last))) do
+      records[first + i - 1], bytes = record, bytes + #(record or '')
+    end
+  end
+  return records
+end
+
+-- The histories of jobs.
+function claims.histories_of(ids)
+  return redis.call('EXISTS', HISTORY) == 1 and redis.call('HMGET', HISTORY, unpack(ids)) or {}
+end
+
 -- The records and the histories of jobs.
 function claims.records_of(ids)
   if not ids[1] then
     return {}, {}
   end
-  local histories = {}
-  if redis.call('EXISTS', HISTORY) == 1 then
-    histories = redis.call('HMGET', HISTORY, unpack(ids))
-  end
-  return redis.call('HMGET', JOBS, unpack(ids)), histories
+  return redis.call('HMGET', JOBS, unpack(ids)), claims.histories_of(ids)
 end
 
--- The first ready ids, limited by the size of their records together.
+-- The first ready ids; where there are large records, limited by the size of the records together.
 function claims.first_ready(max, gate)
   local ids = redis.call('ZRANGE', READY, 0, max - 1)
   if not gate.large then
@@ -192,7 +212,7 @@ function claims.first_ready(max, gate)
   end
   local some, bytes = {}, 0
   for i, id in ipairs(ids) do
-    if bytes < BYTES_AT_ONCE then
+    if bytes < TAKEN_AT_ONCE then
       some[i], bytes = id, bytes + redis.call('HSTRLEN', JOBS, id)
     end
   end
@@ -232,7 +252,8 @@ function claims.take_ready(max, gate, meta)
     if not ids[1] then
       break
     end
-    local records, histories = claims.records_of(ids)
+    local records = claims.first_records(ids)
+    local histories = claims.histories_of(ids)
     if not claims.have_options(records) then
       redis.call('ZREMRANGEBYRANK', READY, 0, #ids - 1)
       return ids, records, histories, false

@@ -9,6 +9,7 @@ local NO_OPTIONS = '\n' -- first byte of a record without options
 local OPTIONS_MAX = 512 -- bytes of the line with the options of a job
 local LARGE = 65536 -- bytes: messages do not carry larger records
 local HEAD = 4096   -- bytes of the payload that the head of a large record has
+local READ_AT_ONCE = 16 -- records that are read together, where most are not large
 local RETRIES, BACKOFF, BACKOFF_MAX = 10, 1000, 3600000
 local PRIORITY_MAX = 1000
 

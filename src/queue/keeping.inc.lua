@@ -8,7 +8,6 @@
 local keeping = {}
 
 local KEPT_AT_ONCE = 1048576  -- bytes of records after which one script reads no more
-local READ_AT_ONCE = 16       -- records that are read together: each has 64 KB at most
 local RESULT_KEPT = 1000      -- bytes of a result
 local SURPLUS = 100           -- jobs that are removed beside as many as come, at most
 
