@@ -66,6 +66,7 @@ void serve_answer_free(serve_answer *answer)
 {
     free(answer->body);
     free(answer->subject);
+    free(answer->warning);
     *answer = (serve_answer){0};
 }
 
@@ -103,6 +104,7 @@ typedef struct hearing {
     size_t size;     /* without the zero byte */
     int code;        /* the first failure; TKL_OK: none */
     json_t *failure; /* its body */
+    char *warning;   /* the first one; NULL: none */
 } hearing;
 
 /* Options have no dashes in a request: "invalid --rate" becomes "invalid rate". */
@@ -120,10 +122,22 @@ static char *reword_message(const char *message)
     return text;
 }
 
+/* A message as the value of a header: other characters than printable ASCII become '?'. */
+static char *header_text(const char *message)
+{
+    char *text = strdup(message);
+    for (char *at = text; at != NULL && *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    return text;
+}
+
 static void hear_failure(void *arg, int code, const char *message, const char *field,
                          const json_t *value)
 {
     hearing *h = arg;
+    if (code == TKL_OK && h->warning == NULL)
+        h->warning = header_text(message);
     if (code == TKL_OK || h->code != TKL_OK)
         return;
     h->code = code;
@@ -210,6 +224,7 @@ static void answer_with(serve_answer *answer, const cli_session *cli, const hear
     char *failure = h->failure != NULL ? cli_json_text(h->failure) : NULL;
     int len;
     answer->status = serve_status(h->code);
+    answer->warning = h->warning;
     if (failure == NULL)
         len = asprintf(&answer->body, "%s%s%s", array ? "[" : "", result, array ? "]" : "");
     else if (h->results == NULL)

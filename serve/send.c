@@ -170,6 +170,8 @@ static void add_headers(struct MHD_Response *response, const serve_request *r)
         serve_add_header(response, "Idempotency-Replayed", "true");
     if (a->status >= 400 && a->retry_s > 0)
         serve_add_header(response, "Retry-After", "%lld", (long long)a->retry_s);
+    if (a->warning != NULL)
+        MHD_add_response_header(response, "Tackle-Warning", a->warning);
     if (!a->has_limit)
         return;
     serve_add_header(response, "RateLimit-Limit", "%lld", (long long)a->limit);
