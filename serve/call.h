@@ -21,7 +21,7 @@ typedef struct serve_answer {
     /* Headers of limits. Only with has_limit. */
     bool has_limit;
     int64_t limit, remaining, reset_s;
-    char *warning; /* what the verb warned of, in ASCII; NULL: nothing */
+    char *warning; /* the first warning of the verb, in ASCII; NULL: none */
     char *subject; /* the first argument, for the log, unless it is a secret; NULL: none */
 } serve_answer;
 
