@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "batch.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ struct serve_batch {
     serve_caller caller;
     void (*done)(void *arg);
     void *arg;
-    bool is_cancelled;
+    _Atomic bool is_cancelled;
     bool is_beginning; /* calls that end at once do not begin others */
     size_t count;      /* all calls */
     size_t begun;      /* calls that need not be begun */
@@ -73,7 +74,10 @@ static int run_item(void *arg)
     const serve_caller *caller = &batch->caller;
     item *end = batch->in_order ? batch->items + batch->count : first + 1;
     for (item *i = first; i < end && (i == first || !caller->is_gone(caller->arg)); i++)
-        serve_call_item(batch->client, i->call, caller, &i->answer);
+        if (i > first && batch->is_cancelled)
+            serve_answer_error(&i->answer, 503, TKL_EINTR, tkl_strerror(TKL_EINTR));
+        else
+            serve_call_item(batch->client, i->call, caller, &i->answer);
     return TKL_OK;
 }
 

@@ -202,8 +202,14 @@ answers 200 /v1/lock/acquire '{"name": "held", "lease": "60s"}'
 curl -s -w '%{http_code}' -d '{"name": "held", "wait": "60s"}' "$base/v1/lock/acquire" >"$home/waiter" &
 waiter=$!
 eventually sh -c 'tackle --json lock show held | jq -e ".waiters == 1"'
+curl -s -d '{"in_order": true, "calls": [{"call": "lock/acquire", "fields": {"name": "held", "wait": "60s"}},
+    {"call": "counter/add", "fields": {"name": "never"}}]}' "$base/v1/batch" >"$home/batch" &
+batch=$!
+eventually sh -c 'tackle --json lock show held | jq -e ".waiters == 2"'
 unserve
-wait "$waiter"
+wait "$waiter" "$batch"
+is "of a batch in order the rest is not begun" "$(jq -c '[.[].status]' "$home/batch")" '[503,503]'
+lacks "$(tackle counter list)" never
 has "$(cat "$home/waiter")" TKL_EINTR
 has "$(cat "$home/waiter")" 503
 is "what is held stays held" "$(tackle --json lock show held | jq -r '"\(.held) \(.waiters)"')" "1 0"
