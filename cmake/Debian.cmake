@@ -45,4 +45,7 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   if(EXISTS ${root}/share/zsh/site-functions)
     file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions)
   endif()
+  # Whatever the umask is, all users may read what root installs.
+  execute_process(COMMAND chmod -R u=rwX,go=rX ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component}
+    COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -4,6 +4,10 @@
 
 include(CMakePackageConfigHelpers)
 
+# All users may read what a package has, whatever the umask is when it is made.
+set(everybody_reads OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+set(everybody_runs ${everybody_reads} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tackle)
 
 # The static library drags its dependencies along; it is a component of its own so that users of
@@ -170,7 +174,7 @@ if command -v py3clean >/dev/null 2>&1; then
 fi
 ")
 file(CHMOD ${PROJECT_BINARY_DIR}/python-scripts/postinst ${PROJECT_BINARY_DIR}/python-scripts/prerm
-  PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  PERMISSIONS ${everybody_runs})
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 
 # Packages that programs depend on when they link with the library.
@@ -178,6 +182,9 @@ file(WRITE ${PROJECT_BINARY_DIR}/shlibs "\
 libtackle ${so_version} libtackle${so_version} (>= ${PROJECT_VERSION})
 libtackle-text ${PROJECT_VERSION} libtackle${so_version} (= ${package_version})
 ")
+
+file(CHMOD ${PROJECT_BINARY_DIR}/triggers ${PROJECT_BINARY_DIR}/shlibs
+  PERMISSIONS ${everybody_reads})
 
 # What Debian wants in its own form is made when the packages are: see there.
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/Debian.cmake)

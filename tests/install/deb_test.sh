@@ -19,9 +19,11 @@ fail() {
     exit 1
 }
 
-cpack -G DEB --config "$TACKLE_BUILD/CPackConfig.cmake" -B "$dir/packages" >"$dir/log" 2>&1 ||
-    fail "$(cat "$dir/log")"
+(umask 077 && cpack -G DEB --config "$TACKLE_BUILD/CPackConfig.cmake" -B "$dir/packages") \
+    >"$dir/log" 2>&1 || fail "$(cat "$dir/log")"
 for package in "$dir"/packages/*.deb; do
+    closed=$(dpkg-deb -c "$package" | grep -v '^d......r.x\|^[-l]......r' || true)
+    [ -z "$closed" ] || fail "not every user may read: $closed"
     dpkg-deb -x "$package" "$dir/root"
 done
 names=$(for package in "$dir"/packages/*.deb; do dpkg-deb -f "$package" Package; done | tr '\n' ' ')
