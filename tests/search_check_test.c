@@ -295,6 +295,41 @@ static void long_documents_are_mended(void **state)
     tkl_search_close(s);
 }
 
+/* Terms that are too long for all documents of a word to be compared in one step. */
+static void words_of_many_long_documents_are_mended(void **state)
+{
+    enum { LONG = 160, WORDS = 10000, WITHOUT = 150 };
+    fixture *f = *state;
+    tkl_search_schema schema = {.positions = true, .no_stop_words = true};
+    tkl_search *s = pages_open(f, &schema);
+    tkl_search_checked c;
+    char *text = malloc(WORDS * 5 + 64), id[16];
+    for (int i = 0; i < LONG; i++) {
+        char *at = text + sprintf(text, i == WITHOUT ? "other " : "most ");
+        for (int k = 0; k < WORDS; k++)
+            at += sprintf(at, "b%d ", k % 20);
+        sprintf(id, "%d", i);
+        tkl_search_doc doc = {.id = tkl_str(id), .text = tkl_str(text)};
+        assert_ok(tkl_search_add(s, &doc, 1, NULL));
+    }
+    assert_clean(s, "long");
+    char *before = wreck_contents(f);
+    wreck_do(f, "SETBIT t:wmost 150 1");
+    wreck_do(f, "SETBIT t:wmost 7 0");
+    wreck_do(f, "SETBIT t:m8b19 159 0");
+    wreck_do(f, "SADD t:wother 3 100 159");
+    assert_ok(tkl_search_check(s, &c));
+    assert_int_equal(c.postings, 6);
+    assert_int_equal(c.lost, 0);
+    assert_clean(s, "mended");
+    char *after = wreck_contents(f);
+    assert_string_equal(after, before);
+    free(text);
+    free(before);
+    free(after);
+    tkl_search_close(s);
+}
+
 static void all_shards_are_checked(void **state)
 {
     fixture *f = *state;
@@ -490,6 +525,7 @@ int main(void)
         TEST(much_damage_at_once_is_mended),
         TEST(a_document_that_lost_a_part_is_removed),
         TEST(long_documents_are_mended),
+        TEST(words_of_many_long_documents_are_mended),
         TEST(all_shards_are_checked),
         TEST(foreign_keys_are_reported),
         TEST(a_write_that_ends_anywhere_is_mended),

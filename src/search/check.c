@@ -35,8 +35,12 @@
 /* Terms of one call of search/survey. */
 #define SURVEY_TERMS 200
 
-/* Suspects of one run of search/mend: each may be in a piece of 64 KB. */
-#define SUSPECTS 25
+/* Suspects of one run of search/mend: the terms of each may be 64 KB and more. */
+#define SUSPECTS 6
+
+/* Terms of one run: each is compared, counted and looked up. */
+#define MEND_TERMS (TKL__SEARCH_RUN_TERMS / 2)
+#define PART_TERMS (TKL__SEARCH_PART_TERMS / 2)
 
 /* The check of a shard. */
 typedef struct checking {
@@ -161,7 +165,7 @@ static int add_part(checking *c, const seen *doc, tkl_bytes forward, tkl_bytes *
     if (!run)
         return tkl__nomem();
     add_document(run, doc, forward);
-    tkl__search_bundle_terms(run, terms, c->w.schema->is.positions, 1, TKL__SEARCH_PART_TERMS);
+    tkl__search_bundle_terms(run, terms, c->w.schema->is.positions, 1, PART_TERMS);
     tkl__search_bundle_end(run, 0);
     return TKL_OK;
 }
@@ -218,7 +222,7 @@ static int add_documents(checking *c, const seen *docs, size_t count, tkl__searc
         add_document(run, &docs[i], docs[i].number);
         add_values(c, run, &docs[i]);
         tkl__search_bundle_band(run, docs[i].record.length, (unsigned char)(i + 1));
-        if (docs[i].postings <= TKL__SEARCH_RUN_TERMS && !docs[i].pieces)
+        if (docs[i].postings <= MEND_TERMS && !docs[i].pieces)
             tkl__search_bundle_terms(run, &terms, c->w.schema->is.positions, (unsigned char)(i + 1),
                                      SIZE_MAX);
     }
@@ -231,7 +235,7 @@ static int mend_long(checking *c, const seen *doc)
 {
     if (doc->pieces)
         return mend_pieces(c, doc);
-    return doc->postings > TKL__SEARCH_RUN_TERMS ? mend_part(c, doc, doc->number, doc->terms)
+    return doc->postings > MEND_TERMS ? mend_part(c, doc, doc->number, doc->terms)
                                                  : TKL_OK;
 }
 
@@ -249,10 +253,10 @@ static int mend_documents(checking *c, const tkl_reply *found)
             continue;
         c->sum.documents++;
         rc = mend_long(c, doc);
-        postings += (doc->postings > TKL__SEARCH_RUN_TERMS ? 1 : doc->postings) + fields;
+        postings += (doc->postings > MEND_TERMS ? 1 : doc->postings) + fields;
         count++;
         if (rc == TKL_OK &&
-            (count == TKL__SEARCH_RUN_DOCS || postings > TKL__SEARCH_RUN_TERMS / 2)) {
+            (count == TKL__SEARCH_RUN_DOCS || postings > MEND_TERMS)) {
             rc = add_documents(c, docs, count, &runs);
             count = postings = 0;
         }

@@ -85,17 +85,17 @@ function truth.read_varint(terms, at)
 end
 
 -- Whether the terms of a document include a term, at least `least` times. The search compares the
--- bytes of its entry (record.c). An entry that exists is always found, but positions of other terms
--- may look like it by chance.
+-- bytes of its entry (record.c), which is the term behind its length. An entry that exists is always
+-- found, but positions of other terms may look like it by chance. It looks for the term first, since
+-- lengths are as frequent as positions.
 function truth.has_term(terms, term, least)
-  local entry = string.char(#term) .. term
-  local hit, last = string.find(terms, entry, 1, true)
+  local hit, last = string.find(terms, term, 1, true)
   -- At most #terms rounds: once for each place with these bytes.
   while hit do
-    if truth.read_varint(terms, last + 1) >= least then
+    if string.byte(terms, hit - 1) == #term and truth.read_varint(terms, last + 1) >= least then
       return true
     end
-    hit, last = string.find(terms, entry, last + 1, true)
+    hit, last = string.find(terms, term, hit + 1, true)
   end
   return false
 end
