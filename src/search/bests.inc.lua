@@ -21,7 +21,7 @@ local BAND_LIST = 256 -- a band with at most this many documents of the result i
 local CELL_MOST, VISIT_MOST = 2000, 4000
 local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
 local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
-local LENGTH_BYTES = 256 * 1024 -- bytes of records that are read for the lengths in them
+local LENGTH_BYTES = 128 * 1024 -- bytes of records that are read for the lengths in them
 local LENGTHS_AT_ONCE = 32
 
 -- The relevance that one word adds for each unit of its weight.

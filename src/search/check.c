@@ -235,8 +235,7 @@ static int mend_long(checking *c, const seen *doc)
 {
     if (doc->pieces)
         return mend_pieces(c, doc);
-    return doc->postings > MEND_TERMS ? mend_part(c, doc, doc->number, doc->terms)
-                                                 : TKL_OK;
+    return doc->postings > MEND_TERMS ? mend_part(c, doc, doc->number, doc->terms) : TKL_OK;
 }
 
 /* Mends the terms and values of the documents in a reply of search/census. */
@@ -255,8 +254,7 @@ static int mend_documents(checking *c, const tkl_reply *found)
         rc = mend_long(c, doc);
         postings += (doc->postings > MEND_TERMS ? 1 : doc->postings) + fields;
         count++;
-        if (rc == TKL_OK &&
-            (count == TKL__SEARCH_RUN_DOCS || postings > MEND_TERMS)) {
+        if (rc == TKL_OK && (count == TKL__SEARCH_RUN_DOCS || postings > MEND_TERMS)) {
             rc = add_documents(c, docs, count, &runs);
             count = postings = 0;
         }

@@ -5,7 +5,7 @@
 -- returns {terms that were removed, the next terms}
 -- include: keys
 
-local STEP, FIRST_TERM = 400, SHARD_KEYS + 1
+local STEP, FIRST_TERM = 200, SHARD_KEYS + 1
 local skip = tonumber(ARGV[1])
 
 redis.call('HSET', META, 'token', '')

@@ -47,8 +47,9 @@ local SMALL_RESULT = 150
 -- Bytes of records and terms after which a reply ends: the batch that reaches them is complete.
 local REPLY_BYTES = 256 * 1024
 local BATCH_LEAST, BATCH_MOST = 8, 256
--- Microseconds after which a walk and the search for the best end; the client goes on from there.
-local STEP_US = 2000
+-- Microseconds after which a walk ends, and the search for the best, in which a last visit may take as
+-- long again; the client goes on from there.
+local STEP_US, BEST_US = 2000, 1000
 -- The result of a plan that took longer than this many microseconds is kept for further steps, for
 -- this many milliseconds.
 local KEEP_LEAST_US, KEEP_MS = 300, '10000'
@@ -162,7 +163,10 @@ local function best_of(result, plan, scratch)
     best, go_on = false, bests.first_place() -- the next step begins with the result that is kept
   else
     best, go_on = bests.candidates(result, words, bands, average, wanted, before or nil, scratch,
-                                   plan.next, began + STEP_US)
+                                   plan.next, began + BEST_US)
+  end
+  if best and #best > SMALL_RESULT and clock.us() > began + BEST_US then
+    best, go_on = false, {rest = best} -- the next step reads the records
   end
   if go_on then
     go_on.version = plan.index.version

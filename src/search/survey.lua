@@ -87,6 +87,7 @@ end
 -- Compares numbers of a term, until the step ends. Returns the first one that is left; nil: none.
 local function compare_some(index, term, numbers)
   local first, count = 1, NUMBERS_LEAST
+  -- At most #numbers rounds: SETS_MOST, or those of a window.
   while first <= #numbers do
     local last = math.min(first + count - 1, #numbers)
     local bytes = compare(index, term, {unpack(numbers, first, last)})

@@ -16,7 +16,7 @@
 /* Most prefixes of the texts of one run, unless it has a single text. */
 #define RUN_COST 250
 /* Additional cost of a removed text: the server looks for other texts to fill its places. */
-#define GAPS_COST 80
+#define GAPS_COST 200
 
 /* A text, prepared for the server: offsets in a buffer that is still growing. */
 typedef struct record {
