@@ -211,6 +211,12 @@ static const cli_option result_options[] = {
     {0},
 };
 
+static const cli_option show_options[] = {
+    {"cut", CLI_SIZE, "SIZE", "only so much of the payload (default: all)"},
+    PARTITIONS,
+    {0},
+};
+
 static const cli_option find_options[] = {
     {"state", CLI_CHOICE, "ready|delayed|held|active|dead|done", "only jobs of this state"},
     {"kind", CLI_TEXT, "WORD", "only jobs of this kind"},
@@ -586,7 +592,7 @@ static const cli_verb verbs[] = {
         .name = "show",
         .args = "NAME ID",
         .summary = "show all that is known about a job",
-        .options = common_options,
+        .options = show_options,
         .details = "Exit code 1 when the job is not there: done and not kept, cancelled, or never\n"
                    "pushed.",
         .example = "id=$(tackle queue push tackle-example alice@example.org)\n"

@@ -400,10 +400,10 @@ static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_lis
     return cli_print_rows(cli, rows, some_kind ? columns_of(state) : without_kind);
 }
 
-/* --cut, or what a table shows. 0: whole payloads. */
-static int read_cut(const cli_session *cli, size_t *cut)
+/* --cut, or what people see without it. 0: whole payloads. */
+static int read_cut(const cli_session *cli, int64_t shown, size_t *cut)
 {
-    int64_t bytes = cli_number(cli, "cut", cli->json ? 0 : CUT_OF_TABLE);
+    int64_t bytes = cli_number(cli, "cut", cli->json ? 0 : shown);
     *cut = (size_t)bytes;
     return bytes > 0 || !cli_flag(cli, "cut") ? CLI_OK : cli_usage(cli, "--cut is 1 byte or more");
 }
@@ -415,7 +415,7 @@ int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state
     size_t cut;
     if (max < 1 || max > 1000 || skip < 0)
         return cli_usage(cli, "--max is 1 to 1000, --skip 0 or more");
-    int failed = read_cut(cli, &cut);
+    int failed = read_cut(cli, CUT_OF_TABLE, &cut);
     if (!failed)
         failed =
             cli_end(cli, tkl_queue_peek(queue, state, (size_t)skip, (size_t)max, cut, &listing));
@@ -457,7 +457,7 @@ static int find_jobs(const cli_session *cli, tkl_queue *queue, tkl_job_state sta
                      char **next)
 {
     size_t cut;
-    int failed = read_cut(cli, &cut);
+    int failed = read_cut(cli, CUT_OF_TABLE, &cut);
     *next = NULL;
     while (!failed) {
         tkl_listing *listing = NULL;
@@ -566,10 +566,13 @@ int cli_queue_show(cli_session *cli)
 {
     tkl_queue *queue = NULL;
     tkl_listing *listing = NULL;
-    int failed = cli_queue_open(cli, 0, &queue);
+    size_t cut;
+    int failed = read_cut(cli, 0, &cut);
+    if (!failed)
+        failed = cli_queue_open(cli, 0, &queue);
     if (failed)
         return failed;
-    int code = tkl_queue_show(queue, cli->argv[1], &listing);
+    int code = tkl_queue_show(queue, cli->argv[1], cut, &listing);
     if (code == TKL_OK)
         failed = cli_print_record(
             cli, cli->json ? job_json(&listing->items[0]) : job_record(&listing->items[0]),

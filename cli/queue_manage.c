@@ -75,7 +75,7 @@ static int for_ids(cli_session *cli, const job_verb *verb, void *arg)
 static int look_at(tkl_queue *queue, const char *id, tkl_job_state *state, bool *claimed)
 {
     tkl_listing *listing = NULL;
-    int code = tkl_queue_show(queue, id, &listing);
+    int code = tkl_queue_show(queue, id, 1, &listing);
     *state = code == TKL_OK ? listing->items[0].state : TKL_JOB_STATE_UNKNOWN;
     *claimed = code == TKL_OK && (*state == TKL_JOB_STATE_ACTIVE || *listing->items[0].worker);
     tkl_listing_free(listing);

@@ -127,7 +127,7 @@ static void an_empty_queue_has_a_text(void **state)
     assert_no(tkl_consumer_claim(consumer, 1, 50, &jobs), TKL_EMPTY);
     assert_no(tkl_queue_result(queue, "0000000000001", 0, &result), TKL_NOTFOUND);
     assert_no(tkl_queue_result(queue, "0000000000001", 50, &result), TKL_NOTFOUND);
-    assert_no(tkl_queue_show(queue, "0000000000001", &list), TKL_NOTFOUND);
+    assert_no(tkl_queue_show(queue, "0000000000001", 0, &list), TKL_NOTFOUND);
     assert_no(tkl_queue_cancel(queue, "0000000000001"), TKL_NOTFOUND);
     assert_no(tkl_queue_retry(queue, NULL, NULL), TKL_NOTFOUND);
     char id[TKL_JOB_ID_SIZE];

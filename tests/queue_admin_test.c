@@ -156,7 +156,7 @@ static void a_job_is_shown_with_all_that_is_known(void **state)
                           .retries = 3};
     job_id id = push_one(queue, &job);
     tkl_listing *l;
-    assert_ok(tkl_queue_show(queue, id.text, &l));
+    assert_ok(tkl_queue_show(queue, id.text, 0, &l));
     const tkl_job_info *info = &l->items[0];
     assert_int_equal(info->state, TKL_JOB_STATE_READY);
     assert_int_equal(info->payload.len, 8);
@@ -172,15 +172,23 @@ static void a_job_is_shown_with_all_that_is_known(void **state)
     tkl_listing_free(l);
 }
 
+static void assert_payload(const tkl_job_info *job, const char *payload, size_t size)
+{
+    assert_int_equal(job->payload.len, strlen(payload));
+    assert_memory_equal(job->payload.data, payload, strlen(payload));
+    assert_int_equal(job->payload_size, size);
+}
+
 /* The first job of a state, looked at with a cut: its payload must be this, of so many bytes. */
 static void assert_cut(tkl_job_state state, size_t cut, const char *payload, size_t size)
 {
-    tkl_listing *l;
+    tkl_listing *l, *one;
     assert_ok(tkl_queue_peek(queue, state, 0, 1, cut, &l));
     assert_int_equal(l->count, 1);
-    assert_int_equal(l->items[0].payload.len, strlen(payload));
-    assert_memory_equal(l->items[0].payload.data, payload, strlen(payload));
-    assert_int_equal(l->items[0].payload_size, size);
+    assert_payload(&l->items[0], payload, size);
+    assert_ok(tkl_queue_show(queue, l->items[0].id, cut, &one));
+    assert_payload(&one->items[0], payload, size);
+    tkl_listing_free(one);
     tkl_listing_free(l);
 }
 
@@ -300,7 +308,7 @@ static void an_unknown_id_is_not_found(void **state)
     tkl_listing *l;
     tkl_job_result *result;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        assert_code(tkl_queue_show(queue, ids[i], &l), TKL_NOTFOUND);
+        assert_code(tkl_queue_show(queue, ids[i], 0, &l), TKL_NOTFOUND);
         assert_null(l);
         assert_code(tkl_queue_cancel(queue, ids[i]), TKL_NOTFOUND);
         assert_code(tkl_queue_promote(queue, ids[i]), TKL_NOTFOUND);

@@ -103,7 +103,7 @@ static void damage(fixture *f, const char *id)
 static void assert_damage_is_told(const char *id)
 {
     tkl_listing *listing;
-    assert_ok(tkl_queue_show(queue, id, &listing));
+    assert_ok(tkl_queue_show(queue, id, 0, &listing));
     assert_int_equal(listing->items[0].state, TKL_JOB_STATE_DEAD);
     assert_memory_equal(listing->items[0].error.data, "the record is damaged", 21);
     tkl_listing_free(listing);

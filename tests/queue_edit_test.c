@@ -7,7 +7,7 @@
 static void assert_payload(const char *id, const char *payload)
 {
     tkl_listing *l;
-    assert_ok(tkl_queue_show(queue, id, &l));
+    assert_ok(tkl_queue_show(queue, id, 0, &l));
     assert_int_equal(l->items[0].payload.len, strlen(payload));
     assert_memory_equal(l->items[0].payload.data, payload, strlen(payload));
     tkl_listing_free(l);

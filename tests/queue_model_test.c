@@ -88,7 +88,7 @@ static void compare_job(const model_job *j)
         [MODEL_GONE] = TKL_JOB_STATE_UNKNOWN,
     };
     tkl_listing *l;
-    int rc = tkl_queue_show(queue, j->id, &l);
+    int rc = tkl_queue_show(queue, j->id, 0, &l);
     if (j->state == MODEL_GONE && j->result_ms == 0)
         assert_code(rc, TKL_NOTFOUND);
     else if (j->state != MODEL_GONE) {

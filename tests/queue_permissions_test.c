@@ -81,7 +81,7 @@ static void look(tkl_queue *queue)
         tkl_listing *all, *one;
         assert_ok(tkl_queue_peek(queue, states[i], 0, 10, 0, &all));
         for (size_t k = 0; k < all->count; k++) {
-            assert_ok(tkl_queue_show(queue, all->items[k].id, &one));
+            assert_ok(tkl_queue_show(queue, all->items[k].id, 0, &one));
             tkl_listing_free(one);
         }
         tkl_listing_free(all);

@@ -191,7 +191,7 @@ static void a_renewed_claim_keeps_its_beginning(void **state)
     }
     tkl_listing *peeked, *shown;
     assert_ok(tkl_queue_peek(d.queue, TKL_JOB_STATE_ACTIVE, 0, 1, 0, &peeked));
-    assert_ok(tkl_queue_show(d.queue, jobs->items[0].id, &shown));
+    assert_ok(tkl_queue_show(d.queue, jobs->items[0].id, 0, &shown));
     for (int i = 0; i < 2; i++) {
         const tkl_job_info *job = i ? shown->items : peeked->items;
         assert_int_equal(job->since_ms, since);

@@ -70,7 +70,7 @@ static void a_paused_schedule_stays_paused_when_it_moves(void **state)
     char job[TKL_JOB_ID_SIZE];
     assert_ok(tkl_schedule_fire(queue, s, job));
     tkl_listing *l;
-    assert_ok(tkl_queue_show(queue, job, &l));
+    assert_ok(tkl_queue_show(queue, job, 0, &l));
     assert_string_equal(l->items[0].id, job);
     tkl_listing_free(l);
     assert_ok(tkl_schedule_resume(queue, s));

@@ -401,7 +401,7 @@ static void progress_is_seen_while_it_runs(void **state)
     assert_ok(tkl_worker_start(&queue, 1, tell_progress, &s, NULL, &worker));
     job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("x")});
     eventually(atomic_load(&s.inside) == 1, LONG_MS);
-    assert_ok(tkl_queue_show(queue, id.text, &shown));
+    assert_ok(tkl_queue_show(queue, id.text, 0, &shown));
     assert_int_equal(shown->items[0].state, TKL_JOB_STATE_ACTIVE);
     assert_int_equal(shown->items[0].progress.len, 4);
     assert_memory_equal(shown->items[0].progress.data, "40 %", 4);

@@ -110,16 +110,38 @@ const SECRET_IN_FORM = new RegExp(`((?:^|[?&\\s])${SECRET}=)([^&\\s]+)`, 'gi');
 // A text in which the values of fields that sound like secrets are covered.
 export const masked = (text) => text.replace(SECRET_IN_JSON, '$1"•••"').replace(SECRET_IN_FORM, '$1•••');
 
-// A payload laid out: JSON with indentation, anything else as it is; cut.
-export function layOut(value, { longest = 4096, masks = true } = {}) {
-  let text = textOf(value);
-  if (text.length <= 4 * longest) {
-    try {
-      text = JSON.stringify(JSON.parse(text), null, 2);
-    } catch {
-      // It is not JSON.
-    }
+// JSON in lines with indentation, until they are longer than `longest`. The text may end anywhere, and
+// its numbers and strings stay as they are.
+const TOKEN = /"(?:[^"\\]|\\.)*"?|[{}[\],:]|[^\s{}[\],:"]+/gs;
+
+function indented(text, longest) {
+  let made = '', depth = 0, before = '';
+  for (const [token] of text.matchAll(TOKEN)) {
+    const isEnd = token === '}' || token === ']', isEmpty = isEnd && (before === '{' || before === '[');
+    if (isEnd) depth--;
+    if ((isEnd && !isEmpty) || before === ',' || (!isEnd && (before === '{' || before === '['))) made += '\n' + '  '.repeat(Math.max(depth, 0));
+    made += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') depth++;
+    if (made.length > longest) break;
+    before = token;
   }
-  text = cut(text, longest);
+  return made;
+}
+
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// A payload laid out: JSON with indentation, anything else as it is; cut. `isCut`: it is only the
+// beginning of one.
+export function layOut(value, { longest = 4096, masks = true, isCut = false } = {}) {
+  let text = textOf(value);
+  if (/^\s*[{[]/.test(text) && (isCut ? /^\s*(\{\s*"|\[\s*["{[\d])/.test(text) : isJson(text))) text = indented(text, longest);
+  text = text.length > longest || isCut ? text.slice(0, longest) + '…' : text;
   return visible(masks ? masked(text) : text);
 }

@@ -317,7 +317,7 @@ const texts = {
 
 // Fields of the command's JSON, where their own names do not do.
 const labels = {
-  name: ['Name', '名称'], state: ['State', '状态'], kind: ['Kind', '种类'], id: ['Id', '编号'], payload: ['Payload', '载荷'],
+  name: ['Name', '名称'], state: ['State', '状态'], kind: ['Kind', '种类'], id: ['Id', '编号'], payload: ['Payload', '载荷'], payload_size: ['Size of the payload', '载荷大小'],
   ready: ['Ready', '就绪'], active: ['Active', '执行中'], delayed: ['Delayed', '延迟'], held: ['Held', '持有'], dead: ['Dead', '死信'],
   pushed_per_second: ['In/s', '推入/秒'], done_per_second: ['Out/s', '完成/秒'], failed_per_second: ['Fail/s', '失败/秒'],
   oldest_ms: ['Oldest', '最早'], waiters: ['Waiters', '等待者'], priority: ['Priority', '优先级'], attempt: ['Attempt', '尝试'], retries: ['Retries', '重试上限'],

@@ -493,9 +493,10 @@ typedef struct tkl_job_filter {
 TKL_API int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *filter,
                            const char *after, size_t max, size_t cut, tkl_listing **listing)
     TKL_NONNULL(1, 7) TKL_CHECK;
-/* Looks up one job by id, in whichever state. TKL_NOTFOUND: there is no such job. */
-TKL_API int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **listing)
-    TKL_NONNULL(1, 2, 3) TKL_CHECK;
+/* Looks up one job by id, in whichever state. `cut`: as for tkl_queue_peek(). TKL_NOTFOUND: there is
+ * no such job. */
+TKL_API int tkl_queue_show(tkl_queue *queue, const char *id, size_t cut, tkl_listing **listing)
+    TKL_NONNULL(1, 2, 4) TKL_CHECK;
 TKL_API void tkl_listing_free(tkl_listing *listing); /* NULL is fine */
 
 /* Why a job does not run. */

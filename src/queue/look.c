@@ -456,14 +456,16 @@ tkl_job_state tkl__queue_state_of(const char *word)
 }
 
 /* Searches for an active job in steps, until the deadline. */
-static int show_on(const tkl__queue_partition *partition, const char *digits, tkl_reply **reply)
+static int show_on(const tkl__queue_partition *partition, const char *digits, size_t cut,
+                   tkl_reply **reply)
 {
     tkl_bytes keys[TKL__QUEUE_KEYS + 1];
-    char cursor[32] = "0";
+    char cursor[32] = "0", bytes[24];
     tkl__circle circle = {.steps = 0};
     int64_t deadline = tkl__queue_deadline(partition->queue);
-    tkl_bytes args[] = {tkl_str(digits), {cursor, 1}};
-    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_show, args, 2);
+    snprintf(bytes, sizeof bytes, "%zu", cut);
+    tkl_bytes args[] = {tkl_str(digits), {cursor, 1}, tkl_str(bytes)};
+    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_show, args, 3);
     call.retry_safe = true;
     int rc = tkl__queue_result_keys(partition, digits, keys);
     call.keys = keys;
@@ -484,14 +486,14 @@ static int show_on(const tkl__queue_partition *partition, const char *digits, tk
     return rc;
 }
 
-int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **list)
+int tkl_queue_show(tkl_queue *queue, const char *id, size_t cut, tkl_listing **list)
 {
     const char *digits;
     tkl_reply *reply = NULL;
     found one = {.at = 2};
     *list = NULL;
     one.partition = tkl__queue_find_id(queue, id, &digits);
-    int rc = one.partition ? show_on(one.partition, digits, &reply) : tkl__no(TKL_NOTFOUND);
+    int rc = one.partition ? show_on(one.partition, digits, cut, &reply) : tkl__no(TKL_NOTFOUND);
     if (rc != TKL_OK)
         return rc;
     const char *word = tkl_reply_str(tkl_reply_at(reply, 0));

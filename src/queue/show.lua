@@ -2,6 +2,7 @@
 -- KEYS[1...] queue  see keys.inc.lua; the last is the result of this job
 -- ARGV[1] id
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
+-- ARGV[3] cut       bytes of the payload in the answer; 0 for all of it
 -- flags: no-writes
 -- returns {state, score, record, history, progress, since when it is claimed, by whom (see
 --   workers.claimant()), size of the whole record, result}, {} when there is no such job, or {cursor to
@@ -11,19 +12,20 @@
 -- include: places
 
 now = clock.ms()
-local id, cursor = unpack(ARGV)
+local id, cursor, cut = unpack(ARGV)
+cut = tonumber(cut)
 
 -- Answers for a job that is done: the queue keeps it, or only its result, or nothing.
 local function show_done()
   local score = redis.call('ZSCORE', DONE, id)
-  local record, _, kept = places.read('done', id, 0)
+  local record, _, kept = places.read('done', id, cut)
   if score and record and tonumber(score) > places.floor('done') then
     return {'done', score, record, kept.history, '', kept.since, kept.worker, kept.size, kept.result}
   end
   return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', '', 0, '', 0, ''} or {}
 end
 
-local record = redis.call('HGET', JOBS, id)
+local record = places.read('any', id, cut)
 if not record then
   return show_done()
 end
@@ -39,4 +41,4 @@ if is_over and (found.state == 'delayed' or found.state == 'active' and attempts
   found.state = 'ready' -- the next claim makes it so
 end
 return {found.state, found.score or '0', record, history, redis.call('HGET', PROGRESS, id) or '',
-        since, worker, #record, ''}
+        since, worker, redis.call('HSTRLEN', JOBS, id), ''}

@@ -148,7 +148,7 @@ local function add_flow(left)
 end
 
 id = id ~= '' and id or next_job() or ''
-local record = redis.call('HGET', JOBS, id)
+local record = jobs.beginning(id, 0)
 if not record then
   return {}
 end

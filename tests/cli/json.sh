@@ -170,6 +170,8 @@ t queue claim nothing
 t queue claim q
 id=$(jq -r .id <out) token=$(jq -r .token <out); t queue renew q $id $token --progress half
 t queue show q $id
+t queue show q $id --cut 1b
+t queue show q $id --cut 0
 t queue ack q $id $token
 t queue ack q $id $token
 t queue show q $id

@@ -119,7 +119,7 @@ tkl_queue_stats stats_of(tkl_queue *queue)
 tkl_job_state state_of(tkl_queue *queue, const char *id)
 {
     tkl_listing *listing;
-    int rc = tkl_queue_show(queue, id, &listing);
+    int rc = tkl_queue_show(queue, id, 0, &listing);
     if (rc == TKL_NOTFOUND)
         return TKL_JOB_STATE_UNKNOWN;
     assert_ok(rc);

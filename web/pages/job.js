@@ -3,25 +3,39 @@ import { h, put } from '../dom.js';
 import { label, t } from '../words.js';
 import { callOrNull } from '../api.js';
 import { layOut, masked, nameNode, nameToPath, textOf } from '../format.js';
-import { act, button, card, empty, facts, question } from '../widgets.js';
+import { act, button, card, empty, facts, notice, question } from '../widgets.js';
 import { causeText } from './queue.js';
 import { jobActions, stateText } from './jobs.js';
 import { fieldsOf, pushJob } from './push.js';
 
-const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', 'due_at', 'started_at', 'since', 'until', 'group', 'unique', 'progress', 'meta'];
+const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', 'due_at', 'started_at', 'since', 'until', 'group', 'unique', 'progress', 'meta', 'payload_size'];
 const WAITING = ['ready', 'delayed', 'held'];
-const EDIT_MOST = 100000; // characters
+const SHOWN = 4096, WHOLE_MOST = 65536, EDIT_MOST = 100000; // bytes of a payload
+
+// A job, with all of its payload or only what is shown of it; null when it is gone.
+const readJob = (name, id, cut, signal) => callOrNull('queue/show', { ...fieldsOf(name), id, cut }, signal);
+
+// Does something with a job and all of its payload, which is read for it.
+async function withWhole(name, id, use) {
+  try {
+    const job = await readJob(name, id);
+    if (job === null) notice(t('job gone'), true);
+    else await use(job);
+  } catch (error) {
+    notice(error.message, true);
+  }
+}
 
 async function editJob(name, job, then) {
   const values = await question({ title: t('edit'), yes: t('save'), fields: [{ name: 'payload', label: t('payload'), rows: 14, value: job.payload }] });
   if (values !== null) await act('queue/edit', { ...fieldsOf(name), id: job.id, payload: values.payload }, { then });
 }
 
-function editButtons(name, job, then) {
-  const isShort = textOf(job.payload).length <= EDIT_MOST, isText = typeof job.payload === 'string';
+function editButtons(name, { id, state, payload, payload_size }, then) {
+  if (payload_size > (state === 'done' ? WHOLE_MOST : EDIT_MOST)) return []; // of larger done jobs only a part is kept
   return [
-    isShort && isText && job.state !== 'active' && job.state !== 'done' ? button(t('edit'), 'queue/edit', () => editJob(name, job, then)) : null,
-    isShort ? button(t('push copy'), 'queue/push', () => pushJob(name, { job, title: t('push copy') })) : null,
+    typeof payload === 'string' && state !== 'active' && state !== 'done' ? button(t('edit'), 'queue/edit', () => withWhole(name, id, (job) => editJob(name, job, then))) : null,
+    button(t('push copy'), 'queue/push', () => withWhole(name, id, (job) => pushJob(name, { job, title: t('push copy') }))),
   ];
 }
 
@@ -29,15 +43,21 @@ export async function showJob(view, name, id) {
   const title = view.title(h('a', { href: '#/queues' }, t('queues')), ' / ',
     h('a', { href: '#/queues/' + nameToPath(name) }, nameNode(name)), ' / ', nameNode(id));
   const acts = h('p', { class: 'buttons' }), about = h('div'), payload = h('pre', { tabindex: '0' }), why = h('div'), mask = h('p', { class: 'buttons' });
-  let masks = true;
+  let masks = true, cut = SHOWN;
   const showPayload = (job) => {
-    const bare = layOut(job.payload, { masks: false });
-    put(payload, layOut(job.payload, { masks }));
-    if (masked(bare) !== bare) put(mask, h('button', { type: 'button', onclick: () => { masks = !masks; showPayload(job); } }, t(masks ? 'show masked' : 'mask again')));
+    const isCut = cut !== undefined, bare = layOut(job.payload, { masks: false, isCut });
+    put(payload, layOut(job.payload, { masks, isCut }));
+    put(mask, masked(bare) === bare ? null : h('button', { type: 'button', onclick: () => { masks = !masks; showPayload(job); } }, t(masks ? 'show masked' : 'mask again')));
   };
   view.show(title, acts, card(null, about, why), card(label('payload'), payload, mask));
   await view.every(2000, async () => {
-    const job = await callOrNull('queue/show', { ...fieldsOf(name), id: textOf(id) }, view.signal);
+    let job = await readJob(name, textOf(id), cut, view.signal);
+    if (cut && job?.payload_size <= WHOLE_MOST) { // JSON is laid out as a whole
+      cut = undefined;
+      if (job.payload_size > SHOWN) job = await readJob(name, textOf(id), cut, view.signal);
+    } else if (job?.payload_size > WHOLE_MOST) {
+      cut = SHOWN;
+    }
     if (job === null) {
       put(acts);
       put(about, empty(t('job gone')));

@@ -8,6 +8,7 @@ import { act, ask, button, question, notice, table } from '../widgets.js';
 import { fieldsOf } from './push.js';
 
 const JOBS = 25, FOUND = 100, PAUSE_MS = 300;
+const SHOWN = 400; // bytes of a payload that a row needs: the server sends no more
 const MOST_AT_ONCE = 1000; // jobs that are cancelled or promoted together
 export const STATES = ['ready', 'active', 'delayed', 'held', 'dead', 'done'];
 
@@ -50,7 +51,7 @@ async function actOnOver(name, text, { verb, fields, title, danger, then }) {
 // Others are looked for first, and chosen by their ids.
 async function actOnOthers(name, state, text, { verb, title, danger, then }) {
   try {
-    const { found } = await call('queue/find', { ...fieldsOf(name), text, state, max: MOST_AT_ONCE });
+    const { found } = await call('queue/find', { ...fieldsOf(name), text, state, max: MOST_AT_ONCE, cut: 1 });
     if (found.length === 0 || (await question({ title, danger, yes: title, text: t('ask matches', count(found.length), text) })) === null) return;
     await act(verb, { ...fieldsOf(name), id: found.map((job) => job.id) });
     await then(); // also when some of them were gone
@@ -81,7 +82,7 @@ function jobTable(name, state, then) {
     columns: [
       { key: 'id', cell: (job) => h('a', { href: `#/queues/${nameToPath(name)}/${job.id}` }, job.id) },
       { key: 'kind', cell: (job) => (job.kind === null ? '' : nameNode(job.kind)) },
-      { key: 'payload', cell: (job) => h('code', {}, visible(cut(masked(cut(textOf(job.payload), 400)), 100))) },
+      { key: 'payload', cell: (job) => h('code', {}, visible(cut(masked(textOf(job.payload)), 100))) },
       { key: 'attempt', number: true }, { key: 'priority', number: true },
       { key: when[state], cell: (job) => timeNode(job[when[state]] ?? job.pushed_at) },
       state === 'active' || state === 'done' ? { key: 'worker', cell: (job) => (job.worker ? `${visible(textOf(job.worker.host))}:${job.worker.pid}` : '–') }
@@ -99,7 +100,7 @@ export async function showJobs(view, root, name, state) {
   let timer = null, asked = 0;
 
   async function showPage() {
-    const rows = await call('queue/peek', { ...fieldsOf(name), state, max: JOBS, skip }, view.signal);
+    const rows = await call('queue/peek', { ...fieldsOf(name), state, max: JOBS, skip, cut: SHOWN }, view.signal);
     if (box.value !== '') return;
     jobs.update(rows);
     put(acts);
@@ -111,7 +112,7 @@ export async function showJobs(view, root, name, state) {
   // A search looks through all jobs of this state, so it is not repeated every few seconds.
   async function showFound() {
     const text = box.value, turn = ++asked;
-    const { found, next } = await call('queue/find', { ...fieldsOf(name), text, state, max: FOUND }, view.signal);
+    const { found, next } = await call('queue/find', { ...fieldsOf(name), text, state, max: FOUND, cut: SHOWN }, view.signal);
     if (turn !== asked || text !== box.value) return;
     jobs.update(found);
     put(acts, found.length > 0 ? foundActions(name, state, text, () => view.refresh()) : null);

@@ -606,9 +606,9 @@ class Queue(Component):
                                     after, max, cut)
         return found
 
-    def show(self, id: str) -> JobInfo:
-        """One job, in whichever state. NotFound."""
-        found: Listing = self._call("tkl_queue_show", id)
+    def show(self, id: str, cut: int = 0) -> JobInfo:
+        """One job, in whichever state. `cut`: as for peek(). NotFound."""
+        found: Listing = self._call("tkl_queue_show", id, cut)
         return found[0]
 
     def cancel(self, id: str) -> None:
