@@ -211,6 +211,12 @@ static const cli_option result_options[] = {
     {0},
 };
 
+static const cli_option flow_options[] = {
+    {"max", CLI_INTEGER, "N", "print at most N, up to 100, the nearest (default 50)"},
+    PARTITIONS,
+    {0},
+};
+
 static const cli_option show_options[] = {
     {"cut", CLI_SIZE, "SIZE", "only so much of the payload (default: all)"},
     PARTITIONS,
@@ -557,6 +563,22 @@ static const cli_verb verbs[] = {
                    "tackle queue drop tackle-example --yes",
         .effect = CLI_READS,
         .run = cli_queue_why,
+    },
+    {
+        .name = "flow",
+        .args = "NAME ID",
+        .summary = "show the jobs that a job waits for, and those that wait for it",
+        .options = flow_options,
+        .details =
+            "Jobs of a flow that are not done, the ones that others wait for first. AFTER has\n"
+            "the jobs of the list that a job waits for; WAITS FOR is how many there are in all.\n"
+            "Exit code 1 when the job is not there.",
+        .example = "tackle queue push tackle-example cut weld --then paint\n"
+                   "id=$(tackle queue peek tackle-example --json | jq -r '.[0].id')\n"
+                   "tackle queue flow tackle-example $id\n"
+                   "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
+        .run = cli_queue_flow,
     },
     {
         .name = "peek",

@@ -74,6 +74,7 @@ int cli_queue_watch(cli_session *cli);
 int cli_queue_workers(cli_session *cli);
 int cli_queue_times(cli_session *cli);
 int cli_queue_why(cli_session *cli);
+int cli_queue_flow(cli_session *cli);
 
 int cli_queue_find(cli_session *cli);
 

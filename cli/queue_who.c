@@ -222,6 +222,76 @@ int cli_queue_times(cli_session *cli)
     return cli_print_rows(cli, rows, times_columns);
 }
 
+/* ---- flow ---------------------------------------------------------------- */
+
+#define FLOW_JOBS 50
+
+static const cli_column flow_columns[] = {
+    {"id", "ID"},       {"state", "STATE"},
+    {"kind", "KIND"},   {"waits_for", "WAITS FOR"},
+    {"after", "AFTER"}, {0},
+};
+
+/* The jobs that a job waits for: an array, or a text for people. */
+static json_t *after_json(const cli_session *cli, const tkl_flow *flow, const tkl_flow_job *job)
+{
+    json_t *ids = json_array();
+    for (size_t i = 0; i < job->after_count; i++)
+        json_array_append_new(ids, json_string(flow->items[job->after[i]].id));
+    if (cli->json)
+        return ids;
+    json_t *text = json_string("");
+    for (size_t i = 0; i < job->after_count; i++) {
+        json_t *longer = json_pack("s++", json_string_value(text), i > 0 ? " " : "",
+                                   json_string_value(json_array_get(ids, i)));
+        json_decref(text);
+        text = longer;
+    }
+    json_decref(ids);
+    return text;
+}
+
+static int print_flow(const cli_session *cli, const tkl_flow *flow)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < flow->count; i++) {
+        const tkl_flow_job *job = &flow->items[i];
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:I, s:o}", "id", job->id, "state",
+                                              tkl_job_state_name(job->state), "kind",
+                                              cli_json_present(job->kind), "waits_for",
+                                              (json_int_t)job->waits_for, "after",
+                                              after_json(cli, flow, job)));
+    }
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:o, s:I}", "jobs", rows, "more", (json_int_t)flow->more));
+    int failed = cli_print_rows(cli, rows, flow_columns);
+    if (!failed && flow->more > 0)
+        fprintf(stderr, "More jobs of this flow: %" PRId64 "\n", flow->more);
+    return failed;
+}
+
+int cli_queue_flow(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_flow *flow = NULL;
+    int64_t max = cli_number(cli, "max", FLOW_JOBS);
+    if (max < 1 || max > TKL_FLOW_MAX)
+        return cli_usage(cli, "--max is 1 to %d", TKL_FLOW_MAX);
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (failed)
+        return failed;
+    int code = tkl_queue_flow(queue, cli->argv[1], (size_t)max, &flow);
+    if (code == TKL_OK)
+        failed = print_flow(cli, flow);
+    else
+        failed = code == TKL_NOTFOUND ? cli_fail(cli, CLI_NO, "no such job (any more)")
+                                      : cli_end(cli, code);
+    tkl_flow_free(flow);
+    tkl_queue_close(queue);
+    return failed;
+}
+
 /* ---- why ----------------------------------------------------------------- */
 
 /* Prints "1 job" or "2 jobs". */

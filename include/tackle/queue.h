@@ -548,6 +548,34 @@ TKL_API int tkl_queue_why(tkl_queue *queue, const char *id, tkl_queue_reasons **
     TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API void tkl_queue_reasons_free(tkl_queue_reasons *reasons); /* NULL is fine */
 
+#define TKL_FLOW_MAX 100
+
+/* A job of a flow. Views into the tkl_flow. */
+typedef struct tkl_flow_job {
+    char id[TKL_JOB_ID_SIZE];
+    tkl_job_state state;
+    tkl_bytes kind;      /* empty: none */
+    int64_t waits_for;   /* number of jobs that it waits for, listed or not */
+    const size_t *after; /* those that are listed, as tkl_push.after: indices of earlier items */
+    size_t after_count;
+    TKL_RESERVED(2);
+} tkl_flow_job;
+
+typedef struct tkl_flow {
+    const tkl_flow_job *items; /* jobs stand behind those that they wait for */
+    size_t count;
+    int64_t more; /* at least so many other jobs belong to the flow */
+    TKL_RESERVED(4);
+} tkl_flow;
+
+/* The flow around a job: whom it waits for, who waits for it, and so on; a job without a flow stands
+ * alone. Jobs that are done are gone from it. `max`: at most so many jobs, those nearest to this one,
+ * 1 to TKL_FLOW_MAX. Jobs that were pushed more than 1000 ids before or behind may be missing. One
+ * script of a few milliseconds at most. TKL_NOTFOUND: there is no such job. */
+TKL_API int tkl_queue_flow(tkl_queue *queue, const char *id, size_t max, tkl_flow **flow)
+    TKL_NONNULL(1, 2, 4) TKL_CHECK;
+TKL_API void tkl_flow_free(tkl_flow *flow); /* NULL is fine */
+
 /* Removes a job from the queue, in any state; the worker of an active job learns that its claim is
  * lost. A dead letter is deleted. TKL_NOTFOUND: there is no such job. */
 TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;

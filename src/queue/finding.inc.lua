@@ -21,8 +21,9 @@ function finding.active(id, cursor)
   return {cursor = cursor}
 end
 
--- The state of a job, and the key, the member and the score by which it is stored.
-function finding.job(id, record, cursor)
+-- The state of a job that no worker has, and the key, the member and the score by which it is
+-- stored. Nil: a worker has it.
+function finding.resting(id, record)
   local places = {ready = READY, delayed = DELAYED, held = FLOW, dead = DEAD}
   for state, key in pairs(places) do
     local score = redis.call('ZSCORE', key, id)
@@ -35,5 +36,9 @@ function finding.job(id, record, cursor)
   if job.group > 0 and redis.call('ZSCORE', PARKED, spot) then
     return {state = 'held', key = PARKED, member = spot, score = '0'}
   end
-  return finding.active(id, cursor)
+end
+
+-- The same for any job; see finding.active() for the cursor.
+function finding.job(id, record, cursor)
+  return finding.resting(id, record) or finding.active(id, cursor)
 end

@@ -156,6 +156,9 @@ t queue peek q --state delayed
 t queue peek nothing
 t queue requeue q nothing
 t queue requeue q $(tackle queue peek q --json | jq -r '.[0].id') --force
+t queue flow q nothing
+t queue flow q $(tackle queue peek q --json | jq -r '.[0].id')
+t queue flow q nothing --max 101
 t queue why q
 t queue why q nothing
 t queue why nothing

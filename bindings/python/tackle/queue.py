@@ -17,7 +17,7 @@ from ._native import ctype, function
 from ._record import Data
 from ._stream import Stream
 from .errors import Error, error
-from .records import (JobInfo, Listing, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
+from .records import (Flow, JobInfo, Listing, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
                       QueueReasons, QueueStats, QueueWorkerList, ScheduleInfo)
 
 if TYPE_CHECKING:
@@ -571,6 +571,18 @@ class Queue(Component):
         ['delayed']
         """
         found: QueueReasons = self._call("tkl_queue_why", id)
+        return found
+
+    def flow(self, id: str, max: int = 50) -> Flow:
+        """The jobs that a job waits for, those that wait for it, and so on: the nearest `max` of them.
+        `after` of a job has the positions of those in the list that it waits for. NotFound.
+
+        >>> mails = client.queue("mails")
+        >>> ids = [job.id for job in mails.push_all(["cut", tackle.Push("paint", after=[0])])]
+        >>> [(job.state, job.waits_for, list(job.after)) for job in mails.flow(ids[0])]
+        [('ready', 0, []), ('held', 1, [0])]
+        """
+        found: Flow = self._call("tkl_queue_flow", id, max)
         return found
 
     def watch(self) -> "Watcher":
