@@ -223,6 +223,58 @@ def found_jobs(browser):
     page.close()
 
 
+def flows(browser):
+    """Jobs that wait for each other are drawn with links; many are drawn in part, the rest is counted."""
+    ids = call('queue/push', name='build', payload=['cut', 'weld'], then=['paint'], kind='step')['ids']
+    page = browser.page(BASE + '/#/queues/build/' + ids[2])
+    page.wait("document.querySelectorAll('.flow-job').length === 3 && document.querySelectorAll('.flow-line').length === 2")
+    assert page.run("document.querySelector('.flow-job[aria-current]').getAttribute('aria-label')") == f'{ids[2]}, held, step, waits for 2'
+    job = call('queue/claim', name='build')
+    call('queue/fail', name='build', id=job['id'], token=job['token'], reason='no', dead=True)
+    page.wait("document.querySelectorAll('.flow-job.is-dead').length === 1")
+    page.run("document.querySelector('.flow-job.is-dead').dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))")
+    page.wait(f"location.hash.endsWith({json.dumps(job['id'])})")
+    page.wait("document.querySelector('.flow-job.is-dead[aria-current]') !== null")
+    many = call('queue/push', name='build', payload=['x'] * 200, then=['end'])['ids']
+    show(page, 'queues/build/' + many[-1])
+    page.wait("document.querySelectorAll('.flow-job').length === 50")
+    page.wait_text('Jobs of this flow that are not shown: 151')
+    show(page, 'queues/build/' + call('queue/push', name='build', payload='alone')['ids'][0])
+    page.wait_text('alone')
+    assert page.run("document.querySelector('.flow') === null")
+    is_clean(page)
+    call('queue/drop', name='build', yes=True)
+    page.close()
+
+
+def large_payloads(browser):
+    """Of large payloads only the beginning travels, in lists and on the page of a job."""
+    large = '{"password": "s3cret", "to": ["ann"], "number": 12345678901234567890, "text": "' + 'x' * 500_000 + '"}'
+    for _ in range(3):
+        call('queue/push', name='large', payload=large)
+    middle = call('queue/push', name='large', payload='{"list": [' + '1, ' * 8000 + '2]}')['ids'][0]
+    page = browser.page(BASE + '/#/queues/large')
+    page.wait("document.querySelectorAll('tbody tr').length === 4")
+    page.fill('input[type=search]', 'ann')
+    page.wait_text('found: 3')
+    page.click('td a')
+    page.wait_text('"number": 12345678901234567890,')  # laid out, although it is cut, and exact
+    page.wait_text('488 KB')
+    assert 's3cret' not in page.text()
+    assert page.run("document.querySelector('pre').textContent.endsWith('x…')")
+    assert page.run("[...document.querySelectorAll('button')].every((b) => b.textContent !== 'Edit')")
+    most = page.run("Math.max(...performance.getEntriesByType('resource').map((one) => one.decodedBodySize))")
+    assert most < 100_000, most
+    show(page, 'queues/large/' + middle)
+    page.wait_text('"list": [')
+    page.click('button', 'Edit')
+    page.wait("document.querySelector('dialog textarea').value.endsWith('1, 2]}')")  # all of it
+    page.click('dialog button', 'Cancel')
+    is_clean(page)
+    call('queue/drop', name='large', yes=True)
+    page.close()
+
+
 def holders(browser):
     """A lock with a line is shown and broken."""
     call('lock/acquire', name='door', lease='1h', label='first')

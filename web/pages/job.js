@@ -1,7 +1,8 @@
 // A job: its payload, its story, why it waits, and what can be done with it.
 import { h, put } from '../dom.js';
 import { label, t } from '../words.js';
-import { callOrNull } from '../api.js';
+import { callOrNull, may } from '../api.js';
+import { drawFlow } from '../flow.js';
 import { layOut, masked, nameNode, nameToPath, textOf } from '../format.js';
 import { act, button, card, empty, facts, notice, question } from '../widgets.js';
 import { causeText } from './queue.js';
@@ -39,18 +40,28 @@ function editButtons(name, { id, state, payload, payload_size }, then) {
   ];
 }
 
+async function showFlow(view, root, name, id) {
+  if (!may('queue/flow')) return;
+  await view.every(5000, async () => {
+    const found = await callOrNull('queue/flow', { ...fieldsOf(name), id }, view.signal);
+    if (!view.changed('flow', found)) return;
+    root.hidden = !(found?.jobs.length > 1); // a job that waits for none stands alone
+    drawFlow(root, found ?? { jobs: [] }, id, (one) => `#/queues/${nameToPath(name)}/${one}`);
+  });
+}
+
 export async function showJob(view, name, id) {
   const title = view.title(h('a', { href: '#/queues' }, t('queues')), ' / ',
     h('a', { href: '#/queues/' + nameToPath(name) }, nameNode(name)), ' / ', nameNode(id));
-  const acts = h('p', { class: 'buttons' }), about = h('div'), payload = h('pre', { tabindex: '0' }), why = h('div'), mask = h('p', { class: 'buttons' });
+  const acts = h('p', { class: 'buttons' }), about = h('div'), payload = h('pre', { tabindex: '0' }), why = h('div'), flow = h('section', { class: 'card', hidden: true }), mask = h('p', { class: 'buttons' });
   let masks = true, cut = SHOWN;
   const showPayload = (job) => {
     const isCut = cut !== undefined, bare = layOut(job.payload, { masks: false, isCut });
     put(payload, layOut(job.payload, { masks, isCut }));
     put(mask, masked(bare) === bare ? null : h('button', { type: 'button', onclick: () => { masks = !masks; showPayload(job); } }, t(masks ? 'show masked' : 'mask again')));
   };
-  view.show(title, acts, card(null, about, why), card(label('payload'), payload, mask));
-  await view.every(2000, async () => {
+  view.show(title, acts, card(null, about, why), flow, card(label('payload'), payload, mask));
+  await Promise.all([showFlow(view, flow, name, textOf(id)), view.every(2000, async () => {
     let job = await readJob(name, textOf(id), cut, view.signal);
     if (cut && job?.payload_size <= WHOLE_MOST) { // JSON is laid out as a whole
       cut = undefined;
@@ -66,11 +77,11 @@ export async function showJob(view, name, id) {
     }
     const cause = WAITING.includes(job.state) ? await callOrNull('queue/why', { ...fieldsOf(name), id: job.id }, view.signal) : null;
     if (view.changed('acts', [job.state, job.payload])) put(acts, jobActions(name, job, () => view.refresh()), editButtons(name, job, () => view.refresh()));
-    if (view.changed('job', job)) put(about, facts({ ...job, state: stateText(job.state) }, FACTS),
+    if (view.changed('job', job)) put(about, facts({ ...job, state: stateText(job.state) }, FACTS.filter((key) => job[key] !== null)),
       job.worker ? [h('h2', {}, label('worker')), facts(job.worker)] : null,
       job.error !== null ? [h('h2', {}, label('error')), h('pre', { tabindex: '0' }, layOut(job.error))] : null,
       job.result !== null ? [h('h2', {}, label('result')), h('pre', { tabindex: '0' }, layOut(job.result))] : null);
     if (view.changed('why', cause)) put(why, cause && cause.causes.length > 0 ? [h('h2', {}, t('why')), h('ul', {}, cause.causes.map((one) => h('li', {}, causeText(one))))] : null);
     if (view.changed('payload', job.payload)) showPayload(job);
-  });
+  })]);
 }
