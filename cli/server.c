@@ -2,6 +2,8 @@
  *
  * The persistent private server of a directory.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,6 +183,8 @@ static int server_functions(cli_session *cli)
 {
     bool load = cli_flag(cli, "load"), remove_old = cli_flag(cli, "remove-old");
     tkl_client *client = NULL;
+    if ((load || remove_old) && cli->sink != NULL)
+        return cli_usage(cli, "functions are loaded and removed by the command only");
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
@@ -198,6 +202,128 @@ static int server_functions(cli_session *cli)
     tkl_function_libraries_free(list);
     return cli_print_rows(cli, rows, library_columns);
 }
+
+/* ---- Clients, memory ----------------------------------------------------- */
+
+static const cli_column client_columns[] = {
+    {"id", "ID"},     {"name", "NAME"},    {"address", "ADDRESS"},
+    {"user", "USER"}, {"kind", "KIND"},    {"age", "AGE"},
+    {"idle", "IDLE"}, {"command", "LAST"}, {0},
+};
+
+static json_t *describe_client(const cli_session *cli, const tkl_client_info *info)
+{
+    char age[CLI_DURATION_SIZE], idle[CLI_DURATION_SIZE];
+    json_t *row = json_pack("{s:I, s:o, s:o, s:o, s:s, s:o}", "id", (json_int_t)info->id, "name",
+                            cli_json_present(tkl_str(info->name)), "address",
+                            cli_json_present(tkl_str(info->address)), "user",
+                            cli_json_present(tkl_str(info->user)), "kind", info->kind, "command",
+                            cli_json_present(tkl_str(info->command)));
+    if (!cli->json) {
+        json_object_set_new(row, "age", json_string(cli_duration_text(info->age_ms, age)));
+        json_object_set_new(row, "idle", json_string(cli_duration_text(info->idle_ms, idle)));
+        return row;
+    }
+    json_object_set_new(row, "age_ms", json_integer((json_int_t)info->age_ms));
+    json_object_set_new(row, "idle_ms", json_integer((json_int_t)info->idle_ms));
+    json_object_set_new(row, "memory",
+                        info->memory > 0 ? json_integer((json_int_t)info->memory) : json_null());
+    return row;
+}
+
+static int server_clients(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_clients *list;
+    int64_t max = cli_number(cli, "max", 100);
+    if (max < 1 || max > TKL_CLIENTS_MAX)
+        return cli_usage(cli, "--max is 1 to %d", TKL_CLIENTS_MAX);
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    int code = tkl_overview_clients(client, (size_t)max, &list);
+    if (code != TKL_OK)
+        return cli_end(cli, code);
+    json_t *rows = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(rows, describe_client(cli, &list->items[i]));
+    int64_t connected = list->connected, listed = (int64_t)list->count;
+    json_t *counts = json_pack("{s:I, s:I, s:I}", "connected", (json_int_t)connected, "blocked",
+                               (json_int_t)list->blocked, "most", (json_int_t)list->most);
+    tkl_clients_free(list);
+    if (cli->json) {
+        json_object_set_new(counts, "clients", rows);
+        return cli_print_json(cli, counts);
+    }
+    json_decref(counts);
+    failed = cli_print_rows(cli, rows, client_columns);
+    if (!failed && listed < connected)
+        fprintf(stderr, "The last %" PRId64 " of %" PRId64 " connections\n", listed, connected);
+    return failed;
+}
+
+static const cli_column memory_columns[] = {
+    {"component", "COMPONENT"},
+    {"keys", "KEYS"},
+    {"size", "SIZE"},
+    {0},
+};
+
+static json_t *describe_memory(const cli_session *cli, const tkl_memory_item *item)
+{
+    char size[32];
+    snprintf(size, sizeof size, "%.1f MB", (double)item->bytes / 1048576);
+    json_t *row = json_pack("{s:o, s:I}", "component",
+                            *item->component == '\0' && !cli->json
+                                ? json_string("(other keys)")
+                                : cli_json_present(tkl_str(item->component)),
+                            "keys", (json_int_t)item->keys);
+    if (cli->json)
+        json_object_set_new(row, "bytes", json_integer((json_int_t)item->bytes));
+    else
+        json_object_set_new(row, "size", json_string(size));
+    return row;
+}
+
+static int server_memory(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_memory *memory;
+    int64_t sample = cli_number(cli, "sample", 5000);
+    if (sample < 1 || sample > TKL_MEMORY_SAMPLE_MAX)
+        return cli_usage(cli, "--sample is 1 to %d", TKL_MEMORY_SAMPLE_MAX);
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    int code = tkl_overview_memory(client, sample, &memory);
+    if (code != TKL_OK)
+        return cli_end(cli, code);
+    json_t *rows = json_array();
+    for (size_t i = 0; i < memory->count; i++)
+        json_array_append_new(rows, describe_memory(cli, &memory->items[i]));
+    int64_t keys = memory->keys, measured = memory->measured;
+    bool is_exact = memory->is_exact;
+    tkl_memory_free(memory);
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:I, s:I, s:b, s:o}", "keys", (json_int_t)keys,
+                                             "measured", (json_int_t)measured, "exact", is_exact,
+                                             "components", rows));
+    failed = cli_print_rows(cli, rows, memory_columns);
+    if (!failed && !is_exact)
+        fprintf(stderr, "An estimate from %" PRId64 " of %" PRId64 " keys\n", measured, keys);
+    return failed;
+}
+
+static const cli_option clients_options[] = {
+    {"max", CLI_INTEGER, "N",
+     "print at most N, up to 1000, those that connected last (default 100)"},
+    {0},
+};
+
+static const cli_option memory_options[] = {
+    {"sample", CLI_INTEGER, "N", "look at N keys besides the large ones (default 5000)"},
+    {0},
+};
 
 static const cli_option functions_options[] = {
     {"load", CLI_FLAG, NULL, "load all functions of this version first"},
@@ -278,8 +404,33 @@ static const cli_verb verbs[] = {
                    "server; --remove-old removes what this version does not use. --load is for\n"
                    "programs that may call functions and not load them.",
         .example = "tackle server functions --load",
-        .local = "it manages a server of this machine",
+        .effect = CLI_READS,
         .run = server_functions,
+    },
+    {
+        .name = "clients",
+        .summary = "who is connected to the server",
+        .options = clients_options,
+        .details = "LAST is the last command, without its arguments. With more than 1000\n"
+                   "connections only the newest are looked at, so that the server is not held up.\n"
+                   "In a cluster it is one of the masters.",
+        .example = "tackle server clients --max 10",
+        .effect = CLI_READS,
+        .run = server_clients,
+    },
+    {
+        .name = "memory",
+        .summary = "estimate how much memory each component takes",
+        .options = memory_options,
+        .details =
+            "From a sample of all keys, and the large keys of the names that were used last:\n"
+            "the 100 of each component. With fewer keys than the sample all are counted.\n"
+            "The server serves others in between.",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle server memory\n"
+                   "tackle queue drop tackle-example --yes",
+        .effect = CLI_READS,
+        .run = server_memory,
     },
     {0},
 };
@@ -298,7 +449,8 @@ static const cli_step demo[] = {
 
 const cli_component cli_server = {
     .name = "server",
-    .summary = "the private server: start, stop, status, backup; functions on any server",
+    .summary =
+        "the private server: start, stop, status, backup; on any server clients, memory, functions",
     .verbs = verbs,
     .demo = demo,
 };

@@ -5,6 +5,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <tackle/tackle.h>
 
@@ -195,6 +198,133 @@ static void what_may_not_be_read_says_so(void **state)
     tkl_overview_free(NULL);
 }
 
+static const tkl_client_info *client_of(const tkl_clients *clients, const char *name)
+{
+    for (size_t i = 0; i < clients->count; i++)
+        if (strcmp(clients->items[i].name, name) == 0)
+            return &clients->items[i];
+    return NULL;
+}
+
+static void clients_are_listed_without_holding_the_server(void **state)
+{
+    enum { MANY = 1100 };
+    fixture *f = *state;
+    tkl_clients *clients;
+    tkl_client *named = test_open(f->server->url, &(tkl_options){.name = "named"});
+    assert_ok(tkl_callz(f->client, NULL, "PING", NULL));
+    assert_ok(tkl_callz(named, NULL, "PING", NULL));
+    assert_ok(tkl_overview_clients(f->client, 0, &clients));
+    assert_int_equal(clients->count, clients->connected);
+    const tkl_client_info *info = client_of(clients, "named");
+    assert_non_null(info);
+    assert_string_equal(info->command, "ping");
+    assert_string_equal(info->kind, "normal");
+    assert_string_equal(info->user, "default");
+    assert_true(info->id > 0 && info->memory > 0 && info->age_ms < 100000);
+    tkl_clients_free(clients);
+    assert_ok(tkl_overview_clients(f->client, 1, &clients)); /* the one that connected last */
+    assert_int_equal(clients->count, 1);
+    assert_string_equal(clients->items[0].name, "named");
+    tkl_clients_free(clients);
+
+    static int many[MANY]; /* too many for CLIENT LIST */
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", f->server->socket);
+    for (int i = 0; i < MANY; i++) {
+        many[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+        assert_int_equal(connect(many[i], (struct sockaddr *)&address, sizeof address), 0);
+    }
+    assert_ok(tkl_overview_clients(f->client, 50, &clients));
+    assert_int_equal(clients->count, 50);
+    assert_true(clients->connected >= MANY && clients->most > MANY);
+    for (size_t i = 0; i < clients->count; i++) {
+        assert_string_equal(clients->items[i].name, "");
+        assert_true(i == 0 || clients->items[i].id > clients->items[i - 1].id);
+    }
+    tkl_clients_free(clients);
+    assert_ok(tkl_overview_clients(f->client, TKL_CLIENTS_MAX, &clients)); /* in two steps */
+    assert_int_equal(clients->count, TKL_CLIENTS_MAX);
+    tkl_clients_free(clients);
+    for (int i = 0; i < MANY; i++)
+        close(many[i]);
+    tkl_close(named);
+    assert_code(tkl_overview_clients(f->client, TKL_CLIENTS_MAX + 1, &clients), TKL_EINVAL);
+    assert_null(clients);
+}
+
+/* The memory of a component; NULL: it has no keys. */
+static const tkl_memory_item *memory_of(const tkl_memory *memory, const char *component)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        if (strcmp(memory->items[i].component, component) == 0)
+            return &memory->items[i];
+    return NULL;
+}
+
+static void check_memory(tkl_client *client)
+{
+    tkl_memory *memory;
+    push_job(client, "mails", 1);
+    count_once(client, "hits", 0);
+    tkl_lock *lock = hold_lock(client, "door");
+    assert_ok(tkl_callz(client, NULL, "SET", "of:others", "x", NULL));
+    assert_ok(tkl_callz(client, NULL, "SET", "tackle:nothing:{x}", "x", NULL));
+    assert_ok(tkl_overview_memory(client, 0, &memory)); /* few keys: all are counted */
+    assert_true(memory->is_exact);
+    assert_int_equal(memory->measured, memory->keys);
+    assert_true(memory_of(memory, "queue")->keys >= 3 && memory_of(memory, "queue")->bytes > 200);
+    assert_true(memory_of(memory, "counter")->keys >= 1);
+    assert_true(memory_of(memory, "lock")->bytes > 0);
+    assert_int_equal(memory_of(memory, "")->keys, 2);
+    int64_t sum = 0;
+    for (size_t i = 0; i < memory->count; i++) {
+        sum += memory->items[i].keys;
+        assert_true(i == 0 || memory->items[i].bytes <= memory->items[i - 1].bytes);
+    }
+    assert_int_equal(sum, memory->keys);
+    tkl_memory_free(memory);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+}
+
+static void memory_is_told_by_component(void **state)
+{
+    fixture *f = *state;
+    tkl_memory *memory;
+    check_memory(f->client);
+    assert_ok(tkl_callz(
+        f->client, NULL, "EVAL", /* many others: they are estimated */
+        "for i = 1, 30000 do redis.call('SET', 'o:' .. i, string.rep('x', 100)) end", "0", NULL));
+    tkl_queue *queue; /* one large key, which no sample finds */
+    assert_ok(tkl_queue_open(f->client, tkl_str("mails"), NULL, &queue));
+    char *large = calloc(1, 5000000);
+    assert_ok(tkl_queue_push_one(queue, (tkl_bytes){large, 5000000}, NULL));
+    tkl_queue_close(queue);
+    free(large);
+    assert_ok(tkl_overview_memory(f->client, 1000, &memory));
+    assert_false(memory->is_exact);
+    assert_true(memory->measured < 3000 && memory->keys > 30000);
+    int64_t bytes = memory_of(memory, "")->bytes, keys = memory_of(memory, "")->keys;
+    assert_true(keys > 29000 && keys < 30100);
+    assert_true(bytes > 3000000 && bytes < 9000000);
+    /* MEMORY USAGE takes the mean of a few fields, of which the large one may be missing. */
+    assert_non_null(memory_of(memory, "queue"));
+    tkl_memory_free(memory);
+    assert_code(tkl_overview_memory(f->client, -1, &memory), TKL_EINVAL);
+    assert_null(memory);
+}
+
+static void memory_of_a_cluster_is_told_by_component(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    check_memory(client);
+    tkl_close(client);
+    cluster_end(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,7 +333,10 @@ int main(void)
         TEST(the_names_used_last_are_shown),
         TEST(a_damaged_name_does_not_hide_the_others),
         TEST(what_may_not_be_read_says_so),
+        TEST(clients_are_listed_without_holding_the_server),
+        TEST(memory_is_told_by_component),
         cmocka_unit_test(an_overview_of_a_cluster_has_everything),
+        cmocka_unit_test(memory_of_a_cluster_is_told_by_component),
     };
     setenv("TACKLE_REGISTER", "yes", 1);
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -316,6 +316,25 @@ const texts = {
   'ask maintenance': ['Programs that ask for it stop their work until it is switched off.', '查询此开关的程序将停止工作，直到关闭维护。'],
   'switch on': ['Switch on', '开启'],
   'switch off': ['Switch off', '关闭'],
+  'persistence': ['On disk', '持久化'],
+  'functions': ['Functions', '函数'],
+  'clients': ['Clients', '客户端'],
+  'clients of': ['connected: {0} of at most {1}; waiting on the server: {2}.', '已连接：{0}，上限 {1}；在服务器上等待：{2}。'],
+  'clients listed': ['These are the last {0}.', '此处列出最近的 {0} 个。'],
+  'connection': ['Connection', '连接'],
+  'last command': ['Last command', '最近的命令'],
+  'client normal': ['normal', '普通'],
+  'client blocked': ['waits', '等待中'],
+  'client subscriber': ['listens', '订阅'],
+  'client replica': ['replica', '副本'],
+  'client master': ['master', '主节点'],
+  'client monitor': ['monitor', '监视'],
+  'memory by component': ['Memory by component', '各组件的内存'],
+  'about memory': ['An estimate from the large keys of the names that were used last and a sample of 5,000 others.', '依据最近使用的名称的大键和另外 5,000 个键的样本估计。'],
+  'estimate': ['Estimate', '估计'],
+  'keys sampled': ['An estimate from {0} of {1} keys.', '依据 {1} 个键中的 {0} 个估计。'],
+  'all keys counted': ['All {0} keys were counted.', '已计入全部 {0} 个键。'],
+  'other keys': ['(other keys)', '（其他键）'],
 };
 
 // Fields of the command's JSON, where their own names do not do.
@@ -345,6 +364,7 @@ const labels = {
   component: ['Component', '组件'], distance: ['Distance, km', '距离（千米）'], longitude: ['Longitude', '经度'], latitude: ['Latitude', '纬度'],
   address: ['Address', '地址'], weight: ['Weight', '权重'], lease_ms: ['Lease', '租约'],
   version: ['Version', '版本'], role: ['Role', '角色'], uptime_ms: ['Up for', '运行时间'], memory: ['Memory', '内存'], memory_max: ['Most memory', '内存上限'], policy: ['When full', '满时策略'], aof: ['Append-only file', 'AOF'], last_save: ['Last save', '最近保存'], clients: ['Clients', '客户端'], replicas: ['Replicas', '副本'], commands_per_second: ['Commands a second', '每秒命令数'],
+  user: ['User', '用户'], age_ms: ['Connected for', '已连接'], idle_ms: ['Idle for', '空闲'], keys: ['Keys', '键数'], saved_at: ['Last snapshot', '最近快照'], unsaved_changes: ['Changes since', '此后的更改'], saving: ['Being written', '正在写入'], aof_bytes: ['Its size', 'AOF 大小'], last_aof: ['Last write', '最近写入'], current: ['In use', '使用中'], functions: ['Functions', '函数'], servers: ['Servers', '服务器'],
 };
 
 const CHOICE = 'tackle-language';

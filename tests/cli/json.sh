@@ -46,6 +46,10 @@ t server save
 t server rewrite
 t server backup backup
 t server backup backup --url embedded:$home/missing
+t server clients
+t server clients --max 0
+t server memory
+t server memory --sample 0
 t server functions
 t server functions --load
 t server functions --remove-old

@@ -18,7 +18,7 @@ function troubles(sample) {
   if (server.error) add(2, server.message);
   if (server.memory_max && server.memory > FULL * server.memory_max)
     add(2, t('memory full', percent(server.memory / server.memory_max)), null, '#/server');
-  if (server.last_save && server.last_save !== 'ok') add(2, t('save failed'), null, '#/server');
+  if ((server.last_save && server.last_save !== 'ok') || (server.last_aof && server.last_aof !== 'ok')) add(2, t('save failed'), null, '#/server');
   if (server.policy && server.policy !== 'noeviction') add(1, t('evicts', server.policy), null, '#/server');
   for (const q of list(sample.queues)) {
     const href = '#/queues/' + nameToPath(q.name);

@@ -16,8 +16,8 @@ from ._headers import FUNCTIONS
 from ._native import ctype, function
 from ._record import Data
 from .errors import error
-from .records import (ClientEvent, ClientStats, DefaultServer, FunctionLibrary, HoldSummary,
-                      LimitRefusals, QueueSummary, ServerInfo)
+from .records import (ClientEvent, Clients, ClientStats, DefaultServer, FunctionLibrary, HoldSummary,
+                      LimitRefusals, Memory, QueueSummary, ServerInfo)
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -298,6 +298,17 @@ class Client(Handle):
     def queues(self) -> List[QueueSummary]:
         """All queues with their numbers, in a few round trips."""
         found: List[QueueSummary] = _call.call("tkl_queue_overview_get", self)
+        return found
+
+    def clients(self, max: int = 100) -> Clients:
+        """Who is connected to the server: at most `max` connections, those that connected last, and
+        how many there are. In a cluster it is one of the masters."""
+        found: Clients = _call.call("tkl_overview_clients", self, max)
+        return found
+
+    def memory(self, sample: int = 5000) -> Memory:
+        """An estimate of the memory that the keys of each component take, from a sample of keys."""
+        found: Memory = _call.call("tkl_overview_memory", self, sample)
         return found
 
     # ---- Functions of the server ------------------------------------------------------------

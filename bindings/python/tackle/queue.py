@@ -17,8 +17,8 @@ from ._native import ctype, function
 from ._record import Data
 from ._stream import Stream
 from .errors import Error, error
-from .records import (Flow, JobInfo, Listing, QueueEvent, QueueEvents, QueueKind, QueueLevel, QueueLimits,
-                      QueueReasons, QueueStats, QueueWorkerList, ScheduleInfo)
+from .records import (Flow, JobInfo, Listing, QueueEvent, QueueEvents, QueueKind, QueueLevel,
+                      QueueLimits, QueueReasons, QueueStats, QueueWorkerList, ScheduleInfo)
 
 if TYPE_CHECKING:
     from .client import Client
@@ -577,8 +577,9 @@ class Queue(Component):
         """The jobs that a job waits for, those that wait for it, and so on: the nearest `max` of them.
         `after` of a job has the positions of those in the list that it waits for. NotFound.
 
+        >>> from tackle import Push
         >>> mails = client.queue("mails")
-        >>> ids = [job.id for job in mails.push_all(["cut", tackle.Push("paint", after=[0])])]
+        >>> ids = [job.id for job in mails.push_all(["cut", Push("paint", after=[0])])]
         >>> [(job.state, job.waits_for, list(job.after)) for job in mails.flow(ids[0])]
         [('ready', 0, []), ('held', 1, [0])]
         """

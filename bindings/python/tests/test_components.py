@@ -710,6 +710,16 @@ def test_pipelines_keep_their_handles(client):
     assert result.error is None
 
 
+def test_server(client):
+    client.queue("mails").push("x")
+    clients = client.clients()
+    assert len(clients) == clients.connected <= clients.most
+    assert any(one.name.startswith("tackle:") and one.kind == "normal" for one in clients)
+    memory = client.memory()
+    assert memory.is_exact
+    assert {one.component: one.keys > 0 and one.bytes > 0 for one in memory}["queue"]
+
+
 def test_functions_and_servers(client, url, tmp_path):
     assert client.load_functions() >= 0 and client.remove_old_functions() >= 0
     assert "queue" in {library.component for library in client.functions()}
