@@ -470,7 +470,7 @@ static int find_jobs(const cli_session *cli, tkl_queue *queue, tkl_job_state sta
         *next = !failed && listing->next != NULL ? strdup(listing->next) : NULL;
         after = *next;
         tkl_listing_free(listing);
-        if (after == NULL || json_array_size(rows) == max)
+        if (after == NULL || json_array_size(rows) == max || filter->within_ms > 0)
             break;
     }
     return failed;
@@ -510,6 +510,7 @@ int cli_queue_find(cli_session *cli)
     char *next = NULL;
     const char *state = cli_text(cli, "state", NULL);
     cli_queue_filter(cli, cli->argv[1], &filter);
+    filter.within_ms = cli_number(cli, "within", 0);
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = find_rows(cli, queue, state != NULL ? state_of(state) : TKL_JOB_STATE_UNKNOWN,

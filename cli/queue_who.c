@@ -264,7 +264,7 @@ static int print_flow(const cli_session *cli, const tkl_flow *flow)
     }
     if (cli->json)
         return cli_print_json(
-            cli, json_pack("{s:o, s:I}", "jobs", rows, "more", (json_int_t)flow->more));
+            cli, json_pack("{s:o, s:I}", "jobs", rows, "not_listed", (json_int_t)flow->more));
     int failed = cli_print_rows(cli, rows, flow_columns);
     if (!failed && flow->more > 0)
         fprintf(stderr, "More jobs of this flow: %" PRId64 "\n", flow->more);

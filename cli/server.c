@@ -252,7 +252,7 @@ static int server_clients(cli_session *cli)
                                (json_int_t)list->blocked, "most", (json_int_t)list->most);
     tkl_clients_free(list);
     if (cli->json) {
-        json_object_set_new(counts, "clients", rows);
+        json_object_set_new(counts, "connections", rows);
         return cli_print_json(cli, counts);
     }
     json_decref(counts);

@@ -81,7 +81,7 @@ static void a_kept_job_is_shown_with_all_that_is_known(void **state)
     job = claim_one(consumer);
     assert_ok(finish_code(queue, &job, TKL_OUTCOME_DONE, "the result"));
     tkl_listing *listing;
-    assert_ok(tkl_queue_show(queue, job.id, &listing));
+    assert_ok(tkl_queue_show(queue, job.id, 0, &listing));
     const tkl_job_info *info = &listing->items[0];
     assert_int_equal(info->state, TKL_JOB_STATE_DONE);
     assert_int_equal(info->payload.len, 3);
@@ -517,7 +517,7 @@ static void damaged_rows_are_passed_over_and_removed(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         job_id id = do_text("a");
         assert_int_equal(call_int(f->client, "HSET", WORK "done_jobs", id.text, rows[i], NULL), 0);
-        int rc = tkl_queue_show(queue, id.text, &listing);
+        int rc = tkl_queue_show(queue, id.text, 0, &listing);
         assert_true(rc == TKL_OK || rc == TKL_NOTFOUND);
         tkl_listing_free(listing);
         assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DONE, 0, 10, 1, &listing));

@@ -82,7 +82,7 @@ export function drawFlow(root, flow, mine, linkTo) {
     lines, jobs.map((job, i) => nodeOf(job, spots[i], job.id === mine, linkTo(job.id))));
   const old = root.querySelector('.scroll'), focused = root.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
   const box = h('div', { class: 'scroll flow-box', tabindex: '0', role: 'group', 'aria-label': t('flow') }, drawing);
-  put(root, h('h2', {}, t('flow')), box, flow.more > 0 ? h('p', { class: 'quiet' }, t('flow more', count(flow.more))) : null);
+  put(root, h('h2', {}, t('flow')), box, flow.not_listed > 0 ? h('p', { class: 'quiet' }, t('flow more', count(flow.not_listed))) : null);
   const spot = spots[at.get(mine)];
   box.scrollTo(old ? { left: old.scrollLeft, top: old.scrollTop } : { left: spot.x - box.clientWidth / 2, top: spot.y - box.clientHeight / 2 });
   if (focused) [...drawing.querySelectorAll('a')].find((link) => link.getAttribute('href') === focused)?.focus();

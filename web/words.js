@@ -155,6 +155,7 @@ const texts = {
   'promote': ['Run now', '立即执行'],
   'search jobs': ['Payload, kind, error or id…', '载荷、种类、错误或编号…'],
   'found': ['found: {0}', '找到：{0}'],
+  'searching': ['searching… found: {0}', '正在查找… 已找到 {0} 个'],
   'found first': ['the first {0} that were found', '找到的前 {0} 项'],
   'retry all': ['Retry all that match', '重试所有匹配项'],
   'delete all': ['Delete all that match', '删除所有匹配项'],

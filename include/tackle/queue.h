@@ -476,11 +476,13 @@ TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, s
                            size_t cut, tkl_listing **listing) TKL_NONNULL(1, 6) TKL_CHECK;
 /* Chooses jobs. All zero means all of them; all given conditions must hold. */
 typedef struct tkl_job_filter {
-    const char *id;   /* this job; NULL: any */
-    tkl_bytes kind;   /* the kind of the jobs; empty: any or none */
-    tkl_bytes reason; /* the last error contains this */
-    tkl_bytes text;   /* the payload, the kind, the last error or the id contains this */
-    int64_t older_ms; /* died or done at least this long ago; other jobs: pushed */
+    const char *id;    /* this job; NULL: any */
+    tkl_bytes kind;    /* the kind of the jobs; empty: any or none */
+    tkl_bytes reason;  /* the last error contains this */
+    tkl_bytes text;    /* the payload, the kind, the last error or the id contains this */
+    int64_t older_ms;  /* died or done at least this long ago; other jobs: pushed */
+    int64_t within_ms; /* only for tkl_queue_find(): it stops after about so long; 0: after the
+                          time-out of the queue */
     TKL_RESERVED(8);
 } tkl_job_filter;
 

@@ -173,6 +173,8 @@ static int run_task(tkl_queue *queue, const tkl_job_filter *filter, task *t, int
     tkl__queue_filter given;
     const tkl__queue_partition *one = NULL;
     int rc = tkl__queue_filter_read(filter, &given);
+    if (rc == TKL_OK && filter && filter->within_ms != 0)
+        rc = tkl__fail(TKL_EINVAL, "within_ms is for tkl_queue_find() only");
     if (rc == TKL_OK && filter && filter->id &&
         !(one = tkl__queue_find_id(queue, filter->id, &digits)))
         rc = tkl__no(TKL_NOTFOUND);

@@ -18,6 +18,8 @@ int tkl__queue_filter_read(const tkl_job_filter *filter, tkl__queue_filter *read
         rc = tkl__check_kind(filter->kind, TKL_KIND_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("older_ms", filter->older_ms, 0, TKL__QUEUE_DELAY_MAX_MS);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("within_ms", filter->within_ms, 0, TKL__MS_MAX);
     snprintf(read->digits, sizeof read->digits, "%" PRId64, filter->older_ms);
     read->older = tkl_str(read->digits);
     read->kind = filter->kind;

@@ -413,6 +413,8 @@ int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *
         rc = tkl__queue_filter_read(filter, &s.filter);
     if (rc == TKL_OK && filter && filter->id)
         rc = tkl__fail(TKL_EINVAL, "tkl_queue_show() finds a job by its id");
+    if (rc == TKL_OK && filter && filter->within_ms > 0)
+        deadline = tkl__now() + filter->within_ms * 1000;
     if (rc == TKL_OK)
         rc = begin_search(&s, after);
     if (rc != TKL_OK)
@@ -421,8 +423,9 @@ int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *
     s.replies = tkl__reply_new_array(max);
     if (!s.items || !s.replies)
         rc = tkl__nomem();
-    while (rc == TKL_OK && (more = search_has_place(&s)) && s.count < max &&
-           tkl__left(deadline) > 0)
+    for (int steps = 0; rc == TKL_OK && (more = search_has_place(&s)) && s.count < max &&
+                        (steps == 0 || tkl__left(deadline) > 0);
+         steps = 1)
         rc = search_step(&s, &rounds);
     if (rc == TKL_OK)
         rc = end_search(&s, more, list);

@@ -156,6 +156,7 @@ t queue list
 t queue peek q
 t queue peek q --cut 1b
 t queue find q a --cut 0
+t queue find q a --within 100ms
 t queue peek q --state delayed
 t queue peek nothing
 t queue requeue q nothing

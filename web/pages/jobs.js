@@ -8,6 +8,7 @@ import { act, ask, button, question, notice, table } from '../widgets.js';
 import { fieldsOf } from './push.js';
 
 const JOBS = 25, FOUND = 100, PAUSE_MS = 300;
+const WITHIN = '50ms'; // how long the server searches for one answer
 const SHOWN = 400; // bytes of a payload that a row needs: the server sends no more
 const MOST_AT_ONCE = 1000; // jobs that are cancelled or promoted together
 export const STATES = ['ready', 'active', 'delayed', 'held', 'dead', 'done'];
@@ -111,10 +112,17 @@ export async function showJobs(view, root, name, state) {
 
   // A search looks through all jobs of this state, so it is not repeated every few seconds.
   async function showFound() {
-    const text = box.value, turn = ++asked;
-    const { found, next } = await call('queue/find', { ...fieldsOf(name), text, state, max: FOUND, cut: SHOWN }, view.signal);
-    if (turn !== asked || text !== box.value) return;
-    jobs.update(found);
+    const text = box.value, turn = ++asked, found = [];
+    let next = null;
+    put(acts);
+    do { // the server searches for a moment at a time, and the page shows what it has
+      const more = await call('queue/find', { ...fieldsOf(name), text, state, after: next ?? undefined, within: WITHIN, max: FOUND - found.length, cut: SHOWN }, view.signal);
+      if (turn !== asked || text !== box.value) return;
+      found.push(...more.found);
+      next = more.next;
+      jobs.update(found);
+      put(pager, t('searching', count(found.length)));
+    } while (next !== null && found.length < FOUND);
     put(acts, found.length > 0 ? foundActions(name, state, text, () => view.refresh()) : null);
     put(pager, found.length > 0 ? t(next ? 'found first' : 'found', count(found.length)) : null);
   }

@@ -45,9 +45,9 @@ async function showClients(view, root) {
   put(root, said, view.filterBox(clients), clients.element);
   await view.every(10000, async () => {
     const found = await call('server/clients', { max: CLIENTS }, view.signal);
-    clients.update(found.clients);
+    clients.update(found.connections);
     put(said, t('clients of', count(found.connected), count(found.most), count(found.blocked)),
-      found.clients.length < found.connected ? [' ', t('clients listed', count(found.clients.length))] : null);
+      found.connections.length < found.connected ? [' ', t('clients listed', count(found.connections.length))] : null);
   });
 }
 

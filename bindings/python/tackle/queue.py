@@ -331,9 +331,11 @@ class Consumer(Component):
 
 
 def _filter(id: Optional[str] = None, *, kind: Optional[str] = None, reason: Optional[Name] = None,
-            text: Optional[Name] = None, older: Optional[Duration] = None) -> Optional[Dict[str, Any]]:
+            text: Optional[Name] = None, older: Optional[Duration] = None,
+            within: Optional[Duration] = None) -> Optional[Dict[str, Any]]:
     """A tkl_job_filter; None for any job."""
-    given = {"id": id, "kind": kind, "reason": reason, "text": text, "older": older}
+    given = {"id": id, "kind": kind, "reason": reason, "text": text, "older": older,
+             "within": within}
     return None if all(value is None for value in given.values()) else given
 
 
@@ -604,10 +606,11 @@ class Queue(Component):
 
     def find(self, text: Name = "", *, state: Optional[str] = None, kind: Optional[str] = None,
              reason: Optional[Name] = None, older: Optional[Duration] = None,
-             after: Optional[str] = None, max: int = 100, cut: int = 0) -> Listing:
+             after: Optional[str] = None, within: Optional[Duration] = None, max: int = 100,
+             cut: int = 0) -> Listing:
         """Jobs whose payload, kind, last error or id contains `text`, of one state or of all.
         When `next` of the result is not empty, there may be more: pass it as `after`.
-        `cut`: as for peek().
+        `within`: how long to search, the time-out of the queue unless given. `cut`: as for peek().
 
         >>> mails = client.queue("mails")
         >>> pushed = mails.push_all(["to ann", "to bob"])
@@ -615,8 +618,8 @@ class Queue(Component):
         ['to bob']
         """
         found: Listing = self._call("tkl_queue_find", state or "unknown",
-                                    _filter(kind=kind, reason=reason, text=text, older=older),
-                                    after, max, cut)
+                                    _filter(kind=kind, reason=reason, text=text, older=older,
+                                            within=within), after, max, cut)
         return found
 
     def show(self, id: str, cut: int = 0) -> JobInfo:
