@@ -91,7 +91,7 @@ typedef struct tkl_clients {
     const tkl_client_info *items; /* oldest first; see below for which */
     size_t count;
     int64_t connected; /* connections that there are, without those of replicas */
-    int64_t blocked;   /* of them, those that wait on the server */
+    int64_t blocked;   /* clients among them that wait on the server */
     int64_t most;      /* connections that the server accepts */
     TKL_RESERVED(4);
 } tkl_clients;

@@ -92,7 +92,7 @@ enum { COMPONENTS = sizeof components / sizeof *components };
 typedef struct survey {
     tkl_client *client;
     size_t sample;       /* how many keys SCAN shall find */
-    const char *part;    /* what is added to the bare keys of a register */
+    const char *part;    /* the part that is added to the bare keys of a register */
     tkl__names named;    /* keys of names in the register */
     tkl__names found;    /* keys that SCAN found, without those */
     bool is_complete;    /* SCAN found all keys */

@@ -33,7 +33,7 @@ async function editJob(name, job, then) {
 }
 
 function editButtons(name, { id, state, payload, payload_size }, then) {
-  if (payload_size > (state === 'done' ? WHOLE_MOST : EDIT_MOST)) return []; // of larger done jobs only a part is kept
+  if (payload_size > (state === 'done' ? WHOLE_MOST : EDIT_MOST)) return []; // the queue keeps only a part of larger done jobs
   return [
     typeof payload === 'string' && state !== 'active' && state !== 'done' ? button(t('edit'), 'queue/edit', () => withWhole(name, id, (job) => editJob(name, job, then))) : null,
     button(t('push copy'), 'queue/push', () => withWhole(name, id, (job) => pushJob(name, { job, title: t('push copy') }))),
