@@ -180,6 +180,7 @@ def found_jobs(browser):
     call('queue/push', name='mails', payload='later', delay='1h', kind='slow')
     page = browser.page(BASE + '/#/queues/mails')
     page.wait_text('1 to 25')
+    page.wait("[...document.querySelectorAll('.tabs .count')].length > 0")  # a sample without dead letters
     page.fill('input[type=search]', 'bob')
     page.wait("document.querySelectorAll('tbody tr').length === 1")
     page.wait_text('found: 1')
