@@ -646,7 +646,7 @@ static const cli_verb verbs[] = {
             "In this hour and the last one, by the server's clock, in all programs. Programs\n"
             "report refused checks at most once a second.",
         .example = "tackle limit check api alice --rate 1/h\n"
-                   "tackle limit check api alice --rate 1/h\n"
+                   "tackle limit check api alice --rate 1/h || echo refused\n"
                    "tackle limit refused\n"
                    "tackle limit reset api alice",
         .effect = CLI_READS,

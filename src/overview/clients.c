@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who is connected. A server writes the line of one client in about three microseconds, so CLIENT
+ * Who is connected. A server writes the row of one client in about three microseconds, so CLIENT
  * LIST with ten thousand of them would hold it for 30 ms. With many clients their newest ids are
  * asked for instead, a thousand in one step: ids grow by one with each connection, and the server's
  * count of connections says about where they end.
@@ -53,10 +53,10 @@ static int64_t number_of(const char *text)
 static int64_t info_number(const char *info, const char *name)
 {
     size_t len = strlen(name);
-    for (const char *line = info; *line; line += strspn(line, "\r\n")) {
-        if (strncmp(line, name, len) == 0 && line[len] == ':')
-            return number_of(line + len + 1);
-        line += strcspn(line, "\r\n");
+    for (const char *row = info; *row; row += strspn(row, "\r\n")) {
+        if (strncmp(row, name, len) == 0 && row[len] == ':')
+            return number_of(row + len + 1);
+        row += strcspn(row, "\r\n");
     }
     return 0;
 }
@@ -98,12 +98,12 @@ static void read_field(tkl_client_info *info, const char *name, const char *valu
         info->memory = number_of(value);
 }
 
-static void read_line(tkl_client_info *info, char *line)
+static void read_line(tkl_client_info *info, char *row)
 {
     char *rest = NULL;
     *info =
         (tkl_client_info){.name = "", .address = "", .user = "", .command = "", .kind = "normal"};
-    for (char *field = strtok_r(line, " ", &rest); field; field = strtok_r(NULL, " ", &rest)) {
+    for (char *field = strtok_r(row, " ", &rest); field; field = strtok_r(NULL, " ", &rest)) {
         char *equals = strchr(field, '=');
         if (!equals)
             continue;
@@ -126,9 +126,9 @@ static int add_lines(client_list *list, const tkl_reply *reply)
     tkl_client_info *items = calloc(lines + list->public.count + 1, sizeof *items);
     if (!items)
         return tkl__nomem();
-    for (char *line = strtok_r(text, "\n", &rest); line && count <= lines;
-         line = strtok_r(NULL, "\n", &rest))
-        read_line(&items[count++], line);
+    for (char *row = strtok_r(text, "\n", &rest); row && count <= lines;
+         row = strtok_r(NULL, "\n", &rest))
+        read_line(&items[count++], row);
     if (list->public.count > 0)
         memcpy(items + count, list->items, list->public.count * sizeof *items);
     free(list->items);

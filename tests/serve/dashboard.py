@@ -427,7 +427,7 @@ def keyboard(browser):
     page.press('g')
     page.press('q')
     page.wait("location.hash === '#/queues'")
-    page.wait_text('mails')
+    page.wait("document.querySelector('main input[type=search]') !== null")
     page.press('/')
     page.wait("document.activeElement.type === 'search'")
     page.fill('input[type=search]', 'nothing like it')

@@ -333,7 +333,7 @@ def _list_getter(get: Reader, count: str, kind: str, item: str) -> Reader:
     if kind == "tkl_bytes":
         read: Reader = from_bytes if item == "str" else from_data
     else:
-        read = (lambda view: view) if kind == "bool" else reader(kind)
+        read = (lambda view: view) if kind in ("bool", "size_t") else reader(kind)
 
     def read_all(view: Any) -> List[Any]:
         array = get(view)

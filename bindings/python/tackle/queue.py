@@ -594,7 +594,8 @@ class Queue(Component):
 
     def peek(self, state: str = "ready", skip: int = 0, max: int = 100, cut: int = 0) -> Listing:
         """Looks at jobs that are "ready", "delayed", "held", "active", "dead", or "done" and kept: see
-        set_limits(). With `cut` the server sends only so many bytes of each payload; `payload_size` has the size of the whole.
+        set_limits(). With `cut` the server sends only so many bytes of each payload; `payload_size`
+        has the size of the whole.
 
         >>> mails = client.queue("mails")
         >>> id = mails.push("to alice").id

@@ -248,6 +248,8 @@ class Records:
             return name, self.hint(kind), "struct", name, (kind,)
         if target in self.headers.structs:
             return name, f"Optional[{self.hint(target)}]", "pointer", name, (target,)
+        if kind.endswith("*"):      # it would point to memory that is freed
+            raise SystemExit(f"{struct}.{name}: how is a {kind} read?")
         plain = {"bool": "bool", "double": "float"}.get(kind, "int")
         if "none" in notes:
             return name, f"Optional[{plain}]", "number", name, ()
@@ -255,12 +257,12 @@ class Records:
 
     def is_array(self, kind):
         """Whether it points to items, counted by a field that follows. A list counts its own."""
-        item = re.fullmatch(r"(?:const )?(tkl_\w+|bool) \*", kind)
+        item = re.fullmatch(r"(?:const )?(tkl_\w+|bool|size_t) \*", kind)
         return item and not any(name == "items" for _, name, _ in self.headers.structs.get(item[1], ()))
 
     def hint(self, struct):
         if struct not in self.headers.structs:
-            return {"bool": "bool"}[struct]
+            return {"bool": "bool", "size_t": "int"}[struct]
         self.make(struct)
         made = self.made[struct]
         if is_plain_list(made):
