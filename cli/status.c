@@ -317,8 +317,7 @@ static int status_run(cli_session *cli)
 
 static const cli_verb verbs[] = {
     {
-        .summary =
-            "everything on one screen: server, queues, locks, limits, services and more",
+        .summary = "everything on one screen: server, queues, locks, limits, services and more",
         .options = cli_list_options,
         .details =
             "A part that cannot be read says why, and the others go on. With --json it is an\n"

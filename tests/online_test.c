@@ -765,16 +765,11 @@ static void wrong_options_are_refused(void **state)
 {
     fixture *f = *state;
     static const tkl_online_options bad[] = {
-        {.timeout_ms = -1},
-        {.kind = (tkl_online_kind)6},
-        {.keep_days = -1},
-        {.keep_days = 1001},
-        {.max_id = -1},
-        {.max_id = TKL_ONLINE_ID_MAX + 1},
-        {.window_ms = -1},
-        {.zone = "Mars/Olympus"},
-        {.window_ms = 1000},
-        {.kind = TKL_ONLINE_SET, .window_ms = 1000},
+        {.timeout_ms = -1},  {.kind = (tkl_online_kind)6},
+        {.keep_days = -1},   {.keep_days = 1001},
+        {.max_id = -1},      {.max_id = TKL_ONLINE_ID_MAX + 1},
+        {.window_ms = -1},   {.zone = "Mars/Olympus"},
+        {.window_ms = 1000}, {.kind = TKL_ONLINE_SET, .window_ms = 1000},
         {.reserved = {1}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who is connected. A server writes the row of one client in about three microseconds, so CLIENT
+ * Who is connected. A server writes the entry of one client in about three microseconds, so CLIENT
  * LIST with ten thousand of them would hold it for 30 ms. With many clients their newest ids are
  * asked for instead, a thousand in one step: ids grow by one with each connection, and the server's
  * count of connections says about where they end.

@@ -223,7 +223,7 @@ static void ask_usage(tkl__batch *batch, tkl_bytes key)
 }
 
 /* Asks how much memory these keys take. Each stands for `factor` keys. *there: how many exist. */
-static int measure(survey *s, const tkl__names *keys, double factor, int64_t *there)
+static int measure_keys(survey *s, const tkl__names *keys, double factor, int64_t *there)
 {
     int rc = TKL_OK;
     *there = 0;
@@ -308,7 +308,7 @@ int tkl_overview_memory(tkl_client *client, int64_t sample, tkl_memory **memory)
     if (rc == TKL_OK)
         rc = list_named(&s);
     if (rc == TKL_OK)
-        rc = measure(&s, &s.named, 1, &s.named_there);
+        rc = measure_keys(&s, &s.named, 1, &s.named_there);
     if (rc == TKL_OK)
         rc = sample_keys(&s);
     if (rc == TKL_OK)
@@ -318,7 +318,7 @@ int tkl_overview_memory(tkl_client *client, int64_t sample, tkl_memory **memory)
                         ? 1
                         : (double)others / (double)s.found.count;
     if (rc == TKL_OK)
-        rc = measure(&s, &s.found, factor, &unused);
+        rc = measure_keys(&s, &s.found, factor, &unused);
     if (rc == TKL_OK)
         rc = make_memory(&s, memory);
     tkl__names_free(&s.named);
