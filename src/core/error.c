@@ -195,6 +195,8 @@ int tkl__fail_in(int code, const char *format, ...)
 int tkl__in_doubt(int code)
 {
     bool clear = code < 0 && code != TKL_EINTR && !tkl_is_unknown(code);
+    if (clear && strncmp(LAST_TEXT, TKL__IN_DOUBT, strlen(TKL__IN_DOUBT)) == 0)
+        return TKL_EUNKNOWN; /* a reply that says so already */
     return clear ? tkl__fail_in(TKL_EUNKNOWN, TKL__IN_DOUBT) : code;
 }
 

@@ -41,6 +41,12 @@ static const char *word_for(const char *component)
     static const struct {
         const char *component, *word;
     } words[] = {{"ads", "set of ads"},
+                 {"bits", "bitmap"},
+                 {"blist", "list"},
+                 {"bloom", "Bloom filter"},
+                 {"geo", "set of places"},
+                 {"ip", "table of addresses"},
+                 {"unique", "unique count"},
                  {"mail", "mailbox"},
                  {"chats", "member of chats"},
                  {"sem", "semaphore"},
