@@ -44,7 +44,8 @@ typedef struct cli_session cli_session;
 
 typedef enum cli_kind {
     CLI_FLAG,
-    CLI_LOCAL_FLAG, /* means standard input, the terminal or another form of output: not over HTTP */
+    CLI_LOCAL_FLAG, /* not over HTTP: means standard input, the terminal, another form of output or
+                       what only an administrator does */
     CLI_TEXT,
     CLI_CHOICE,
     CLI_INTEGER,

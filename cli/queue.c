@@ -230,7 +230,7 @@ static const cli_option find_options[] = {
     {"older", CLI_DURATION, "DURATION", "only jobs pushed (or dead, or done) earlier"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"after", CLI_TEXT, "PLACE", "go on where another search ended"},
-    {"within", CLI_PERIOD, "DURATION", "stop after this time, and say where to go on"},
+    {"within", CLI_PERIOD, "DURATION", "stop then, and say where to go on"},
     {"cut", CLI_SIZE, "SIZE", "only so much of each payload (default: all)"},
     PARTITIONS,
     {0},

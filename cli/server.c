@@ -183,8 +183,6 @@ static int server_functions(cli_session *cli)
 {
     bool load = cli_flag(cli, "load"), remove_old = cli_flag(cli, "remove-old");
     tkl_client *client = NULL;
-    if ((load || remove_old) && cli->sink != NULL)
-        return cli_usage(cli, "functions are loaded and removed by the command only");
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
@@ -264,7 +262,7 @@ static int server_clients(cli_session *cli)
 
 static const cli_column memory_columns[] = {
     {"component", "COMPONENT"},
-    {"keys", "KEYS"},
+    {"key_count", "KEYS"},
     {"size", "SIZE"},
     {0},
 };
@@ -277,7 +275,7 @@ static json_t *describe_memory(const cli_session *cli, const tkl_memory_item *it
                             *item->component == '\0' && !cli->json
                                 ? json_string("(other keys)")
                                 : cli_json_present(tkl_str(item->component)),
-                            "keys", (json_int_t)item->keys);
+                            "key_count", (json_int_t)item->keys);
     if (cli->json)
         json_object_set_new(row, "bytes", json_integer((json_int_t)item->bytes));
     else
@@ -305,7 +303,7 @@ static int server_memory(cli_session *cli)
     bool is_exact = memory->is_exact;
     tkl_memory_free(memory);
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:I, s:I, s:b, s:o}", "keys", (json_int_t)keys,
+        return cli_print_json(cli, json_pack("{s:I, s:I, s:b, s:o}", "key_count", (json_int_t)keys,
                                              "measured", (json_int_t)measured, "exact", is_exact,
                                              "components", rows));
     failed = cli_print_rows(cli, rows, memory_columns);
@@ -326,8 +324,8 @@ static const cli_option memory_options[] = {
 };
 
 static const cli_option functions_options[] = {
-    {"load", CLI_FLAG, NULL, "load all functions of this version first"},
-    {"remove-old", CLI_FLAG, NULL, "remove those of other versions first"},
+    {"load", CLI_LOCAL_FLAG, NULL, "load all functions of this version first"},
+    {"remove-old", CLI_LOCAL_FLAG, NULL, "remove those of other versions first"},
     {0},
 };
 

@@ -365,7 +365,7 @@ const labels = {
   component: ['Component', '组件'], distance: ['Distance, km', '距离（千米）'], longitude: ['Longitude', '经度'], latitude: ['Latitude', '纬度'],
   address: ['Address', '地址'], weight: ['Weight', '权重'], lease_ms: ['Lease', '租约'],
   version: ['Version', '版本'], role: ['Role', '角色'], uptime_ms: ['Up for', '运行时间'], memory: ['Memory', '内存'], memory_max: ['Most memory', '内存上限'], policy: ['When full', '满时策略'], aof: ['Append-only file', 'AOF'], last_save: ['Last save', '最近保存'], clients: ['Clients', '客户端'], replicas: ['Replicas', '副本'], commands_per_second: ['Commands a second', '每秒命令数'],
-  user: ['User', '用户'], age_ms: ['Connected for', '已连接'], idle_ms: ['Idle for', '空闲'], keys: ['Keys', '键数'], saved_at: ['Last snapshot', '最近快照'], unsaved_changes: ['Changes since', '此后的更改'], saving: ['Being written', '正在写入'], aof_bytes: ['Its size', 'AOF 大小'], last_aof: ['Last write', '最近写入'], current: ['In use', '使用中'], functions: ['Functions', '函数'], servers: ['Servers', '服务器'],
+  user: ['User', '用户'], age_ms: ['Connected for', '已连接'], idle_ms: ['Idle for', '空闲'], key_count: ['Keys', '键数'], saved_at: ['Last snapshot', '最近快照'], unsaved_changes: ['Changes since', '此后的更改'], saving: ['Being written', '正在写入'], aof_bytes: ['Its size', 'AOF 大小'], last_aof: ['Last write', '最近写入'], current: ['In use', '使用中'], functions: ['Functions', '函数'], servers: ['Servers', '服务器'],
 };
 
 const CHOICE = 'tackle-language';

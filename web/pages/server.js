@@ -15,7 +15,7 @@ function memoryCard(view) {
   const said = h('p', { class: 'quiet' }, t('about memory')), parts = table({
     title: t('memory by component'), id: (row) => row.component, sort: 'bytes',
     columns: [
-      { key: 'component', cell: (row) => row.component ?? t('other keys') }, { key: 'keys', number: true },
+      { key: 'component', cell: (row) => row.component ?? t('other keys') }, { key: 'key_count', number: true },
       { key: 'bytes', number: true, cell: (row) => [bytes(row.bytes), ' ', bar(row.share)], said: (row) => [row.bytes, row.share] },
     ],
   });
@@ -25,7 +25,7 @@ function memoryCard(view) {
       const memory = await call('server/memory', {}, view.signal), all = memory.components.reduce((sum, part) => sum + part.bytes, 0);
       parts.update(memory.components.map((part) => ({ ...part, share: part.bytes / Math.max(all, 1) })));
       parts.element.hidden = false;
-      put(said, t(memory.exact ? 'all keys counted' : 'keys sampled', count(memory.measured), count(memory.keys)));
+      put(said, t(memory.exact ? 'all keys counted' : 'keys sampled', count(memory.measured), count(memory.key_count)));
     } catch (error) {
       if (error.name !== 'AbortError') notice(error.message, true);
     }
