@@ -153,14 +153,14 @@ static int add_to_both(const tkl_chat *chat, tkl__chat_lists *lists, int64_t dea
  * already. */
 static int tidy_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline)
 {
-    char said[512];
-    snprintf(said, sizeof said, "%s", tkl_errmsg());
+    tkl_error before;
+    tkl_error_last(rc, &before);
     if (rc == TKL_OK)
         (void)tkl__chat_lists_add(lists, deadline);
     else if (rc != kept && !tkl__may_pass(rc))
         tkl__chat_lists_remove(lists, true, deadline);
     tkl__begin();
-    return rc == TKL_OK ? rc : tkl__fail(rc, "%s", said);
+    return tkl__first_tell(&before);
 }
 
 /* `kept`: the "no" after which the chat stays in the lists. A concurrent leave may have removed it

@@ -320,10 +320,10 @@ static int deliver_file(tkl__files_incoming *in, char *path, size_t size)
                                : tkl__files_partial_place(in, path, size);
     if (rc != TKL_EDAMAGED)
         return rc;
-    char message[128];
-    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    tkl_error damage;
+    tkl_error_last(rc, &damage);
     rc = tkl__files_partial_place(in, path, size);
-    return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
+    return rc == TKL_OK ? tkl__first_tell(&damage) : rc;
 }
 
 /* Checks that the file on the server has the checksum of the one that was delivered before. */

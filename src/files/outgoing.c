@@ -120,11 +120,11 @@ static int take_over(tkl__files_outgoing *o, tkl_reply **reply)
 /* Gives the file up because of `rc`, which stays the result together with its text. */
 static int give_up(tkl__files_outgoing *o, int rc, const char *reason)
 {
-    char message[256];
-    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    tkl_error before;
+    tkl_error_last(rc, &before);
     if (tkl__files_remove(o->sending->files, o->token.text, o->holder.text, reason) < 0)
-        return tkl__fail(rc, "%s (and it could not be removed from the channel)", message);
-    return tkl__fail(rc, "%s", message);
+        return tkl__fail(rc, "%s (and it could not be removed from the channel)", before.text);
+    return tkl__first_tell(&before);
 }
 
 /* Explains why a commit was refused. */

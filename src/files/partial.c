@@ -463,10 +463,10 @@ int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t s
     rc = unpack ? tkl__files_partial_unpack(in, path, size)
                 : tkl__files_partial_place(in, path, size);
     if (rc == TKL_EDAMAGED) {
-        char message[128];
-        snprintf(message, sizeof message, "%s", tkl_errmsg());
+        tkl_error damage;
+        tkl_error_last(rc, &damage);
         rc = tkl__files_partial_place(in, path, size);
-        rc = rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
+        rc = rc == TKL_OK ? tkl__first_tell(&damage) : rc;
     } else if (rc == TKL_OK && unpack) {
         unlinkat(in->receiving->dir, name_of(in, "part").text, 0);
     }

@@ -384,12 +384,12 @@ static int receive_loop(tkl__files_receiving *r, int64_t wait_ms)
  * take long. `rc` and its text stay. */
 static void leave_channel(tkl__files_receiving *r, int rc)
 {
-    char message[256];
-    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    tkl_error before;
+    tkl_error_last(rc, &before);
     r->files->patience_ms = 0;
     if (rc != TKL_ELOST && !tkl__may_pass(rc) && tkl__files_receiving_flush(r) == TKL_OK)
         (void)!join_channel(r, 0, true);
-    tkl__fail(rc, "%s", message);
+    (void)!tkl__first_tell(&before);
 }
 
 static int receive_files(tkl__files_receiving *r, int64_t wait_ms)

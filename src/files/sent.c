@@ -164,18 +164,17 @@ void tkl__files_sent_keep(tkl__files_sending *s)
 
 void tkl__files_sent_forget(tkl__files_sending *s, int rc)
 {
-    char message[256];
+    tkl_error before;
     tkl__files_ask ask;
     if (!*s->call)
         return;
-    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    tkl_error_last(rc, &before);
     tkl__files_ask_init(&ask, s->files);
     ask_sent(s, &ask);
     tkl__args_int(&ask.args, OVER_MS);
     (void)!run_once(s, &ask, &tkl__lua_files_over, NULL);
     tkl__files_ask_free(&ask);
-    if (rc != TKL_OK)
-        (void)!tkl__fail(rc, "%s", message);
+    (void)!tkl__first_tell(&before);
 }
 
 /* ---- Files whose receivers are waited for -------------------------------- */
