@@ -28,7 +28,7 @@
 
 /* The longest query, in bytes, and the most terms, values and ranges in it together. */
 #define TKL__QUERY_MAX       (64 << 10)
-#define TKL__QUERY_TERMS_MAX 1000
+#define TKL__QUERY_TERMS_MAX 500
 /* The most ranges among them: each one needs a lookup of its own. */
 #define TKL__QUERY_RANGES_MAX 64
 /* The most synonyms and excluded texts that are several words: each one needs an intersection. */
