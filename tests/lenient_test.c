@@ -134,7 +134,7 @@ static void list_has_what_the_others_have(void **state)
 static void names_that_cannot_be_checked_stay(void **state)
 {
     clustered *f = *state;
-    static const char reg[] = "tackle:bits:names"; /* of times before the cluster */
+    static const char reg[] = "tackle:bits:names"; /* as programs kept it before the cluster */
     server *home = cluster_owner(f->cluster, slot_of(reg));
     char name[32] = "b0";
     for (int i = 1; cluster_owner(f->cluster, slot_of_bits(name)) == home; i++)

@@ -53,7 +53,7 @@ static void assert_refused(tkl_client *client, const char *name, int64_t expecte
     tkl_limit_overview_free(all);
 }
 
-/* ---- What is counted ----------------------------------------------------- */
+/* ---- Counts -------------------------------------------------------------- */
 
 static void refusals_are_counted_by_limit_and_key(void **state)
 {
@@ -133,7 +133,7 @@ static void every_way_of_checking_counts(void **state)
     assert_refused(f->client, "soon", 0);
 }
 
-/* ---- What it costs ------------------------------------------------------- */
+/* ---- Costs --------------------------------------------------------------- */
 
 static void reports_are_rare(void **state)
 {
@@ -188,7 +188,7 @@ static void user_without_permission_goes_on(void **state)
     tkl_close(client);
 }
 
-/* ---- What stays ---------------------------------------------------------- */
+/* ---- Bounds -------------------------------------------------------------- */
 
 static void tables_are_bounded_and_late_keys_get_in(void **state)
 {

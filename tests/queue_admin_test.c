@@ -227,7 +227,7 @@ static void payloads_are_cut_on_the_server(void **state)
                7);
 }
 
-/* Of large jobs the server keeps the beginning apart, and reads no more than that. */
+/* The server keeps the beginning of a large job apart, and reads no more than that. */
 static void a_page_of_large_jobs_is_small_when_it_is_cut(void **state)
 {
     fixture *f = *state;

@@ -48,7 +48,7 @@ static void assert_no_keys(fixture *f)
     assert_int_equal(call_int(f->client, "EXISTS", WORK "done", WORK "done_jobs", NULL), 0);
 }
 
-/* ---- What is kept -------------------------------------------------------- */
+/* ---- Kept jobs ----------------------------------------------------------- */
 
 static void nothing_is_kept_unless_asked_for(void **state)
 {
@@ -244,7 +244,7 @@ static void they_are_forgotten_in_time(void **state)
     assert_int_equal(kept(), 0);
 }
 
-/* What is too old is not shown, although it is removed later. */
+/* A job that is too old is not shown, although it is removed later. */
 static void a_job_that_is_too_old_is_not_shown(void **state)
 {
     fixture *f = *state;

@@ -62,10 +62,10 @@ typedef union argument {
 
 typedef struct operation operation;
 
-/* What JavaScript can call: name(client, argument...) returns [promise, id]. */
+/* The functions that JavaScript can call: name(client, argument...) returns [promise, id]. */
 typedef struct verb {
     const char *name;
-    const char *kinds; /* of the arguments: h handle, j job, n number, b string or Buffer */
+    const char *kinds; /* kinds of the arguments: h handle, j job, n number, b string or Buffer */
     int (*run)(operation *op);
     napi_value (*give)(operation *op); /* NULL: undefined */
     bool closes;                       /* its first argument */

@@ -51,39 +51,28 @@ function act.remove(id, record)
 end
 
 -- Acts on a dead letter if it fits. A member without a record, which another program wrote, is
--- removed with the others.
+-- removed with the others. Returns true when that is enough for one script.
 local function handle(id, died)
   local record = redis.call('HGET', JOBS, id)
   bytes = bytes + #(record or '')
-  if record and filter.fits(which, id, record, died) then
+  if record and filter.fits(which, id, record, tonumber(died)) then
     chosen[#chosen + 1] = id
     act[action](id, record)
   elseif not record and action == 'remove' then
     redis.call('ZREM', DEAD, id)
   end
-end
-
--- Acts on the next dead letters. Returns how many it looked at, and the cursor to go on with.
-local function handle_next()
-  local step = walk.step(DEAD, walk.read(cursor), STEP, 'REV')
-  for i = 1, #step, 2 do
-    handle(step[i], tonumber(step[i + 1]))
-    if bytes > BYTES or i + 1 == 2 * STEP then
-      return (i + 1) / 2, walk.text(step[i + 1], step[i])
-    end
-  end
-  return #step / 2, ''
+  return bytes > BYTES
 end
 
 local looked_at, next_cursor = 0, ''
 if ids == '' then
-  looked_at, next_cursor = handle_next()
+  looked_at, next_cursor = walk.each(DEAD, cursor, STEP, 'REV', handle)
 end
 for id in string.gmatch(ids, '%x+') do
   local died = redis.call('ZSCORE', DEAD, id)
   looked_at = looked_at + 1
   if died then
-    handle(id, tonumber(died))
+    handle(id, died)
   end
 end
 if action == 'retry' then

@@ -24,41 +24,31 @@ local which, floor = filter.read(kind, reason, text, older), places.floor('done'
 local chosen, removed, read = {}, 0, 0 -- bytes of their rows
 
 -- Chooses a kept job if it fits. One that is too old is not there any more, and one whose row another
--- program wrote is removed with the others.
+-- program wrote is removed with the others. Returns true when that is enough for one script.
 local function handle(id, done)
   local row = redis.call('HGET', DONE_JOBS, id)
   local kept, bytes = keeping.read(row), #(row or '')
   local fits = action == 'remove'
   if kept then
+    done = tonumber(done)
     fits = done > floor and filter.fits(which, id, kept.record, done, kept.history)
   end
   read = read + bytes
   if fits then
     chosen[#chosen + 1], removed = id, removed + bytes
   end
-end
-
--- Handles the next ones. Returns how many it looked at, and the cursor to go on with.
-local function handle_next()
-  local step = walk.step(DONE, walk.read(cursor), STEP, places.order('done'))
-  for i = 1, #step, 2 do
-    handle(step[i], tonumber(step[i + 1]))
-    if read > BYTES or i + 1 == 2 * STEP then
-      return (i + 1) / 2, walk.text(step[i + 1], step[i])
-    end
-  end
-  return #step / 2, ''
+  return read > BYTES
 end
 
 local looked_at, next_cursor = 0, ''
 if ids == '' then
-  looked_at, next_cursor = handle_next()
+  looked_at, next_cursor = walk.each(DONE, cursor, STEP, places.order('done'), handle)
 end
 for id in string.gmatch(ids, '%x+') do
   local done = redis.call('ZSCORE', DONE, id)
   looked_at = looked_at + 1
   if done then
-    handle(id, tonumber(done))
+    handle(id, done)
   end
 end
 if action == 'remove' and chosen[1] then

@@ -24,7 +24,7 @@ max, cut = tonumber(max), tonumber(cut)
 local floor = places.floor(place)
 local which, found, count, bytes = filter.read(kind, reason, text, older), {}, 0, 0
 
--- Looks at a member of the place.
+-- Looks at a member of the place. Returns true when that is enough for one script.
 local function look_at(member, score)
   local id = places.id_of(place, member)
   -- A text is searched for in all of it.
@@ -37,13 +37,9 @@ local function look_at(member, score)
     places.append(found, id, score, record, place == 'active' and member, kept)
     count = count + 1
   end
+  return count == max or bytes > BYTES
 end
 
-local step = walk.step(places.key(place), walk.read(cursor), STEP, places.order(place))
-for i = 1, #step, 2 do
-  look_at(step[i], step[i + 1])
-  if count == max or bytes > BYTES or i + 1 == 2 * STEP then
-    return {now, (i + 1) / 2, walk.text(step[i + 1], step[i]), found}
-  end
-end
-return {now, #step / 2, '', found}
+local looked_at, next_cursor =
+    walk.each(places.key(place), cursor, STEP, places.order(place), look_at)
+return {now, looked_at, next_cursor, found}

@@ -1,29 +1,18 @@
 -- Walks through sorted sets in steps. A walk goes on behind the last member that it saw, whether
 -- that member is still there or not, and passes by no member that is there from beginning to end.
 -- include: keys
+-- include: shared/ranked
 
 local walk = {}
-
--- Whether one text comes before another one in a sorted set: by bytes. The comparison of Lua
--- depends on the locale of the server.
-function walk.is_before(one, other)
-  for i = 1, math.min(#one, #other) do
-    local a, b = string.byte(one, i), string.byte(other, i)
-    if a ~= b then
-      return a < b
-    end
-  end
-  return #one < #other
-end
 
 -- Whether a walk up to `last` has passed a member.
 function walk.has_passed(score, member, last, order)
   if score ~= last.score then
     return (score < last.score) == (order ~= 'REV')
   elseif order == 'REV' then
-    return not walk.is_before(member, last.member)
+    return not ranked.is_before(member, last.member)
   end
-  return not walk.is_before(last.member, member)
+  return not ranked.is_before(last.member, member)
 end
 
 -- The members of these ranks, with their scores.
@@ -52,6 +41,18 @@ end
 function walk.step(key, last, most, order)
   local first = last and walk.passed(key, last, order) or 0
   return walk.range(key, first, first + most - 1, order)
+end
+
+-- Calls handle(member, score) for the next members, `most` of them, until it returns true: enough.
+-- Returns how many there were, and the cursor to go on with; '' when that was all.
+function walk.each(key, cursor, most, order, handle)
+  local step = walk.step(key, walk.read(cursor), most, order)
+  for i = 1, #step, 2 do
+    if handle(step[i], step[i + 1]) or i + 1 == 2 * most then
+      return (i + 1) / 2, walk.text(step[i + 1], step[i])
+    end
+  end
+  return #step / 2, ''
 end
 
 -- The end of a step as text, "score:member" with the member in hex, and the other way round; nil

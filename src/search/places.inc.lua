@@ -1,24 +1,13 @@
 -- Places: where one script after another goes on in a sorted set. A place is a score and a member.
 -- Ranks shift while others write; a member that stays, stays on its side of a place, even when the
 -- member of the place is gone. A place goes to the client and back as text; '' is the beginning.
+-- include: shared/ranked
 
 local places = {}
 
 -- The place of a member.
 function places.of(key, member)
   return cmsgpack.pack({redis.call('ZSCORE', key, member), member})
-end
-
--- Whether a text stands before another in the order of bytes, which is the server's for members.
--- Lua's own order depends on the locale.
-function places.is_before(one, other)
-  for at = 1, math.min(#one, #other) do
-    local a, b = string.byte(one, at), string.byte(other, at)
-    if a ~= b then
-      return a < b
-    end
-  end
-  return #one < #other
 end
 
 -- How many members stand before a place, how many up to it (one more, unless its member is gone), and
@@ -34,7 +23,7 @@ function places.ranks(key, place)
   -- At most 64 rounds: each halves the members of this score that are left.
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if places.is_before(redis.call('ZRANGE', key, middle, middle)[1], member) then
+    if ranked.is_before(redis.call('ZRANGE', key, middle, middle)[1], member) then
       low = middle + 1
     else
       high = middle
