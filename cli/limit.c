@@ -499,6 +499,11 @@ static const cli_option wait_options[] = {RATE, BURST,    QUANTITY, ALGORITHM,
                                           WAIT, IN_ORDER, CELL,     {0}};
 static const cli_option run_options[] = {RATE, BURST, QUANTITY, ALGORITHM, WAIT, IN_ORDER, {0}};
 static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, COUNT_DENIED, COUNTED, {0}};
+static const cli_option refused_options[] = {
+    {"max", CLI_INTEGER, "N", "print the N that refused most, those first (default: all, by name)"},
+    {"scan", CLI_LOCAL_FLAG, NULL, "look through all keys, also for what older programs left"},
+    {0},
+};
 static const cli_option refund_options[] = {
     RATE,
     BURST,
@@ -641,15 +646,17 @@ static const cli_verb verbs[] = {
     {
         .name = "refused",
         .summary = "which limits refused lately, how often, and which keys most",
-        .options = cli_list_options,
+        .options = refused_options,
         .details =
             "In this hour and the last one, by the server's clock, in all programs. Programs\n"
             "report refused checks at most once a second.",
         .example = "tackle limit check api alice --rate 1/h\n"
                    "tackle limit check api alice --rate 1/h || echo refused\n"
                    "tackle limit refused\n"
+                   "tackle limit refused --max 10\n"
                    "tackle limit reset api alice",
         .effect = CLI_READS,
+        .views = true,
         .run = cli_limit_refused,
     },
     {

@@ -14,8 +14,9 @@ int cli_limit_list(cli_session *cli);
 int cli_limit_show(cli_session *cli);
 int cli_limit_refused(cli_session *cli);
 
-/* Adds a row for each limit that refused lately; a code of the library. */
-int cli_limit_refusals_read(tkl_client *client, json_t *rows);
+/* Adds a row for each limit that refused lately, by name; or for the `max` that refused most, those
+ * first (0: all). A code of the library. */
+int cli_limit_refusals_read(tkl_client *client, size_t max, json_t *rows);
 extern const cli_column cli_limit_refusals_columns[];
 
 #endif

@@ -3,6 +3,7 @@
  * Rate limits from the shell: which are in use, and what a key has used.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "limit.h"
 #include "lines.h"
@@ -54,11 +55,37 @@ const cli_column cli_limit_refusals_columns[] = {{"name", "NAME"},
                                                  {"error", "ERROR"},
                                                  {0}};
 
-int cli_limit_refusals_read(tkl_client *client, json_t *rows)
+/* For qsort(): what refused more in these two hours is first; else the order of names. */
+static int order_by_refused(const void *a, const void *b)
+{
+    const tkl_limit_refusals *one = *(const tkl_limit_refusals *const *)a,
+                             *other = *(const tkl_limit_refusals *const *)b;
+    int64_t more = other->this_hour + other->last_hour - one->this_hour - one->last_hour;
+    return more != 0 ? (more > 0) - (more < 0) : (one > other) - (one < other);
+}
+
+/* The `max` limits that refused most, as rows. */
+static int add_most_refusing(const tkl_limit_overview *all, size_t max, json_t *rows)
+{
+    const tkl_limit_refusals **order = calloc(all->count + 1, sizeof(tkl_limit_refusals *));
+    if (order == NULL)
+        return TKL_ENOMEM;
+    for (size_t i = 0; i < all->count; i++)
+        order[i] = &all->items[i];
+    qsort(order, all->count, sizeof(tkl_limit_refusals *), order_by_refused);
+    for (size_t i = 0; i < all->count && i < max; i++)
+        json_array_append_new(rows, refusals_json(order[i]));
+    free(order);
+    return TKL_OK;
+}
+
+int cli_limit_refusals_read(tkl_client *client, size_t max, json_t *rows)
 {
     tkl_limit_overview *all = NULL;
     int code = tkl_limit_overview_get(client, &all);
-    for (size_t i = 0; code == TKL_OK && i < all->count; i++)
+    if (code == TKL_OK && max > 0)
+        code = add_most_refusing(all, max, rows);
+    for (size_t i = 0; code == TKL_OK && max == 0 && i < all->count; i++)
         json_array_append_new(rows, refusals_json(&all->items[i]));
     tkl_limit_overview_free(all);
     return code;
@@ -88,11 +115,14 @@ static int print_refused_keys(const cli_session *cli, const json_t *limits)
 
 int cli_limit_refused(cli_session *cli)
 {
+    size_t max = (size_t)cli_number(cli, "max", 0); /* 0: all */
+    if (cli_number(cli, "max", 1) < 1)
+        return cli_usage(cli, "--max is 1 or more");
     tkl_client *client = NULL;
     json_t *rows = json_array();
     int failed = cli_connect(cli, &client);
     if (!failed)
-        failed = cli_end(cli, cli_limit_refusals_read(client, rows));
+        failed = cli_end(cli, cli_limit_refusals_read(client, max, rows));
     json_t *again = json_incref(rows);
     if (!failed)
         failed = cli_print_rows(cli, rows, cli_limit_refusals_columns);

@@ -113,7 +113,7 @@ static json_t *read_missing(tkl_client *client)
 static json_t *read_limits(tkl_client *client)
 {
     json_t *rows = json_array();
-    int code = cli_limit_refusals_read(client, rows);
+    int code = cli_limit_refusals_read(client, 0, rows);
     return part_of(code, rows);
 }
 

@@ -170,6 +170,18 @@ ends 75 tackle limit run slots k --algorithm concurrency --rate 1/1m --wait 0 --
 ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- echo "its turn"
 wait
 
+# Those that refused most, first.
+export TACKLE_NAMESPACE=refusing
+for key in a a a b; do ends 1 tackle limit check worst "$key" --rate 1/1h --quantity 2; done
+ends 1 tackle limit check best a --rate 1/1h --quantity 2
+ends 0 tackle limit refused --json
+is "by name" "$(jq -c '[.[].name]' <<<"$out")" '["best","worst"]'
+ends 0 tackle limit refused --json --max 1
+is "the worst" "$(jq -c '[.[] | [.name, .refused, .keys]]' <<<"$out")" \
+    '[["worst",4,[{"key":"a","refused":3},{"key":"b","refused":1}]]]'
+ends 64 tackle limit refused --max 0
+unset TACKLE_NAMESPACE
+
 # The permissions that the page names are enough.
 become limits limit.md
 for algorithm in gcra bucket window window-approx concurrency; do
