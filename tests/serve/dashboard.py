@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The dashboard in a real Chromium. Started by dashboard.sh with the address of tackle serve."""
 import json
+import os
 import sys
 import time
 import urllib.error
@@ -291,6 +292,48 @@ def holders(browser):
     page.close()
 
 
+def refuse(name, key):
+    """Checks a limit that refuses."""
+    try:
+        call('limit/check', name=name, key=key, rate='1/h', quantity=2)
+    except AssertionError as error:
+        assert 'TKL_LIMITED' in str(error), error
+        return
+    raise AssertionError(f'{name} has not refused {key}')
+
+
+def refusals(browser):
+    """Limits that refuse are shown as they do, the one that refused most first, with whom; one request a time."""
+    page = browser.page(BASE + '/#/limits')
+    page.wait_text('No limit has refused anything in the last day.')
+    hostile = '<img src=x onerror=alert(1)>'
+    call('limit/check', name='signup', key='ann', rate='1/h')
+    for key in ['ann'] * 3 + [hostile] * 2 + ['bob', 'carol']:
+        refuse('signup', key)
+    refuse('mails', 'ann')
+    call('limit/check', name='idle', key='ann', rate='1/h', counted=True)
+    first_cells = "[...document.querySelectorAll('tbody tr')].map((row) => [0, 3, 4].map((i) => row.cells[i].innerText))"
+    page.wait(f'JSON.stringify({first_cells}.map((row) => row[0])) === \'["signup","mails"]\'')
+    eventually(lambda: page.run(first_cells) == [['signup', '7', f'ann 3, {hostile} 2, bob 1'], ['mails', '1', 'ann 1']], 'counted')
+    for _ in range(7):
+        refuse('mails', 'ann')
+    page.wait(f'JSON.stringify({first_cells}[0]) === \'["mails","8","ann 8"]\'')
+    assert {url for url in page.requests if '/v1/' in url} == {BASE + '/v1/limit/refused'}, page.requests
+    page.click('td a', 'signup')
+    page.wait("document.querySelectorAll('tbody tr').length === 4")
+    page.wait_text('In all')
+    assert page.run("document.querySelector('tbody tr').innerText").split() == ['ann', '3']
+    page.click('td a', hostile)
+    page.wait_text('This key has used nothing lately.')
+    show(page, 'limits/signup')
+    page.click('td a', 'ann')
+    page.wait_text('Remaining')
+    show(page, 'limits/idle')
+    page.wait_text('It has refused nobody in this and the last hour.')
+    is_clean(page)
+    page.close()
+
+
 def other_pages(browser):
     """The pages of the other components, with data."""
     call('counter/add', name='hits', amount=7)
@@ -568,6 +611,23 @@ def trouble(browser):
         print(beginning, flush=True)
         sys.stdin.readline()
         page.wait("!document.body.innerText.includes('does not answer') && document.body.innerText.includes('live')")
+    page.close()
+
+
+def missing_master(browser):
+    """A master of a cluster that hangs is named above every page, until it answers."""
+    hung = os.environ['HUNG']
+    page = browser.page(BASE + '/#/queues')
+    page.wait("document.querySelectorAll('tbody tr').length === 8")
+    page.wait_text('live')
+    assert page.run("document.querySelector('.trouble') === null")
+    print('hang', flush=True)
+    sys.stdin.readline()
+    page.wait(f"/no answer from {hung}: what (it has|is stored there) is missing/i.test(document.querySelector('.trouble')?.innerText)")
+    print('wake', flush=True)
+    sys.stdin.readline()
+    page.wait("document.querySelector('.trouble') === null && document.querySelectorAll('tbody tr').length === 8")
+    is_clean(page)
     page.close()
 
 

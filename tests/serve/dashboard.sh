@@ -24,7 +24,7 @@ while read -r path; do
 done < <(cd "$TACKLE_SOURCE/web" && find . -type f | cut -c3-)
 [ "$bytes" -gt 10000 ] && [ "$bytes" -le $((120 << 10)) ] || fail "the dashboard has $bytes bytes"
 
-browse '' empty_pages jobs_and_actions found_jobs flows large_payloads holders other_pages hostile_data languages keyboard labels \
+browse '' empty_pages jobs_and_actions found_jobs flows large_payloads holders refusals other_pages hostile_data languages keyboard labels \
     narrow colours one_stream
 unserve
 

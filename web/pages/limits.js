@@ -1,11 +1,66 @@
-// Limits: what a key has used. They are listed only when the user asks for it: that looks through all
-// keys of the server.
+// Limits: which ones refused lately, and what a key has used. Keys in use are listed only when the user
+// asks for it: that looks through all keys of the server.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
-import { call, callOrNull } from '../api.js';
-import { nameNode, nameToPath, percent, textOf } from '../format.js';
+import { call, callOrNull, may } from '../api.js';
+import { count, nameNode, nameToPath, percent, textOf } from '../format.js';
 import { act, ask, bar, button, card, empty, facts, notice, table } from '../widgets.js';
 import { crumbs } from './names.js';
+
+const REFUSING_MAX = 200, KEYS_SHOWN = 3;
+
+const keyLink = (name, key) => h('a', { href: `#/limits/${nameToPath(name)}/${nameToPath(key)}` }, nameNode(key));
+
+// The limits that refused, as the server orders them: the one that refused most is first.
+function refusingLimits() {
+  const limits = table({
+    title: t('refused lately'), none: t('none refused'),
+    columns: [
+      { key: 'name', title: t('limit name'), cell: (row) => h('a', { href: '#/limits/' + nameToPath(row.name) }, nameNode(row.name)) },
+      { key: 'this_hour', number: true }, { key: 'last_hour', number: true }, { key: 'refused', number: true },
+      { key: 'most', title: t('refused most'), said: (row) => [row.error, row.keys], cell: (row) => row.error !== null
+        ? h('span', { class: 'bad' }, row.error)
+        : row.keys.slice(0, KEYS_SHOWN).map((one, i) => [i > 0 ? ', ' : null, keyLink(row.name, one.key), ' ', h('span', { class: 'quiet' }, count(one.refused))]) },
+      { key: 'last_at' },
+    ],
+  });
+  return {
+    element: limits.element,
+    update: (rows) => limits.update(rows.map((row) => ({ ...row, most: row.keys[0]?.refused ?? 0 }))),
+  };
+}
+
+// How often one limit refused, and whom.
+function refusedKeys(name) {
+  const numbers = h('div');
+  const keys = table({
+    title: t('refused most'), id: (row) => JSON.stringify(row.key), sort: 'refused', none: t('none refused by it'),
+    columns: [{ key: 'key', cell: (row) => keyLink(name, row.key) }, { key: 'refused', title: t('in two hours'), number: true }],
+  });
+  return {
+    element: [numbers, keys.element],
+    update: (rows) => {
+      const mine = rows.find((row) => JSON.stringify(row.name) === JSON.stringify(name));
+      put(numbers, mine ? facts(mine, ['this_hour', 'last_hour', 'refused', 'last_at']) : null);
+      keys.update(mine?.keys ?? []);
+    },
+  };
+}
+
+// When this cannot be read, the rest of the page is of use all the same.
+async function showRefusals(view, root, shown) {
+  const problem = h('p', { class: 'problem' });
+  put(root, card(t('refused lately'), problem, shown.element));
+  await view.every(5000, async () => {
+    try {
+      const rows = await call('limit/refused', { max: REFUSING_MAX }, view.signal);
+      put(problem);
+      shown.update(rows.filter((row) => row.refused > 0 || row.error !== null)); // others only allowed
+    } catch (error) {
+      put(problem, error.message);
+    }
+  });
+}
 
 // A button that lists the limits, or the keys of one.
 function listing(view, name) {
@@ -39,7 +94,9 @@ export default {
     view.show(name === undefined ? view.title(t('limits')) : crumbs(view, 'limits', ...[name, key].filter((part) => part !== undefined)),
       h('p', { class: 'quiet' }, t('about limits')), card(null, form), root);
     if (key === undefined) {
-      put(root, listing(view, name));
+      const refusals = h('div');
+      put(root, refusals, listing(view, name));
+      if (may('limit/refused')) await showRefusals(view, refusals, name === undefined ? refusingLimits() : refusedKeys(name));
       return;
     }
     await view.every(2000, async () => {
