@@ -19,8 +19,9 @@ export const me = () => caller;
 // Whether a call is offered and permitted: "queue/pause".
 export const may = (name) => caller.calls.has(name);
 
-// Asks the server, which knows us by a cookie that no script can read.
-async function ask(path, options) {
+// Asks the server, which knows us by a cookie that no script can read. `warn` gets the text when
+// masters of a cluster did not answer, so that something is missing.
+async function ask(path, options, warn) {
   let response;
   try {
     response = await fetch(path, { ...options, cache: 'no-store' });
@@ -33,12 +34,13 @@ async function ask(path, options) {
     if (response.status === 401) dispatchEvent(new Event('tackle-login'));
     throw new Refusal(response.status, body);
   }
+  if (response.headers.has('Tackle-Warning')) warn?.(response.headers.get('Tackle-Warning'));
   return body;
 }
 
 // Runs a verb: call('queue/push', {name: 'mails', payload: 'hello'}).
-export function call(name, fields = {}, signal = undefined) {
-  return ask('v1/' + name, { method: 'POST', body: JSON.stringify(fields), signal });
+export function call(name, fields = {}, signal = undefined, warn = undefined) {
+  return ask('v1/' + name, { method: 'POST', body: JSON.stringify(fields), signal }, warn);
 }
 
 // The work of a queue in each half hour of a week, as points for plots; [] when nothing is known.

@@ -3,7 +3,7 @@ import { h, put } from './dom.js';
 import { chooseLanguage, language, t } from './words.js';
 import * as api from './api.js';
 import { notice } from './widgets.js';
-import { duration, refreshTimes } from './format.js';
+import { duration, refreshTimes, textOf } from './format.js';
 import { remember } from './history.js';
 import { pollSamples } from './polling.js';
 import { View, setSample } from './view.js';
@@ -134,12 +134,13 @@ function showFailure(failed, error) {
 
 // ---- Live -----------------------------------------------------------------------------------------
 
-let heardAt = null, trouble = null;
+let heardAt = null, trouble = null, gap = null; // gap: masters that do not answer, as a text
 
 function hear(event, data) {
   if (event === 'sample') {
     heardAt = Date.now();
     trouble = null;
+    gap = data.missing?.length > 0 ? t('masters missing', data.missing.map(textOf).join(', ')) : data.warning ?? null;
     remember(data);
     setSample(data);
     view?.hear(data);
@@ -157,10 +158,15 @@ function showState() {
   const text = isLive ? t('live') : age === null ? t('connecting') : t('numbers old', duration(age));
   if (state.textContent !== text) put(state, text);
   state.title = trouble ?? '';
+  showTrouble(trouble ? t('trouble', trouble) : gap);
+}
+
+// A line above all pages; null: there is none.
+function showTrouble(text) {
   let line = document.querySelector('.trouble');
-  if (trouble && !line) document.querySelector('header')?.after(line = h('p', { class: 'trouble', role: 'alert' }));
-  if (line && !trouble) line.remove();
-  else if (line && line.textContent !== t('trouble', trouble)) put(line, t('trouble', trouble));
+  if (text === null) line?.remove();
+  else if (!line) document.querySelector('header')?.after(line = h('p', { class: 'trouble', role: 'alert' }));
+  if (text !== null && line && line.textContent !== text) put(line, text);
 }
 
 // ---- Keys -----------------------------------------------------------------------------------------

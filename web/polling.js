@@ -21,7 +21,7 @@ const parts = {
 async function readSample(signal) {
   const sample = { time: new Date().toISOString(), server: {} };
   for (const [part, [list, row]] of Object.entries(parts))
-    if (may(list)) sample[part] = (await call(list, {}, signal)).map(row);
+    if (may(list)) sample[part] = (await call(list, {}, signal, (text) => { sample.warning = text; })).map(row);
   return sample;
 }
 

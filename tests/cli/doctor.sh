@@ -121,45 +121,9 @@ is "unreachable" "$(state answer)" fails
 
 # ---- A cluster: each master is examined --------------------------------------------------------------
 
-program=${TACKLE_TEST_SERVER:-$(command -v redis-server || command -v valkey-server)}
-ports=()
-end_cluster() {
-    [ ${#ports[@]} -eq 0 ] || kill -9 $(cat "$home"/node*/pid) 2>/dev/null
-    clean_up
-}
-trap end_cluster EXIT
-
-# Starts a member on a free port that also has a free port for the bus, 10000 above.
-start_node() {
-    local port directory=$home/node${#ports[@]}
-    mkdir "$directory"
-    for _ in {1..50}; do
-        port=$((20000 + RANDOM % 20000))
-        "$program" --port $port --bind 127.0.0.1 --cluster-enabled yes --cluster-node-timeout 1000 \
-            --dir "$directory" --save '' >"$directory/log" 2>&1 &
-        echo $! >"$directory/pid"
-        for _ in {1..100}; do
-            kill -0 $! 2>/dev/null || break
-            tackle ping --url redis://127.0.0.1:$port >/dev/null 2>&1 || { sleep 0.05; continue; }
-            ports+=($port)
-            return
-        done
-        kill -9 $! 2>/dev/null
-    done
-    fail "no member of a cluster: $(tail -n 3 "$directory/log")"
-}
-start_node
-start_node
+. "$(dirname "$0")/cluster.bash"
+start_cluster
 one=redis://127.0.0.1:${ports[0]} two=redis://127.0.0.1:${ports[1]} both=redis+cluster://127.0.0.1:${ports[0]}
-ends 0 tackle call CLUSTER ADDSLOTSRANGE 0 8000 --url "$one"
-ends 0 tackle call CLUSTER ADDSLOTSRANGE 8001 16383 --url "$two"
-ends 0 tackle call CLUSTER MEET 127.0.0.1 "${ports[1]}" --url "$one"
-whole() {
-    tackle doctor --url "$both" --json 2>/dev/null |
-        jq -e 'any(.checks[]; .finding == "2 masters serve 16384 of 16384 slots")' >/dev/null
-}
-for _ in {1..300}; do whole && break || sleep 0.1; done
-whole || fail "no cluster"
 
 ends 0 tackle call CONFIG SET maxmemory 100mb maxmemory-policy allkeys-lru --url "$two"
 ends 0 tackle call ACL SETUSER deploy on '>sesame' '~tackle:lock:*' '&*' +@all --url "$one"

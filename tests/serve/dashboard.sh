@@ -41,25 +41,54 @@ serve --token-file "$home/tokens"
 browse admin-0123456789abcdef login
 unserve
 
-# ---- A server that goes or hangs, and comes back -------------------------------------------------
+# ---- Servers that go or hang, and come back ------------------------------------------------------
 
-serve
 pid=
 trap '[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null
       [ -z "$server" ] || kill -9 "$server" 2>/dev/null
       clean_up' EXIT
 mkfifo "$home/to" "$home/from"
-python3 "$folder/dashboard.py" "$base" '' trouble <"$home/to" >"$home/from" 2>"$home/browser" &
-browser=$!
-exec 5>"$home/to" 6<"$home/from"
-while read -r -u 6 word; do
-    case $word in
-    stop) ends 0 tackle server stop ;;
-    start) ends 0 tackle server start ;;
-    hang) pid=$(tackle server status --json | jq .pid) && kill -STOP "$pid" ;;
-    wake) kill -CONT "$pid" ;;
-    esac
-    echo >&5
+
+server_pid() { tackle server status --json | jq .pid; }
+
+# play TEST: runs a test that says what is to happen to the server.
+play() {
+    local browser word
+    python3 "$folder/dashboard.py" "$base" '' "$1" <"$home/to" >"$home/from" 2>"$home/browser" &
+    browser=$!
+    exec 5>"$home/to" 6<"$home/from"
+    while read -r -u 6 word; do
+        case $word in
+        stop) ends 0 tackle server stop ;;
+        start) ends 0 tackle server start ;;
+        hang) pid=$(server_pid) && kill -STOP "$pid" ;;
+        wake) kill -CONT "$pid" ;;
+        esac
+        echo >&5
+    done
+    exec 5>&- 6<&-
+    wait "$browser" || fail "$(cat "$home/browser")"
+}
+
+serve
+play trouble
+unserve
+
+# One of two masters. The other must not notice: it would refuse its own slots, too.
+. "$folder/../cli/cluster.bash"
+trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null
+      end_cluster
+      clean_up' EXIT
+start_cluster
+for port in "${ports[@]}"; do
+    ends 0 tackle call CONFIG SET cluster-node-timeout 600000 --url "redis://127.0.0.1:$port"
 done
-wait "$browser" || fail "$(cat "$home/browser")"
+server_pid() { cat "$home/node1/pid"; }
+export TACKLE_URL=redis+cluster://127.0.0.1:${ports[0]} HUNG=127.0.0.1:${ports[1]}
+for i in {1..8}; do ends 0 tackle queue push "q$i" x; done
+serve --history 0
+play missing_master
+unserve
+serve --history 0 --allow queue # without the samples
+play missing_master
 unserve
