@@ -22,8 +22,9 @@ pid_t process_fork(int (*body)(void *arg), void *arg);
 /* Waits for its end: the exit code, or 128 + the signal. */
 int process_wait(pid_t pid);
 
-/* How often the threads of this program have gone to sleep until now: once for each time they woke. */
-long process_sleeps(void);
+/* How often the threads of this program go to sleep in a second: once for each time they wake. Those
+ * of a sanitizer count, too, so compare with a second in which nothing else runs. */
+long process_sleeps_in_a_second(void);
 
 /* Writes an executable shell script. */
 void process_script(const char *path, const char *text);
