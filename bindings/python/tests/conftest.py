@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A private server for the tests, which every test finds empty."""
+import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,14 +22,40 @@ if "TACKLE_TEST_SERVER" in os.environ:
 import tackle  # noqa: E402
 
 
+# Ends a server when its standard input ends: also when the tests crash.
+GUARD = """import contextlib, shutil, sys
+sys.stdin.read()
+import tackle
+with contextlib.suppress(tackle.NotFound):
+    tackle.server_stop(sys.argv[1])
+shutil.rmtree(sys.argv[2])
+"""
+
+
+@contextlib.contextmanager
+def server_of(durability):
+    folder = tempfile.mkdtemp(prefix="tackle-test.", dir="/tmp")
+    url = f"embedded:{folder}?durability={durability}"
+    guard = subprocess.Popen([sys.executable, "-c", GUARD, url, folder], stdin=subprocess.PIPE,
+                             env={**os.environ, "LD_PRELOAD": PRELOAD}, start_new_session=True)
+    try:
+        tackle.server_start(url)
+        yield url
+    finally:
+        guard.communicate()
+
+
 @pytest.fixture(scope="session")
 def url():
-    folder = tempfile.mkdtemp(prefix="tackle-test.", dir="/tmp")
-    url = f"embedded:{folder}?durability=none"
-    tackle.server_start(url)
-    yield url
-    tackle.server_stop(url)
-    shutil.rmtree(folder)
+    with server_of("none") as url:
+        yield url
+
+
+@pytest.fixture
+def own_url():
+    """A server of the test's own, which it may stop and start; it keeps its data."""
+    with server_of("always") as url:
+        yield url
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 """Queues, consumers and schedules."""
 import datetime
 import math
-import shutil
-import tempfile
 import threading
 import time
 
@@ -142,11 +140,9 @@ def test_ack_and_claim_reports_once(client):
         assert [job.payload for job in jobs] == [b"y"] and late == [] and queue.stats().done == 1
 
 
-def test_consumers_wait_for_a_server_that_went_away(eventually):
+def test_consumers_wait_for_a_server_that_went_away(own_url):
     """In the main thread as in any other."""
-    folder = tempfile.mkdtemp(prefix="tackle-test.", dir="/tmp")
-    url = f"embedded:{folder}?durability=always"
-    tackle.server_start(url)
+    url = own_url
     with tackle.Client(url, timeout=0.5) as client:
         consumer, events = client.consumer(client.queue("q")), client.blist("events")
         assert consumer.claim(wait=0) == [] and events.pop(wait=0) is None
@@ -164,8 +160,6 @@ def test_consumers_wait_for_a_server_that_went_away(eventually):
             thread.start()
             assert wait() == b"x"
             thread.join()
-    tackle.server_stop(url)
-    shutil.rmtree(folder)
 
 
 def test_lost_claims_are_reported(client):

@@ -227,10 +227,9 @@ print('stopped', client.queue('jobs').stats().done)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "finished\nstopped 1\n", "")
 
 
-def test_errors_of_the_server_are_reported_and_survived(tmp_path, eventually):
+def test_errors_of_the_server_are_reported_and_survived(own_url, eventually):
     """The server goes away and comes back: the worker goes on."""
-    url = f"embedded:{tmp_path}/s?durability=none"
-    tackle.server_start(url)
+    url = own_url
     status = tackle.server_status(url)
     with tackle.Client("unix://" + status.socket) as client:
         errors, seen = [], []
@@ -245,7 +244,6 @@ def test_errors_of_the_server_are_reported_and_survived(tmp_path, eventually):
             client.queue("q", timeout=30).push("after")
             eventually(lambda: len(seen) == 2)
         assert all(isinstance(why, tackle.Error) for why in errors)
-    tackle.server_stop(url)
 
 
 def test_signals_reach_handlers_of_the_program(client):
