@@ -141,7 +141,7 @@ static void show_tab(top *t, int tab)
 {
     t->view.tab = (top_tab)((tab + TOP_TABS) % TOP_TABS);
     t->view.selected = t->view.first = 0;
-    t->reader.shows_workers = t->view.tab == TOP_WORKERS;
+    t->reader.shown = t->view.tab;
 }
 
 static void look_into(top *t, bool looks)
@@ -306,7 +306,7 @@ static void renew_tables(top *t)
     char *name = row != NULL ? strdup(row->name) : NULL;
     top_tables_free(t->tables);
     if (t->reader.now.overview != NULL) {
-        top_tables_make(&t->reader.now, &t->reader.last, &t->reader.workers, view->utf8, t->tables);
+        top_tables_make(&t->reader.now, &t->reader.last, &t->reader.extras, view->utf8, t->tables);
         for (int i = 0; i < TOP_TABS; i++) {
             top_table_filter(&t->tables[i], view->filter);
             top_table_sort(&t->tables[i], view->sort[i], view->reverse[i]);
@@ -372,11 +372,11 @@ static int run_screen(cli_session *cli, tkl_client *client, int64_t interval_ms)
 /* ---- Without a screen ---------------------------------------------------- */
 
 static int print_moment(const cli_session *cli, const top_moment *now, const top_moment *last,
-                        const top_workers *workers)
+                        const top_extras *extras)
 {
     top_table tables[TOP_TABS];
     bool utf8 = top_is_utf8();
-    top_tables_make(now, last, workers, utf8, tables);
+    top_tables_make(now, last, extras, utf8, tables);
     if (cli->json)
         cli_print_json(cli, top_tables_json(now, tables));
     else
@@ -399,14 +399,15 @@ static int run_batch(cli_session *cli, tkl_client *client, int64_t interval_ms, 
             now = (top_moment){fresh, cli_now_us()};
             if (!first && !cli->json)
                 putchar('\n');
-            top_workers workers;
-            top_workers_read(client, fresh, &workers);
-            failed = print_moment(cli, &now, &last, &workers);
+            top_extras extras = {0};
+            top_workers_read(client, fresh, &extras);
+            top_limits_read(client, &extras);
+            failed = print_moment(cli, &now, &last, &extras);
             if (fresh->missing_count > 0)
                 cli_fail(
                     cli, CLI_OK, "%s",
                     cli_missing_text(&(tkl_names){fresh->missing, fresh->missing_count}, missing));
-            tkl_queue_worker_list_free(workers.list);
+            top_extras_free(&extras);
         } else if (once || !tkl_is_transient(code)) {
             failed = cli_end(cli, code);
         } else {
@@ -444,7 +445,7 @@ static const cli_option options[] = {
 
 static const cli_verb verbs[] = {
     {
-        .summary = "queues, workers, locks, semaphores, leaders, counters and the server, live",
+        .summary = "queues, workers, locks, semaphores, limits, counters and the server, live",
         .options = options,
         .details = "Press h for the keys. Shows the 200 names of each kind that were used last.\n"
                    "Rates are those since the frame before; --once has none.",

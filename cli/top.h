@@ -18,10 +18,11 @@ typedef enum top_tab {
     TOP_SEMAPHORES,
     TOP_LEADERS,
     TOP_COUNTERS,
-    TOP_WORKERS
+    TOP_WORKERS,
+    TOP_LIMITS
 } top_tab;
 
-enum { TOP_TABS = TOP_WORKERS + 1, TOP_COLUMNS = 12, TOP_CELL_SIZE = 192 };
+enum { TOP_TABS = TOP_LIMITS + 1, TOP_COLUMNS = 12, TOP_CELL_SIZE = 192 };
 
 typedef enum top_kind {
     TOP_COUNT,    /* a number */
@@ -64,18 +65,23 @@ typedef struct top_moment {
     int64_t at_us;
 } top_moment;
 
-/* The workers of the queues. Reading them is another round trip: only where they are shown. */
-typedef struct top_workers {
-    tkl_queue_worker_list *list; /* NULL: not read */
-    tkl_result result;
-} top_workers;
+/* The workers of the queues, and the limits that refused lately. They are no part of an overview, and
+ * take round trips of their own: only where they are shown. */
+typedef struct top_extras {
+    tkl_queue_worker_list *workers; /* NULL: not read */
+    tkl_result workers_result;
+    tkl_limit_overview *limits; /* NULL: not read */
+    tkl_result limits_result;
+} top_extras;
 
-/* Reads the workers of all queues of the overview. */
-void top_workers_read(tkl_client *client, const tkl_overview *overview, top_workers *workers);
+/* Reads the workers of all queues of the overview, or the limits; frees those that were there. */
+void top_workers_read(tkl_client *client, const tkl_overview *overview, top_extras *extras);
+void top_limits_read(tkl_client *client, top_extras *extras);
+void top_extras_free(top_extras *extras);
 
 /* Makes the tables of all tabs; rates are those since `last` (without an overview: not known). The
- * rows point into `now` and `workers`. `utf8`: the terminal shows it. */
-void top_tables_make(const top_moment *now, const top_moment *last, const top_workers *workers,
+ * rows point into `now` and `extras`. `utf8`: the terminal shows it. */
+void top_tables_make(const top_moment *now, const top_moment *last, const top_extras *extras,
                      bool utf8, top_table tables[TOP_TABS]);
 void top_tables_free(top_table tables[TOP_TABS]);
 
@@ -103,14 +109,14 @@ typedef struct top_reader {
     bool frozen;      /* read nothing */
     tkl_bytes looked; /* queue that is looked into; without data: none */
     int partitions;   /* its partitions */
-    bool shows_workers;
+    top_tab shown;
     top_act act;     /* to be done next */
     top_tab act_tab; /* on what */
     tkl_bytes act_name;
     int act_partitions;
 
     top_moment now, last;
-    top_workers workers;
+    top_extras extras;
     char problem[256];           /* why the last read failed; "": it did not */
     tkl_listing *ready, *active; /* first jobs of the queue that is looked into; NULL: not read */
     char outcome[256];           /* how the last act ended */

@@ -2,7 +2,8 @@
  *
  * A thread asks the servers, so that keys work while a server does not answer. It makes one round
  * trip per interval for each master: while a queue is looked into, the overview, its first ready
- * jobs and its active ones take turns; while the workers are shown, the overview and they do.
+ * jobs and its active ones take turns; while the workers or limits are shown, the overview and they
+ * do.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,11 +100,20 @@ static void read_jobs(top_reader *r, tkl_bytes name, int partitions, tkl_job_sta
     tkl_listing_free(fresh);
 }
 
-void top_workers_read(tkl_client *client, const tkl_overview *overview, top_workers *workers)
+/* How reading a part ended. */
+static tkl_result result_of(int code)
+{
+    tkl_result result = {.code = code};
+    snprintf(result.text, sizeof result.text, "%s", code == TKL_OK ? "" : tkl_errmsg());
+    return result;
+}
+
+void top_workers_read(tkl_client *client, const tkl_overview *overview, top_extras *extras)
 {
     size_t count = 0, most = overview->queues != NULL ? overview->queues->count : 0;
     tkl_queue **queues = calloc(most + 1, sizeof(tkl_queue *));
-    *workers = (top_workers){.result.code = queues != NULL ? TKL_OK : TKL_ENOMEM};
+    tkl_queue_worker_list_free(extras->workers);
+    extras->workers = NULL;
     for (size_t i = 0; queues != NULL && i < most; i++) {
         const tkl_queue_summary *queue = &overview->queues->items[i];
         tkl_queue_options options = {.partitions = queue->partitions};
@@ -111,22 +121,37 @@ void top_workers_read(tkl_client *client, const tkl_overview *overview, top_work
             tkl_queue_open(client, queue->name, &options, &queues[count]) == TKL_OK)
             count++;
     }
-    if (queues != NULL)
-        workers->result.code = tkl_queue_workers(queues, count, &workers->list);
-    snprintf(workers->result.text, sizeof workers->result.text, "%s",
-             workers->result.code == TKL_OK ? "" : tkl_errmsg());
+    extras->workers_result =
+        result_of(queues != NULL ? tkl_queue_workers(queues, count, &extras->workers) : TKL_ENOMEM);
     for (size_t i = 0; i < count; i++)
         tkl_queue_close(queues[i]);
     free(queues);
 }
 
-static void read_workers(top_reader *r)
+void top_limits_read(tkl_client *client, top_extras *extras)
 {
-    top_workers fresh;
-    top_workers_read(r->client, r->now.overview, &fresh);
+    tkl_limit_overview_free(extras->limits);
+    extras->limits_result = result_of(tkl_limit_overview_get(client, &extras->limits));
+}
+
+void top_extras_free(top_extras *extras)
+{
+    tkl_queue_worker_list_free(extras->workers);
+    tkl_limit_overview_free(extras->limits);
+    *extras = (top_extras){0};
+}
+
+/* Only the workers or the limits are shown, so the others go. */
+static void read_extras(top_reader *r, top_tab tab)
+{
+    top_extras fresh = {0};
+    if (tab == TOP_LIMITS)
+        top_limits_read(r->client, &fresh);
+    else
+        top_workers_read(r->client, r->now.overview, &fresh);
     pthread_mutex_lock(&r->mutex);
-    tkl_queue_worker_list_free(r->workers.list);
-    r->workers = fresh;
+    top_extras_free(&r->extras);
+    r->extras = fresh;
     pthread_mutex_unlock(&r->mutex);
 }
 
@@ -215,14 +240,15 @@ static void *read_for_ever(void *arg)
         tkl_bytes name = copy_name(act != TOP_NO_ACT ? r->act_name : r->looked);
         int partitions = act != TOP_NO_ACT ? r->act_partitions : r->partitions;
         top_tab tab = r->act_tab;
-        bool workers = r->shows_workers && r->now.overview != NULL;
+        top_tab shown = r->shown;
+        bool extras = (shown == TOP_WORKERS || shown == TOP_LIMITS) && r->now.overview != NULL;
         r->act = TOP_NO_ACT;
         pthread_mutex_unlock(&r->mutex);
-        turn = act != TOP_NO_ACT ? 0 : name.data != NULL ? (turn + 1) % 3 : workers ? !turn : 0;
+        turn = act != TOP_NO_ACT ? 0 : name.data != NULL ? (turn + 1) % 3 : extras ? !turn : 0;
         if (act != TOP_NO_ACT)
             do_act(r, act, tab, name, partitions);
         else if (turn > 0 && name.data == NULL)
-            read_workers(r);
+            read_extras(r, shown);
         else if (turn > 0)
             read_jobs(r, name, partitions, turn == 1 ? TKL_JOB_STATE_READY : TKL_JOB_STATE_ACTIVE);
         else

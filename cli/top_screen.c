@@ -348,6 +348,16 @@ static void put_runs(page *p, const tkl_queue_worker *worker)
     }
 }
 
+static void put_refused_keys(page *p, const tkl_limit_refusals *limit)
+{
+    char before[64];
+    put_page_line(p, CLI_BOLD, "Keys that were refused most");
+    for (size_t i = 0; i < limit->key_count; i++) {
+        snprintf(before, sizeof before, "  %lld  ", (long long)limit->keys[i].refused);
+        put_page_bytes(p, before, limit->keys[i].key);
+    }
+}
+
 static void put_holders(page *p, const tkl_holders *h)
 {
     char before[100], duration[2][CLI_DURATION_SIZE];
@@ -399,6 +409,8 @@ static void put_details(const top_view *view, const top_reader *r, const top_tab
         put_jobs(&p, "Next", r->ready);
     } else if (view->tab == TOP_WORKERS) {
         put_runs(&p, row->item);
+    } else if (view->tab == TOP_LIMITS) {
+        put_refused_keys(&p, row->item);
     } else if (view->tab != TOP_COUNTERS) {
         put_holders(&p, ((const tkl_hold_summary *)row->item)->holders);
     }
@@ -408,7 +420,7 @@ static void put_details(const top_view *view, const top_reader *r, const top_tab
 
 const char *const top_keys[] = {
     "q, Ctrl-C       quit",
-    "1 to 6, Tab     queues, locks, semaphores, leaders, counters, workers",
+    "1 to 7, Tab     queues, locks, semaphores, leaders, counters, workers, limits",
     "arrows, j, k    move; PgUp, PgDn, Home, End",
     "s, S            sort by the next column, by the one before",
     "r               reverse the order",

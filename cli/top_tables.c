@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "info.h"
 #include "lines.h"
 #include "top.h"
@@ -72,6 +73,15 @@ enum {
     PROGRAM,
     LABEL
 };
+
+static const top_column limit_columns[] = {{"name", "LIMIT", TOP_TEXT},
+                                           {"this_hour", "THIS HOUR", TOP_COUNT},
+                                           {"last_hour", "LAST HOUR", TOP_COUNT},
+                                           {"refused", "REFUSED", TOP_COUNT},
+                                           {"ago_ms", "LAST", TOP_DURATION},
+                                           {"key", "REFUSED MOST", TOP_TEXT},
+                                           {0}};
+enum { THIS_HOUR = 1, LAST_HOUR, REFUSED, AGO, MOST_REFUSED };
 
 /* ---- Rows ---------------------------------------------------------------- */
 
@@ -309,18 +319,45 @@ static void add_worker(top_table *table, const tkl_queue_worker *worker, int64_t
     }
 }
 
-static void make_workers(const top_workers *workers, top_table *table)
+static void make_workers(const top_extras *extras, top_table *table)
 {
-    size_t count = workers->list != NULL ? workers->list->count : 0;
-    if (!start_table(table, "Workers", worker_columns, count, &workers->result))
+    size_t count = extras->workers != NULL ? extras->workers->count : 0;
+    if (!start_table(table, "Workers", worker_columns, count, &extras->workers_result))
         return;
     for (size_t i = 0; i < count; i++)
-        add_worker(table, &workers->list->items[i], workers->list->now_ms);
+        add_worker(table, &extras->workers->items[i], extras->workers->now_ms);
+}
+
+/* ---- Limits that refused lately ------------------------------------------ */
+
+static void add_limit(top_table *table, const tkl_limit_refusals *limit, int64_t now_ms)
+{
+    top_row *row = add_row(table, limit->name, limit);
+    if (limit->code != TKL_OK) {
+        set_error(row, MOST_REFUSED, limit->code);
+        return;
+    }
+    set_number(row, THIS_HOUR, limit->this_hour);
+    set_number(row, LAST_HOUR, limit->last_hour);
+    set_number(row, REFUSED, limit->refused);
+    if (limit->last_ms > 0)
+        set_duration(row, AGO, now_ms > limit->last_ms ? now_ms - limit->last_ms : 0);
+    if (limit->key_count > 0)
+        set_text(row, MOST_REFUSED, cli_escape(limit->keys[0].key, false));
+}
+
+static void make_limits(const top_extras *extras, top_table *table)
+{
+    size_t count = extras->limits != NULL ? extras->limits->count : 0;
+    if (!start_table(table, "Limits", limit_columns, count, &extras->limits_result))
+        return;
+    for (size_t i = 0; i < count; i++)
+        add_limit(table, &extras->limits->items[i], cli_unix_ms());
 }
 
 /* ---- All of them --------------------------------------------------------- */
 
-void top_tables_make(const top_moment *now, const top_moment *last, const top_workers *workers,
+void top_tables_make(const top_moment *now, const top_moment *last, const top_extras *extras,
                      bool utf8, top_table tables[TOP_TABS])
 {
     const tkl_overview *o = now->overview;
@@ -329,7 +366,8 @@ void top_tables_make(const top_moment *now, const top_moment *last, const top_wo
     make_holds(o->semaphores, &o->semaphores_result, "Semaphores", &tables[TOP_SEMAPHORES]);
     make_holds(o->leaders, &o->leaders_result, "Leaders", &tables[TOP_LEADERS]);
     make_counters(now, utf8, &tables[TOP_COUNTERS]);
-    make_workers(workers, &tables[TOP_WORKERS]);
+    make_workers(extras, &tables[TOP_WORKERS]);
+    make_limits(extras, &tables[TOP_LIMITS]);
 }
 
 static void free_row(top_row *row)
@@ -459,8 +497,8 @@ json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS])
                         o->server_result.code == TKL_OK
                             ? cli_info_json(o->server)
                             : problem_json(o->server_result.code, o->server_result.text));
-    static const char *const keys[TOP_TABS] = {"queues",  "locks",    "semaphores",
-                                               "leaders", "counters", "workers"};
+    static const char *const keys[TOP_TABS] = {"queues",   "locks",   "semaphores", "leaders",
+                                               "counters", "workers", "limits"};
     for (int i = 0; i < TOP_TABS; i++)
         json_object_set_new(all, keys[i], table_json(&tables[i]));
     json_object_set_new(all, "missing",

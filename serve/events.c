@@ -171,10 +171,11 @@ static char *event_text(const char *name, json_t *data)
 static char *sample_text(const serve_events *events)
 {
     top_table tables[TOP_TABS] = {0};
-    top_workers none = {0};
+    top_extras none = {0};
     top_tables_make(&events->now, &events->last, &none, true, tables);
     json_t *data = top_tables_json(&events->now, tables);
-    json_object_del(data, "workers"); /* they are a round trip of their own */
+    json_object_del(data, "workers"); /* these are round trips of their own */
+    json_object_del(data, "limits");
     top_tables_free(tables);
     return event_text("sample", data);
 }

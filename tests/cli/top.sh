@@ -6,7 +6,8 @@
 start_server
 
 ends 0 tackle top --once --json
-is "nothing yet" "$(jq -c '[.queues, .locks, .semaphores, .leaders, .counters]' <<<"$out")" '[[],[],[],[],[]]'
+is "nothing yet" "$(jq -c '[.queues, .locks, .semaphores, .leaders, .counters, .limits]' <<<"$out")" \
+    '[[],[],[],[],[],[]]'
 ends 0 tackle queue push mails a b c
 ends 0 tackle queue push slow x --delay 1h
 ends 0 tackle lock acquire deploy --lease 1h --label nightly
@@ -14,10 +15,13 @@ ends 0 tackle sem acquire crawlers --limit 5 --lease 1h
 ends 0 tackle counter add hits 7
 ends 0 tackle queue push busy x
 ends 0 tackle queue claim busy --lease 1h
+ends 0 tackle limit check api ann --rate 1/d
+ends 1 tackle limit check api ann --rate 1/d
 ends 0 tackle top --once --json
 is "queues" "$(jq -c '[.queues[] | [.name, .ready, .delayed, .done_per_second]]' <<<"$out")" \
     '[["busy",0,0,null],["mails",3,0,null],["slow",0,1,null]]'
 is "workers" "$(jq -c '[.workers[] | [.running, .queue]]' <<<"$out")" '[[1,"busy"]]'
+is "limits" "$(jq -c '[.limits[] | [.name, .refused, .key]]' <<<"$out")" '[["api",1,"ann"]]'
 is "locks" "$(jq -c '[.locks[] | [.name, .held, .limit, .waiters]]' <<<"$out")" '[["deploy",1,null,0]]'
 has "$(jq -r '.locks[0].holder' <<<"$out")" "nightly ("
 is "permits" "$(jq -c '[.semaphores[] | [.name, .held, .limit]]' <<<"$out")" '[["crawlers",1,5]]'
@@ -26,6 +30,7 @@ is "a server" "$(jq -r .server.role <<<"$out")" master
 ends 0 tackle top --once
 has "$out" "QUEUE"
 has "$out" "nightly"
+has "$out" "REFUSED MOST"
 
 # In batches there are rates.
 timeout 3 "$TACKLE" top --batch --json >"$home/batch"
