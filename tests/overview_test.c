@@ -206,6 +206,15 @@ static const tkl_client_info *client_of(const tkl_clients *clients, const char *
     return NULL;
 }
 
+static int64_t connected_now(tkl_client *client)
+{
+    tkl_clients *clients;
+    assert_ok(tkl_overview_clients(client, 1, &clients));
+    int64_t connected = clients->connected;
+    tkl_clients_free(clients);
+    return connected;
+}
+
 static void clients_are_listed_without_holding_the_server(void **state)
 {
     enum { MANY = 1100 };
@@ -235,9 +244,10 @@ static void clients_are_listed_without_holding_the_server(void **state)
         many[i] = socket(AF_UNIX, SOCK_STREAM, 0);
         assert_int_equal(connect(many[i], (struct sockaddr *)&address, sizeof address), 0);
     }
+    eventually(connected_now(f->client) >= MANY, 30000); /* Redis 8 accepts ten at a time */
     assert_ok(tkl_overview_clients(f->client, 50, &clients));
     assert_int_equal(clients->count, 50);
-    assert_true(clients->connected >= MANY && clients->most > MANY);
+    assert_true(clients->most > MANY);
     for (size_t i = 0; i < clients->count; i++) {
         assert_string_equal(clients->items[i].name, "");
         assert_true(i == 0 || clients->items[i].id > clients->items[i - 1].id);
