@@ -140,7 +140,7 @@ static void jobs_that_are_reported_together_are_kept(void **state)
     assert_int_equal(stats_of(queue).done, 3);
 }
 
-/* Of 10 MB the server keeps 4 KB. */
+/* The server keeps 4 KB of 10 MB. */
 static void a_large_payload_is_kept_in_part(void **state)
 {
     fixture *f = *state;
@@ -166,7 +166,7 @@ static void a_large_payload_is_kept_in_part(void **state)
     assert_true(call_int(f->client, "HGET", WORK "done_jobs", "bytes", NULL) < 70000);
 }
 
-/* One script copies 2 MB of records at most: jobs that are reported behind them are kept without. */
+/* One script copies about 512 KB of records: jobs that are reported behind them are kept without. */
 static void very_many_bytes_are_kept_in_part(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@
 #include "support/scene.h"
 
 #define HOUR_MS    3600000
-#define TIMEOUT_MS 1000 /* of a call; failures are retried silently for so long */
+#define TIMEOUT_MS 1000 /* time-out of a call; failures are retried silently for so long */
 
 /* ---- A server that keeps what it has --------------------------------------- */
 

@@ -7,9 +7,10 @@
 --   {key, how often in both hours, ...}, those that were refused most first}
 -- include: shared/hours
 
+local COUNTS, KEYS_NOW, KEYS_BEFORE = KEYS[1], KEYS[2], KEYS[3]
 local SHOWN, LOOKED_AT = 10, 30
 local hour = hours.at(clock.us())
-local counts = redis.call('HMGET', KEYS[1], 'hour', 'refused', 'before', 'total', 'allowed', 'last')
+local counts = redis.call('HMGET', COUNTS, 'hour', 'refused', 'before', 'total', 'allowed', 'last')
 for i = 1, #counts do
   counts[i] = decimal.read(counts[i]) or 0
 end
@@ -17,7 +18,7 @@ local stored, this, last, total, allowed, at = unpack(counts)
 local age = hours.age(stored, hour)
 
 -- The sets of keys of this hour and the last.
-local sets = age == 'this' and {KEYS[2], KEYS[3]} or age == 'last' and {KEYS[2]} or {}
+local sets = age == 'this' and {KEYS_NOW, KEYS_BEFORE} or age == 'last' and {KEYS_NOW} or {}
 local times, names = {}, {}
 for i, set in ipairs(sets) do
   local found = redis.call('ZREVRANGE', set, 0, LOOKED_AT - 1, 'WITHSCORES')

@@ -7,7 +7,7 @@
 
 local keeping = {}
 
-local KEPT_AT_ONCE = 1048576  -- bytes of records after which one script reads no more
+local KEPT_AT_ONCE = 524288   -- bytes of records after which one script reads no more
 local RESULT_KEPT = 1000      -- bytes of a result
 local SURPLUS = 100           -- jobs that are removed beside as many as come, at most
 

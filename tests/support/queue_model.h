@@ -33,7 +33,7 @@ typedef struct model_job {
     model_state state;
     int priority, retries, failures;
     int64_t bytes, result_ms;
-    int region;     /* of a ready job: 0 came back, 1 was delayed, 2 as pushed */
+    int region;     /* where a ready job came from: 0 came back, 1 was delayed, 2 as pushed */
     int64_t due;    /* moment of a due job; their order */
     bool later;     /* a flow's parent has a delay, too */
     int key;        /* unique; -1: none */
