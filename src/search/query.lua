@@ -1,65 +1,71 @@
 -- search/query: documents that match a query, in an order.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
---   without); the bitmap of the result, for further steps; the steps of the ladder; for each range
---   its sorted set and the bitmap that was made of it; the bitmap of each union; keys for results in
---   between; the keys of the terms; for the order 'best' those of each word's classes, and those of
---   the bands of lengths
+--   without); the bitmap of the result, for further steps; for each ladder the sorted set of its
+--   field and its steps; for each range its sorted set and the bitmap that was made of it; the bitmap
+--   of each union; keys for results in between; the keys of the terms; for the order 'best' those of
+--   each word's classes, and those of the bands of lengths
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] steps    the plan
--- ARGV[4] order    'count', 'up' or 'down' by the field, 'best' by relevance, or 'scan' for
---                  candidates by number
+-- ARGV[4] order    'count', 'up' or 'down' by the field, 'best' by relevance, 'heavy' by a weighted
+--                  sum of fields, or 'scan' for candidates by number
 -- ARGV[5] is_text  1: the field is a text
 -- ARGV[6] first    hits to skip from the place on; for a scan the byte to begin with
 -- ARGV[7] most     hits from there on, or candidates
--- ARGV[8] place    of the walk, or of the search for the best, to go on from; '' at first
+-- ARGV[8] place    of the walk, or of the search for the best or the heaviest, to go on from; '' at
+--                  first
 -- ARGV[9] forwards  1: with the terms of the documents
 -- ARGV[10] kept_for  version for which an earlier step may have kept the result; '' at first
--- ARGV[11] ladder    name of the field in the ladder, '' for none; its steps are keys then
+-- ARGV[11] nladders  fields whose ladders are keys
 -- ARGV[12] version   for which bitmaps were made, or '*' for any
 -- ARGV[13] ntemps  keys for results in between
 -- ARGV[14] nranges
 -- ARGV[15] nunions
 -- ARGV[16] nprefixes
 -- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
---                   bounds in :terms and how many terms it had; for the order 'best' how many hits
---                   are wanted, the average length of documents, how many words count, and of each
---                   its place among the terms, its weight, 1 if all hits have it. Length and weights
---                   may be '': those of this shard
+--                   bounds in :terms and how many terms it had; of each ladder the name of its
+--                   field there and its weight; for the orders 'best' and 'heavy' how many hits are
+--                   wanted; for 'best' the average length of documents, how many words count, and of
+--                   each its place among the terms, its weight, 1 if all hits have it. Length and
+--                   weights may be '': those of this shard
 -- flags: allow-oom
 -- returns 'stale'; 'words' when a prefix has other terms now; 'wide'; {'make', version, places of
 --   ranges, places of unions};
 --   or {version, docs, words, total, sizes, kind, next, skipped, numbers, records, forwards, place}:
---   a kind of 'walk' goes on from that place, and 'more' is the search for the best, which does, too;
+--   a kind of 'walk' goes on from that place, as 'more' does: a search for the best or the heaviest;
 --   a scan goes on with the byte `next`; '' and -1 at the end
 -- include: keys
 -- include: bests
+-- include: heaviest
 -- include: plans
 -- include: walks
 
-local FIRST_STEP = SHARD_KEYS + 3
+local FIRST_LADDER = SHARD_KEYS + 3
 local FIRST_BOUND = 17 -- index of the first bound in the arguments
-local PREFIX_ARGUMENTS = 3
-local WORD_ARGUMENTS = 3
+local PREFIX_ARGUMENTS, LADDER_ARGUMENTS, WORD_ARGUMENTS = 3, 2, 3
+local LADDER_KEYS = 1 + LADDER_STEPS -- the sorted set of the field, and the steps of one end
 local CLASSES = TKL__SEARCH_SEVERAL
 -- Results of at most this many documents are compared as a whole.
 local SMALL_RESULT = 150
 -- Bytes of records and terms after which a reply ends: the batch that reaches them is complete.
 local REPLY_BYTES = 256 * 1024
 local BATCH_LEAST, BATCH_MOST = 8, 256
--- Microseconds after which a walk ends, and the search for the best, in which a last visit may take as
--- long again; the client goes on from there.
+-- Microseconds after which a walk ends, and a search for the best or the heaviest, in which a last
+-- visit may take as long again; the client goes on from there.
 local STEP_US, BEST_US = 2000, 1000
 -- The result of a plan that took longer than this many microseconds is kept for further steps, for
 -- this many milliseconds.
 local KEEP_LEAST_US, KEEP_MS = 300, '10000'
 local FIELD, RESULT = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
-local token, skip, steps, order, is_text, first, most, place, with_forwards, kept_for, ladder,
+local token, skip, steps, order, is_text, first, most, place, with_forwards, kept_for, nladders,
   made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
 skip, first, most = tonumber(skip), tonumber(first), tonumber(most)
 
 local began = clock.us()
 local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
+local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges
+local first_ladder = first_prefix + PREFIX_ARGUMENTS * nprefixes
+local first_of_order = first_ladder + LADDER_ARGUMENTS * nladders
 
 -- Whether this call has taken its time.
 local function is_late()
@@ -68,8 +74,7 @@ end
 
 -- Whether all prefixes of the query still have as many terms as the client knows.
 local function prefixes_are_known()
-  local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges
-  for i = first_prefix, first_prefix + PREFIX_ARGUMENTS * nprefixes - 1, PREFIX_ARGUMENTS do
+  for i = first_prefix, first_ladder - 1, PREFIX_ARGUMENTS do
     local low, high, count = unpack(ARGV, i, i + PREFIX_ARGUMENTS - 1)
     if redis.call('ZLEXCOUNT', TERMS, low, high) ~= tonumber(count) then
       return false
@@ -84,14 +89,26 @@ end
 -- `place`. Those of a walk have `members` and `skipped`, too. `chosen`: others of the result were left
 -- out, since they cannot be wanted.
 
+-- The ladders that are keys: {name, key, steps, weight} of each field.
+local function read_ladders()
+  local fields = {}
+  for i = 1, nladders do
+    local key, at = FIRST_LADDER + LADDER_KEYS * (i - 1), first_ladder + LADDER_ARGUMENTS * (i - 1)
+    local weight = tonumber(ARGV[at + 1])
+    fields[i] = {name = ARGV[at], key = KEYS[key], weight = weight,
+                 side = weight > 0 and 'top' or 'low',
+                 steps = {unpack(KEYS, key + 1, key + LADDER_STEPS)}}
+  end
+  return fields
+end
+
 -- The first documents of a result in the order of the field.
 local function first_matches(result, scratch)
   local wanted = first + most
-  local side = order == 'down' and 'top' or 'low'
+  local field = read_ladders()[1]
   local near
-  if place == '' and ladder ~= '' then
-    local step_keys = {unpack(KEYS, FIRST_STEP, FIRST_STEP + LADDER_STEPS - 1)}
-    near = walks.nearest(result, ladder, side, wanted, step_keys, scratch)
+  if place == '' and field then
+    near = walks.nearest(result, field, wanted, scratch)
   end
   if near then
     return {kind = 'list', numbers = near, chosen = true}
@@ -126,13 +143,12 @@ end
 -- lengths; the average length; and how many hits are wanted. The operands of classes and bands are
 -- the last terms of the plan.
 local function read_words(plan)
-  local at = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges + PREFIX_ARGUMENTS * nprefixes
-  local wanted, average, count = unpack(ARGV, at, at + 2)
+  local wanted, average, count = unpack(ARGV, first_of_order, first_of_order + 2)
   local first_band = #plan.terms - LENGTH_BANDS + 1
   local first_class = first_band - CLASSES * count
   local docs, words = math.max(1, plan.index.docs), {}
   for i = 1, count do
-    local argument = at + 3 + WORD_ARGUMENTS * (i - 1)
+    local argument = first_of_order + 3 + WORD_ARGUMENTS * (i - 1)
     local term, weight, required = unpack(ARGV, argument, argument + WORD_ARGUMENTS - 1)
     local class = first_class + CLASSES * (i - 1)
     local operand = plan.terms[tonumber(term)]
@@ -146,27 +162,46 @@ local function read_words(plan)
 end
 
 -- The candidates for the best hits of a result; nil: all of its documents; false and a place: the
--- client has to go on there.
-local function best_of(result, plan, scratch)
+-- client has to go on there. `before`: the place of an earlier step, or nil.
+local function best_of(result, plan, before, scratch)
   local words, bands, average, wanted = read_words(plan)
   if result.size <= math.max(SMALL_RESULT, wanted) then
     return nil
-  end
-  local before = place ~= '' and cmsgpack.unpack(place)
-  if before and before.version ~= plan.index.version then
-    return nil
-  elseif before and before.rest then
-    return before.rest
   end
   local best, go_on
   if result.bits and not before and is_late() then
     best, go_on = false, bests.first_place() -- the next step begins with the result that is kept
   else
-    best, go_on = bests.candidates(result, words, bands, average, wanted, before or nil, scratch,
+    best, go_on = bests.candidates(result, words, bands, average, wanted, before, scratch,
                                    plan.next, began + BEST_US)
   end
   if best and #best > SMALL_RESULT and clock.us() > began + BEST_US then
     best, go_on = false, {rest = best} -- the next step reads the records
+  end
+  return best, go_on
+end
+
+-- The candidates for the hits with the greatest sums, as those of best_of().
+local function heaviest_of(result, before, scratch)
+  local wanted = tonumber(ARGV[first_of_order])
+  local first = before and before.step
+  local best, step = heaviest.candidates(result, read_ladders(), wanted, first, scratch,
+                                         began + BEST_US)
+  return best, step and {step = step}
+end
+
+-- The candidates for the best or the heaviest hits, as those of best_of().
+local function candidates_of(result, plan, scratch)
+  local before = place ~= '' and cmsgpack.unpack(place) or nil
+  local best, go_on
+  if before and before.version ~= plan.index.version then
+    return nil
+  elseif before and before.rest then
+    return before.rest
+  elseif order == 'best' then
+    best, go_on = best_of(result, plan, before, scratch)
+  else
+    best, go_on = heaviest_of(result, before, scratch)
   end
   if go_on then
     go_on.version = plan.index.version
@@ -174,11 +209,16 @@ local function best_of(result, plan, scratch)
   return best, go_on
 end
 
+-- Whether the hits are chosen here from their candidates.
+local function is_choosing()
+  return order == 'best' or order == 'heavy'
+end
+
 -- Chooses the wanted documents of a result.
 local function choose(result, plan, scratch)
   local best, go_on
-  if order == 'best' then
-    best, go_on = best_of(result, plan, scratch)
+  if is_choosing() then
+    best, go_on = candidates_of(result, plan, scratch)
   end
   if go_on then
     return {kind = 'more', numbers = {}, place = cmsgpack.pack(go_on)}
@@ -193,9 +233,9 @@ local function choose(result, plan, scratch)
     return {kind = 'list', numbers = numbers}
   end
   -- The search for the best has taken its time: few documents of all are sent with it, or none.
-  local few = order ~= 'best' and most or is_late() and 0 or math.min(most, SMALL_RESULT)
+  local few = not is_choosing() and most or is_late() and 0 or math.min(most, SMALL_RESULT)
   local numbers, next_byte = sets.read_bits(result.key, result.size, first, few)
-  return {kind = order == 'best' and 'all' or 'scan', numbers = numbers, next = next_byte}
+  return {kind = is_choosing() and 'all' or 'scan', numbers = numbers, next = next_byte}
 end
 
 -- The result that an earlier step has kept for this version of the index; nil: none.
@@ -318,7 +358,7 @@ local function add_documents(matches, version)
   elseif matches.kind == 'walk' then
     cut_walk(matches, count)
     return
-  elseif matches.chosen and order == 'best' then
+  elseif matches.chosen and is_choosing() then
     cut_best(matches, count, version)
     return
   elseif matches.kind == 'list' then
@@ -348,8 +388,7 @@ local function extra_terms()
   if order ~= 'best' then
     return 0
   end
-  local at = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges + PREFIX_ARGUMENTS * nprefixes
-  return LENGTH_BANDS + CLASSES * ARGV[at + 2]
+  return LENGTH_BANDS + CLASSES * ARGV[first_of_order + 2]
 end
 
 local index = indexes.read()
@@ -358,11 +397,12 @@ if index.token ~= token then
 elseif not prefixes_are_known() then
   return 'words'
 end
-local first_range = FIRST_STEP + (ladder ~= '' and LADDER_STEPS or 0)
+local first_range = FIRST_LADDER + LADDER_KEYS * nladders
 local kept = read_kept_result(index)
 -- Further steps need no operands, but those of the words for the search for the best.
 local plan = kept and order ~= 'best'
-  and {temps = plans.temps_of(KEYS, first_range, amounts), terms = {}, next = index.next}
+  and {temps = plans.temps_of(KEYS, first_range, amounts), terms = {}, next = index.next,
+       index = index}
   or plans.read(KEYS, first_range, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
 local matches, why = plans.with_temps(plan.temps, function()
   return find_matches(plan, kept)

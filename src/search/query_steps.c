@@ -70,6 +70,12 @@ static bool by_best(const tkl__search_run *run)
            words > 0 && words <= BEST_WORDS;
 }
 
+/* Whether the server chooses the candidates for the hits with the greatest sums. */
+static bool by_heaviest(const tkl__search_run *run)
+{
+    return run->order->kind == TKL__SEARCH_BY_WEIGHTS && !run->plan->verify && run->count > 0;
+}
+
 /* All hits have the same relevance: the first ones by number are as good as any. */
 static bool first_will_do(const tkl__search_run *run)
 {
@@ -104,9 +110,17 @@ static const char *order_word(const tkl__search_run *run, const tkl__search_prog
         return "count";
     if (by_best(run) && !p->compare_all)
         return "best";
+    if (by_heaviest(run) && !p->compare_all)
+        return "heavy";
     if (by_scan(run) || p->compare_all)
         return "scan";
     return run->order->down ? "down" : "up";
+}
+
+/* Whether the server chooses candidates for the first hits of this order. */
+static bool is_choosing(const char *word)
+{
+    return strcmp(word, "best") == 0 || strcmp(word, "heavy") == 0;
 }
 
 /* Number of documents needed from the beginning of the order. */
@@ -145,10 +159,58 @@ static int64_t most_of(const tkl__search_run *run, const tkl__search_progress *p
     return wanted_of_each(run) - p->taken;
 }
 
-/* A ladder gives the first documents of a result and no others, so all of them must match. */
+/* A ladder of the order gives the first documents of a result and no others, so all of them must
+ * match. */
 static bool has_ladder(const tkl__search_run *run)
 {
     return !by_scan(run) && run->count > 0 && !run->loose;
+}
+
+/* Adds the keys of a ladder: of the field, and of the steps of its top or of its low end. */
+static void add_ladder_keys(const tkl__search_shard *shard, size_t field, bool top,
+                            tkl__search_call *call)
+{
+    size_t first = (2 * field + !top) * TKL__SEARCH_STEPS;
+    tkl__search_call_key(call, shard->fields[field]);
+    for (size_t i = 0; i < TKL__SEARCH_STEPS; i++)
+        tkl__search_call_key(call, shard->steps[first + i]);
+}
+
+/* Adds the keys of the ladders that the order needs. */
+static void add_ladders(const tkl__search_run *run, const tkl__search_shard *shard,
+                        const char *word, tkl__search_call *call)
+{
+    const tkl__search_order *order = run->order;
+    if (has_ladder(run))
+        add_ladder_keys(shard, order->field, order->down, call);
+    for (size_t i = 0; strcmp(word, "heavy") == 0 && i < order->weight_count; i++)
+        if (order->weights[i] != 0)
+            add_ladder_keys(shard, order->weight_fields[i], order->weights[i] > 0, call);
+}
+
+/* Adds the arguments for these keys: of each field its name in the ladder and its weight. */
+static void add_ladder_args(const tkl__search_run *run, const char *word, tkl__search_call *call)
+{
+    const tkl__search_order *order = run->order;
+    if (has_ladder(run)) {
+        tkl__args_int(&call->args, (int64_t)order->field);
+        tkl__args_int(&call->args, order->down ? 1 : -1);
+    }
+    for (size_t i = 0; strcmp(word, "heavy") == 0 && i < order->weight_count; i++) {
+        if (order->weights[i] != 0) {
+            tkl__args_int(&call->args, (int64_t)order->weight_fields[i]);
+            tkl__args_double(&call->args, order->weights[i]);
+        }
+    }
+}
+
+/* Number of ladders whose keys the call has. */
+static int64_t ladder_count(const tkl__search_run *run, const char *word)
+{
+    int64_t count = has_ladder(run);
+    for (size_t i = 0; strcmp(word, "heavy") == 0 && i < run->order->weight_count; i++)
+        count += run->order->weights[i] != 0;
+    return count;
 }
 
 /* Adds the keys of the words that documents have several times, and of the bands of lengths. */
@@ -174,15 +236,13 @@ static void add_best_keys(const tkl__search_run *run, const tkl__search_shard *s
     tkl__buf_free(&key);
 }
 
-/* Adds the arguments for these keys. A single shard knows the weights of the words by itself. */
-static void add_best_args(const tkl__search_run *run, const tkl__search_progress *p,
-                          tkl__search_call *call)
+/* Adds the arguments for these keys, behind the number of hits. A single shard knows the weights of the words by itself. */
+static void add_best_args(const tkl__search_run *run, tkl__search_call *call)
 {
     const tkl__search_plan *plan = run->plan;
     int64_t words = 0;
     for (size_t i = 0; i < plan->term_count; i++)
         words += plan->scored[i];
-    tkl__args_int(&call->args, last_wanted(run) + p->more);
     if (run->rarity.weight)
         tkl__args_double(&call->args, run->rarity.length);
     else
@@ -213,45 +273,45 @@ static void add_result_key(const tkl__search_run *run, const tkl__search_shard *
     tkl__buf_free(&key);
 }
 
-static void add_keys(const tkl__search_run *run, size_t shard, tkl__search_call *call)
+static void add_keys(const tkl__search_run *run, size_t shard, const char *word,
+                     tkl__search_call *call)
 {
     const tkl__search_shard *s = &run->schema->shards[shard];
     tkl__search_call_key(call, run->order->kind == TKL__SEARCH_BY_FIELD
                                    ? s->fields[run->order->field]
                                    : s->keys[TKL__SEARCH_META]);
     add_result_key(run, s, call);
-    size_t first = (2 * run->order->field + !run->order->down) * TKL__SEARCH_STEPS;
-    for (size_t i = 0; has_ladder(run) && i < TKL__SEARCH_STEPS; i++)
-        tkl__search_call_key(call, s->steps[first + i]);
+    add_ladders(run, s, word, call);
     tkl__search_call_plan_keys(call, run->plan, s, run->shards[shard].made);
-    if (strcmp(order_word(run, &run->shards[shard]), "best") == 0)
+    if (strcmp(word, "best") == 0)
         add_best_keys(run, s, call);
 }
 
 static void make_call(const tkl__search_run *run, size_t shard, tkl__search_call *call)
 {
     const tkl__search_progress *p = &run->shards[shard];
+    const char *word = order_word(run, p);
     bool text =
         run->order->kind == TKL__SEARCH_BY_FIELD && !run->schema->fields[run->order->field].numeric;
     tkl__search_call_begin(call, &run->schema->shards[shard]);
-    add_keys(run, shard, call);
+    add_keys(run, shard, word, call);
     tkl__args_str(&call->args, run->schema->token);
     tkl__args_int(&call->args, (int64_t)tkl__search_term_at(&run->schema->shards[shard]));
     tkl__args_bytes(&call->args, (tkl_bytes){run->plan->steps.data, run->plan->steps.len});
-    tkl__args_str(&call->args, order_word(run, p));
+    tkl__args_str(&call->args, word);
     tkl__args_str(&call->args, text ? "1" : "0");
     tkl__args_int(&call->args, first_of(run, p));
     tkl__args_int(&call->args, most_of(run, p));
     tkl__args_bytes(&call->args, p->place);
     tkl__args_str(&call->args, needs_terms(run) ? "1" : "0");
     tkl__args_str(&call->args, p->version);
-    if (has_ladder(run))
-        tkl__args_int(&call->args, (int64_t)run->order->field);
-    else
-        tkl__args_str(&call->args, "");
+    tkl__args_int(&call->args, ladder_count(run, word));
     tkl__search_call_plan_args(call, run->plan, shard, p->made_before ? "*" : p->made, true);
-    if (strcmp(order_word(run, p), "best") == 0)
-        add_best_args(run, p, call);
+    add_ladder_args(run, word, call);
+    if (is_choosing(word))
+        tkl__args_int(&call->args, last_wanted(run) + p->more);
+    if (strcmp(word, "best") == 0)
+        add_best_args(run, call);
 }
 
 /* Asks all shards that are not done, in one round trip. Their replies have the order of the
@@ -551,7 +611,7 @@ static int read_answer(tkl__search_run *run, size_t shard, const tkl_reply *repl
         read_head(run, p, reply);
     else if (strcmp(p->version, tkl_reply_str(tkl_reply_at(reply, VERSION))) != 0)
         run->changed = true;
-    bool chosen = strcmp(order_word(run, p), "best") == 0;
+    bool chosen = is_choosing(order_word(run, p));
     read_progress(p, reply);
     int rc = read_documents(run, shard, reply);
     if (rc == TKL_OK && (p->walked || first_will_do(run)))

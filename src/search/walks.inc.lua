@@ -31,16 +31,16 @@ function walks.on_step(result, bits, scratch)
   return count <= LIST_MAX and (sets.read_bits(scratch, count, 0, count)) or nil
 end
 
--- At least `wanted` of the first documents of the result, found with the ladder of the field; nil:
--- the ladder does not help.
-function walks.nearest(result, field, side, wanted, step_keys, scratch)
+-- At least `wanted` of the first documents of the result, found with the ladder of the field, {name,
+-- side, steps}; nil: the ladder does not help.
+function walks.nearest(result, field, wanted, scratch)
   if result.size <= SMALL or wanted > NEAREST_MOST then
     return nil
   end
   for step = LADDER_STEPS, 1, -1 do
     if result.size * ladders.step_share(step) >= wanted * AMPLE + MORE then
-      local ready = redis.call('HGET', LADDER, ladders.step_name(field, side, step) .. 'ready')
-      local list = ready and walks.on_step(result, step_keys[step], scratch)
+      local ready = redis.call('HGET', LADDER, ladders.step_name(field.name, field.side, step) .. 'ready')
+      local list = ready and walks.on_step(result, field.steps[step], scratch)
       if ready and (not list or #list >= wanted) then
         return list
       end
