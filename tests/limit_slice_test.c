@@ -84,22 +84,34 @@ static void key_outlives_its_slices(void **state)
     tkl_limit_close(limit);
 }
 
-/* Nobody checks any more: the keeper gives the rest back, and then sends nothing. */
-static void unused_slice_goes_back(void **state)
+/* Whether all of a slice comes back but the unit that was spent. Not when the keeper of a slow
+ * machine settles too late: then the rest counts as spent. */
+static bool comes_back(fixture *f, const char *name)
 {
-    fixture *f = *state;
-    tkl_limit *limit = open_plain_limit(f, "api", TKL_LIMIT_BUCKET, 1000);
+    tkl_limit *limit = open_plain_limit(f, name, TKL_LIMIT_BUCKET, 1000);
     tkl_limit_slice *slice = open_slice(limit);
-    int64_t left = 1000;
-    do { /* again when it has gone back before a slow machine looks */
-        assert_ok(tkl_limit_slice_check(slice, 1, NULL));
-        left--;
-    } while (limit_look(limit, "hot").remaining >= left);
-    eventually(limit_look(limit, "hot").remaining == left, LONG);
+    int64_t until_ms = test_now_ms() + 3000;
+    bool back = false;
+    assert_ok(tkl_limit_slice_check(slice, 1, NULL));
+    while (!back && test_now_ms() < until_ms)
+        back = limit_look(limit, "hot").remaining == 999;
     assert_ok(tkl_limit_slice_check(slice, 1, NULL));
     tkl_limit_slice_close(slice);
-    assert_int_equal(limit_look(limit, "hot").remaining, left - 1);
+    back = back && limit_look(limit, "hot").remaining == 998;
     tkl_limit_close(limit);
+    return back;
+}
+
+/* Nobody checks any more: the keeper gives the rest back, and so does closing. */
+static void unused_slice_goes_back(void **state)
+{
+    bool back = false;
+    for (int i = 0; i < 10 && !back; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "api%d", i);
+        back = comes_back(*state, name);
+    }
+    assert_true(back);
 }
 
 typedef struct heavy {
