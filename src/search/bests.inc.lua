@@ -13,7 +13,6 @@
 local bests = {}
 
 local SLACK = 1e-9 -- relative error of the bounds of a band
-local SEVERAL = {2, 4, 8} -- the classes of words that a document has several times
 local K1, B = 1.2, 0.75 -- parameters of BM25
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
 -- Documents of a cell, and of all cells that are visited; a result that needs more is compared as a
@@ -65,14 +64,14 @@ end
 
 -- The classes of a word that have documents: {low, high, operand, least, most}, the bounds of its
 -- number of times, the operand of the documents, and the bounds of the relevance. `several`: how
--- many there are above the first. A word that is not required has a class for its absence.
+-- many there are above the first, at most. A word that is not required has a class for its absence.
 function bests.classes_of(word, several, used_bands, average)
   local classes = {{low = 1, operand = not word.required and word.operand}}
-  for i = 1, several do
-    classes[i].high = SEVERAL[i] - 1
-    classes[i + 1] = {low = SEVERAL[i], operand = word.several[i]}
+  for i = 1, math.min(several, #word.several) do
+    classes[i].high = word.several[i].low - 1
+    classes[i + 1] = {low = word.several[i].low, operand = word.several[i].operand}
   end
-  classes[several + 1].high = math.huge
+  classes[#classes].high = word.times_max
   if not word.required then
     table.insert(classes, 1, {low = 0, high = 0})
   end
@@ -88,11 +87,14 @@ end
 
 -- How many classes each word has above the first, so that there are at most CELLS_MOST cells.
 function bests.classes_for(words, used_bands)
-  local several, cells = #SEVERAL + 1, math.huge
+  local several, cells = 1, math.huge
+  for _, word in ipairs(words) do
+    several = math.max(several, #word.several + 1)
+  end
   while several > 0 and cells > CELLS_MOST do
     several, cells = several - 1, #used_bands
     for _, word in ipairs(words) do
-      cells = cells * (several + (word.required and 1 or 2))
+      cells = cells * (math.min(several, #word.several) + (word.required and 1 or 2))
     end
   end
   return several
@@ -208,14 +210,14 @@ function bests.by_bands(list)
   return bands
 end
 
--- Drops the documents that cannot be among the `wanted` best by their own lengths. `cells`: the
--- cell of each document.
-function bests.refine(list, cells, words, average, wanted)
-  local lengths = #list > wanted and bests.lengths_of(list)
+-- The relevance that documents have at least and at most, by their own lengths; nil: the records are
+-- too long. `cells`: the cell of each document.
+function bests.bounds_of(list, cells, words, average)
+  local lengths = bests.lengths_of(list)
   if not lengths then
-    return list
+    return nil
   end
-  local lows, highs, kept = {}, {}, {}
+  local lows, highs = {}, {}
   for i, length in ipairs(lengths) do
     local low, high = 0, 0
     for k, class in ipairs(cells[list[i]].classes) do
@@ -227,12 +229,26 @@ function bests.refine(list, cells, words, average, wanted)
     end
     lows[i], highs[i] = low, high
   end
-  local sorted = {}
-  for i = 1, #lows do
-    sorted[i] = lows[i]
-  end
+  return lows, highs
+end
+
+-- The relevance that the `wanted` best of the documents have at least.
+function bests.least_of(lows, wanted)
+  local sorted = {unpack(lows)} -- at most VISIT_MOST and the last cell
   table.sort(sorted, function(a, b) return a > b end)
-  local least = sorted[wanted] * (1 - SLACK)
+  return (sorted[wanted] or 0) * (1 - SLACK)
+end
+
+-- Drops the documents that cannot be among the `wanted` best by their own lengths.
+function bests.refine(list, cells, words, average, wanted)
+  if #list <= wanted then
+    return list
+  end
+  local lows, highs = bests.bounds_of(list, cells, words, average)
+  if not lows then
+    return list
+  end
+  local least, kept = bests.least_of(lows, wanted), {}
   for i, number in ipairs(list) do
     if highs[i] >= least then
       kept[#kept + 1] = number
@@ -262,16 +278,16 @@ function bests.certain_of(certain, wanted)
   return 0
 end
 
--- The place at which the search for the best begins: {done, looked, found, cells, certain}.
+-- The place at which the search for the best begins: {done, looked, found, cells, certain, least}.
 -- `is_over`: all cells were visited that have to be.
 function bests.first_place()
-  return {done = 0, looked = 0, found = {}, cells = {}, certain = {}}
+  return {done = 0, looked = 0, found = {}, cells = {}, certain = {}, least = 0}
 end
 
 -- The documents of the result that may be among the `wanted` best, as an array; nil: they are too
 -- many, compare all documents; false: there are more cells to visit, and the second result
--- is the place to go on at. `words`: {operand, several, weight, required} of each word; `bands`: the
--- operands of the bands of lengths; `average`: the mean length; `place`: nil at first; `next`: all
+-- is the place to go on at. `words`: {operand, several, times_max, weight, required} of each word, with
+-- {low, operand} of each class above the first; `bands`: the operands of the bands of lengths; `average`: the mean length; `place`: nil at first; `next`: all
 -- numbers are below it; `stop_us`: when this call has done enough, by the server's clock. It visits
 -- at least one cell.
 function bests.candidates(result, words, bands, average, wanted, place, scratch, next, stop_us)
@@ -279,7 +295,7 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
   local sorted = bests.sorted(cells)
   local visited, seen = 0, {} -- `seen`: the cell of each document
   place = place or bests.first_place()
-  local least = bests.certain_of(place.certain, wanted)
+  local least = math.max(place.least, bests.certain_of(place.certain, wanted))
   for i, number in ipairs(place.found) do
     seen[number] = cells[place.cells[i]]
   end
@@ -338,9 +354,17 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
     end
     if fresh > 0 then
       bests.add_certain(place.certain, cell.low, fresh)
-      least = bests.certain_of(place.certain, wanted)
+      least = math.max(place.least, bests.certain_of(place.certain, wanted))
     end
     return #place.found <= VISIT_MOST
+  end
+
+  -- Whether the documents found so far are certain to be better than all of a cell, by their own
+  -- lengths: which is looked at when the cell has too many documents.
+  local function are_better(cell)
+    local lows = #place.found >= wanted and bests.bounds_of(place.found, seen, words, average)
+    place.least = lows and bests.least_of(lows, wanted) or 0
+    return place.least >= cell.high * (1 + SLACK)
   end
 
   for i = place.is_over and #sorted + 1 or place.done + 1, #sorted do
@@ -348,6 +372,9 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
     if least >= sorted[i].high * (1 + SLACK) then
       return finish()
     elseif not visit(sorted[i]) then
+      if are_better(sorted[i]) then
+        return finish()
+      end
       return nil
     end
     place.done = i

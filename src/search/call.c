@@ -43,11 +43,36 @@ void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
                   range->high_open ? "(" : "", tkl__double_text(range->high, high));
 }
 
+/* Appends to the base of a key the name of a bitmap of a prefix: of the documents that have its words
+ * at least so many times. */
+static void add_times_key(tkl__buf *out, const char *name, const char *version, int least)
+{
+    tkl__buf_addf(out, ":times:%s:%s:%d", *version ? version : "-", name, least);
+}
+
 void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
                            const tkl__search_union *u, const char *version)
 {
     tkl__buf_add(out, shard->base.data, shard->base.len);
-    tkl__buf_addf(out, ":union:%s:%s", *version ? version : "-", u->name);
+    if (u->is_of_prefix)
+        add_times_key(out, u->name, version, 1);
+    else
+        tkl__buf_addf(out, ":union:%s:%s", *version ? version : "-", u->name);
+}
+
+void tkl__search_call_times_keys(tkl__search_call *call, const tkl__search_shard *shard,
+                                 const tkl__search_scorer *scorer, const char *version)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    for (int i = 0; i < TKL__SEARCH_TIMES; i++) {
+        tkl__buf_clear(&key);
+        tkl__buf_add(&key, shard->base.data, shard->base.len);
+        add_times_key(&key, scorer->name, version, 1 << i);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
+    call->failed = call->failed || key.failed;
+    tkl__buf_free(&key);
 }
 
 static void add_range_keys(tkl__search_call *call, const tkl__search_plan *plan,

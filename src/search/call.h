@@ -43,4 +43,8 @@ void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
 void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
                            const tkl__search_union *u, const char *version);
 
+/* Adds the keys of the TKL__SEARCH_TIMES bitmaps of a prefix. */
+void tkl__search_call_times_keys(tkl__search_call *call, const tkl__search_shard *shard,
+                                 const tkl__search_scorer *scorer, const char *version);
+
 #endif

@@ -27,7 +27,7 @@ typedef struct explainer {
     tkl__search_record record;   /* all zero without a document */
     tkl__search_entries entries; /* terms of the document that the query may have */
     tkl__search_rarity rarity;
-    bool *counted;          /* terms of the plan whose score belongs to an earlier part */
+    bool *counted;          /* scorers whose score belongs to an earlier part */
     tkl_search_term *terms; /* terms of all parts */
     size_t term_count;
     tkl_search_explanation *is;
@@ -100,8 +100,32 @@ static size_t place_of_term(const tkl__search_plan *plan, tkl_bytes term)
     return i;
 }
 
-/* Adds a term to the last part. `skip`: bytes of the term before the word or the value. */
-static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t skip)
+/* The share of a term in the relevance that its scorer adds to the document. */
+static double score_of(const explainer *e, const tkl__search_scorer *scorer,
+                       const tkl__search_entry *entry)
+{
+    size_t index = (size_t)(scorer - e->rarity.scorers);
+    double all = 0;
+    for (size_t i = 0; i < scorer->count; i++) {
+        const tkl__search_entry *other =
+            tkl__search_entry_of(&e->entries, e->run->plan->terms[scorer->terms[i]]);
+        all += other ? tkl__search_counted(scorer, other->times) : 0;
+    }
+    return tkl__search_impact(&e->rarity, &e->record, index) *
+           tkl__search_counted(scorer, entry->times) / all;
+}
+
+/* Whether the score of the scorer's terms is still to be given to a part. */
+static bool is_fresh(const explainer *e, const tkl_search_part *part,
+                     const tkl__search_scorer *scorer)
+{
+    return scorer && !part->excluded && !e->counted[scorer - e->rarity.scorers];
+}
+
+/* Adds a term to the last part. `skip`: bytes of the term before the word or the value. `scorer`:
+ * the one that its score is a share of; NULL: none. */
+static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t skip,
+                    const tkl__search_scorer *scorer)
 {
     const tkl__search_run *run = e->run;
     if (!tkl__grow(&e->terms, e->term_count, sizeof *e->terms))
@@ -113,9 +137,8 @@ static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t 
     *to = (tkl_search_term){.documents = planned ? run->sizes[place] : TKL_NONE};
     if (entry)
         to->times = term.data[0] == 'w' ? (int64_t)entry->times : 1;
-    if (entry && planned && !e->counted[place] && !part->excluded) {
-        e->counted[place] = true;
-        to->score = tkl__search_impact(&e->rarity, &e->record, entry);
+    if (entry && scorer) {
+        to->score = score_of(e, scorer, entry);
         part->score += to->score;
     }
     part->term_count++;
@@ -127,12 +150,19 @@ static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t 
 static int add_terms(explainer *e, tkl_search_part *part, const tkl__buf *term, bool prefix,
                      size_t skip)
 {
-    const tkl_names *words = prefix ? tkl__search_prefix_words(e->run->plan, term) : NULL;
+    const tkl__search_plan *plan = e->run->plan;
+    tkl_bytes bytes = {term->data, term->len};
+    const tkl_names *words = prefix ? tkl__search_prefix_words(plan, term) : NULL;
+    const tkl__search_scorer *scorer = tkl__search_scorer_of(plan, bytes, prefix);
     int rc = term->failed ? tkl__nomem() : TKL_OK;
+    if (!is_fresh(e, part, scorer))
+        scorer = NULL;
     if (rc == TKL_OK && !prefix)
-        rc = add_term(e, part, (tkl_bytes){term->data, term->len}, skip);
+        rc = add_term(e, part, bytes, skip, scorer);
     for (size_t i = 0; rc == TKL_OK && words && i < words->count; i++)
-        rc = add_term(e, part, words->items[i], skip);
+        rc = add_term(e, part, words->items[i], skip, scorer);
+    if (scorer)
+        e->counted[scorer - e->rarity.scorers] = true;
     return rc;
 }
 
@@ -310,7 +340,9 @@ static int make_explanation(explainer *e)
     if (rc != TKL_OK)
         return rc;
     rc = tkl__search_rarity_make(&e->rarity, run->plan, run->sizes, e->docs, e->words);
-    e->counted = calloc(run->plan->term_count + 1, sizeof *e->counted);
+    e->counted = calloc(run->plan->scorer_count + 1, sizeof *e->counted);
+    if (rc == TKL_OK)
+        tkl__search_count_times(&e->rarity, &e->entries);
     if (rc == TKL_OK)
         rc = e->counted ? explain_parts(e) : tkl__nomem();
     if (rc == TKL_OK)

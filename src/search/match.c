@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/letters.h"
@@ -175,10 +176,10 @@ bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record 
 #define K1 1.2
 #define B  0.75
 
-/* A term of the plan that counts for the relevance. */
+/* A term of a scorer. */
 typedef struct tkl__search_weighted {
     tkl_bytes term;
-    double weight;
+    size_t scorer;
 } tkl__search_weighted;
 
 static int by_term(const void *a, const void *b)
@@ -187,52 +188,108 @@ static int by_term(const void *a, const void *b)
     return tkl__text_word_compare(&x->term, &y->term);
 }
 
+/* The number of documents with the most frequent term of a scorer. */
+static double documents_of(const tkl__search_scorer *scorer, const int64_t *sizes)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < scorer->count; i++)
+        if (sizes[scorer->terms[i]] > most)
+            most = sizes[scorer->terms[i]];
+    return (double)most;
+}
+
 int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *plan,
                             const int64_t *sizes, int64_t docs, int64_t words)
 {
+    size_t count = 0, scorers = plan->scorer_count;
+    for (size_t i = 0; i < scorers; i++)
+        count += plan->scorers[i].count;
     *rarity = (tkl__search_rarity){
-        .weight = calloc(plan->term_count + 1, sizeof *rarity->weight),
-        .scored = calloc(plan->term_count + 1, sizeof *rarity->scored),
+        .weight = calloc(scorers + 1, sizeof *rarity->weight),
+        .terms = calloc(count + 1, sizeof *rarity->terms),
+        .scorers = plan->scorers,
+        .scorer_count = scorers,
+        .times = calloc(scorers + 1, sizeof *rarity->times),
         .length = docs > 0 && words > 0 ? (double)words / (double)docs : 1,
     };
-    if (!rarity->weight || !rarity->scored) {
+    if (!rarity->weight || !rarity->terms || !rarity->times) {
         tkl__search_rarity_free(rarity);
         return tkl__nomem();
     }
-    for (size_t i = 0; i < plan->term_count; i++) {
-        double has = (double)sizes[i], without = fmax(0, (double)docs - has);
-        if (!plan->scored[i] || has <= 0)
-            continue;
-        rarity->weight[i] = log(1 + (without + 0.5) / (has + 0.5));
-        rarity->scored[rarity->scored_count++] =
-            (tkl__search_weighted){.term = plan->terms[i], .weight = rarity->weight[i]};
+    for (size_t i = 0; i < scorers; i++) {
+        const tkl__search_scorer *scorer = &plan->scorers[i];
+        double has = documents_of(scorer, sizes), without = fmax(0, (double)docs - has);
+        if (has > 0)
+            rarity->weight[i] = log(1 + (without + 0.5) / (has + 0.5));
+        for (size_t k = 0; k < scorer->count; k++)
+            rarity->terms[rarity->term_count++] =
+                (tkl__search_weighted){.term = plan->terms[scorer->terms[k]], .scorer = i};
     }
-    qsort(rarity->scored, rarity->scored_count, sizeof *rarity->scored, by_term);
+    qsort(rarity->terms, rarity->term_count, sizeof *rarity->terms, by_term);
     return TKL_OK;
 }
 
 void tkl__search_rarity_free(tkl__search_rarity *rarity)
 {
     free(rarity->weight);
-    free(rarity->scored);
+    free(rarity->terms);
+    free(rarity->times);
     *rarity = (tkl__search_rarity){.weight = NULL};
 }
 
-double tkl__search_impact(const tkl__search_rarity *rarity, const tkl__search_record *record,
-                          const tkl__search_entry *entry)
+uint32_t tkl__search_counted(const tkl__search_scorer *scorer, uint32_t times)
 {
+    if (!scorer->prefix.data || times < 2)
+        return times;
+    return times < 4 ? 2 : times < 8 ? 4 : 8;
+}
+
+/* The first of the terms that is not before this one. */
+static size_t first_from(const tkl__search_rarity *rarity, tkl_bytes term)
+{
+    size_t low = 0, high = rarity->term_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tkl__text_word_compare(&rarity->terms[middle].term, &term) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void tkl__search_count_times(const tkl__search_rarity *rarity, const tkl__search_entries *entries)
+{
+    memset(rarity->times, 0, rarity->scorer_count * sizeof *rarity->times);
+    for (size_t i = 0; i < entries->count; i++) {
+        const tkl__search_entry *entry = &entries->items[i];
+        for (size_t at = first_from(rarity, entry->term);
+             at < rarity->term_count && tkl__same_bytes(rarity->terms[at].term, entry->term);
+             at++) {
+            size_t scorer = rarity->terms[at].scorer;
+            uint32_t counted = tkl__search_counted(&rarity->scorers[scorer], entry->times);
+            rarity->times[scorer] += counted;
+        }
+    }
+    for (size_t i = 0; i < rarity->scorer_count; i++)
+        if (rarity->scorers[i].prefix.data && rarity->times[i] > TKL__SEARCH_PREFIX_TIMES_MAX)
+            rarity->times[i] = TKL__SEARCH_PREFIX_TIMES_MAX;
+}
+
+double tkl__search_impact(const tkl__search_rarity *rarity, const tkl__search_record *record,
+                          size_t scorer)
+{
+    double times = rarity->times[scorer];
     double norm = K1 * (1 - B + B * record->length / rarity->length);
-    const tkl__search_weighted *found =
-        bsearch(&(tkl__search_weighted){.term = entry->term}, rarity->scored, rarity->scored_count,
-                sizeof *found, by_term);
-    return found ? found->weight * entry->times * (K1 + 1) / (entry->times + norm) : 0;
+    return times > 0 ? rarity->weight[scorer] * times * (K1 + 1) / (times + norm) : 0;
 }
 
 double tkl__search_relevance(const tkl__search_rarity *rarity, const tkl__search_record *record,
                              const tkl__search_entries *entries)
 {
     double sum = 0;
-    for (size_t i = 0; i < entries->count; i++)
-        sum += tkl__search_impact(rarity, record, &entries->items[i]);
+    tkl__search_count_times(rarity, entries);
+    for (size_t i = 0; i < rarity->scorer_count; i++)
+        sum += tkl__search_impact(rarity, record, i);
     return sum;
 }

@@ -29,21 +29,33 @@ bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record 
 
 /* The numbers of the index that the relevance depends on. */
 typedef struct tkl__search_rarity {
-    double *weight; /* weight of each term of the plan, 0 for terms that are not scored; owned */
-    struct tkl__search_weighted *scored; /* the scored terms, in the order of bytes; owned */
-    size_t scored_count;
-    double length; /* average length of a document, in words */
+    double *weight;                     /* one for each scorer of the plan; owned */
+    struct tkl__search_weighted *terms; /* terms of all scorers, in the order of bytes; owned */
+    size_t term_count;
+    const tkl__search_scorer *scorers; /* those of the plan */
+    size_t scorer_count;
+    uint32_t *times; /* how often one document has each of them; owned */
+    double length;   /* average length of a document, in words */
 } tkl__search_rarity;
 
-/* `sizes`: the number of documents with each term, out of `docs`. */
+/* `sizes`: the number of documents with each term, out of `docs`. A prefix is as rare as the most
+ * frequent of its words. The plan must outlive the result. */
 int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *plan,
                             const int64_t *sizes, int64_t docs, int64_t words);
 void tkl__search_rarity_free(tkl__search_rarity *rarity); /* all zero is fine */
 
-/* The relevance that a term adds to a document: BM25, with k1 = 1.2 and b = 0.75. */
+/* How many times a word counts that a document has so often: in a prefix 1, 2, 4 or 8 times, the
+ * largest of these that is not more. So the server can count by bitmaps. */
+uint32_t tkl__search_counted(const tkl__search_scorer *scorer, uint32_t times);
+/* Counts how often the document has each scorer, into rarity->times; all words of a prefix together
+ * count up to PREFIX_TIMES_MAX times. */
+#define TKL__SEARCH_PREFIX_TIMES_MAX 32
+void tkl__search_count_times(const tkl__search_rarity *rarity, const tkl__search_entries *entries);
+/* The relevance that a scorer adds to a document after tkl__search_count_times(): BM25, with
+ * k1 = 1.2 and b = 0.75. */
 double tkl__search_impact(const tkl__search_rarity *rarity, const tkl__search_record *record,
-                          const tkl__search_entry *entry);
-/* The sum for all terms of the document. */
+                          size_t scorer);
+/* The sum for all scorers. */
 double tkl__search_relevance(const tkl__search_rarity *rarity, const tkl__search_record *record,
                              const tkl__search_entries *entries);
 

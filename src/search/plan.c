@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <xxhash.h>
 
@@ -185,14 +186,6 @@ static int ask_prefixes(tkl_search *search, tkl__search_plan *plan)
 
 /* ---- Steps --------------------------------------------------------------- */
 
-static bool grow_terms(tkl__search_plan *plan)
-{
-    size_t count = plan->term_count;
-    return tkl__grow(&plan->terms, count, sizeof *plan->terms) &&
-           tkl__grow(&plan->scored, count, sizeof *plan->scored) &&
-           tkl__grow(&plan->required, count, sizeof *plan->required);
-}
-
 /* The index of a term among the terms of the plan; adds the term if it is new. */
 static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
 {
@@ -200,13 +193,13 @@ static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
     while (i < plan->term_count && !tkl__same_bytes(plan->terms[i], term))
         i++;
     if (i == plan->term_count) {
-        char *copy = grow_terms(plan) ? tkl__copy_bytes(term) : NULL;
+        bool room = tkl__grow(&plan->terms, i, sizeof *plan->terms);
+        char *copy = room ? tkl__copy_bytes(term) : NULL;
         if (!copy) {
             plan->failed = true;
             return SIZE_MAX;
         }
         plan->terms[i] = (tkl_bytes){copy, term.len};
-        plan->scored[i] = plan->required[i] = false;
         plan->term_count++;
     }
     return i;
@@ -228,16 +221,15 @@ static void add_to_union(tkl__search_plan *plan, size_t place)
     u->terms[u->count++] = place;
 }
 
-/* Pushes an operand: the documents with a term. */
-static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored, bool in_union)
+/* Pushes an operand in a union: the documents with a term. Returns the index of the term. */
+static size_t push_term(tkl__search_plan *plan, tkl_bytes term)
 {
     size_t i = term_place(plan, term);
-    if (i == SIZE_MAX)
-        return;
-    plan->scored[i] = plan->scored[i] || scored;
-    tkl__buf_addf(&plan->steps, "t %zu ", i + 1);
-    if (in_union)
+    if (i != SIZE_MAX) {
+        tkl__buf_addf(&plan->steps, "t %zu ", i + 1);
         add_to_union(plan, i);
+    }
+    return i;
 }
 
 /* ---- Unions -------------------------------------------------------------- */
@@ -250,17 +242,19 @@ static void begin_union(tkl__search_plan *plan)
         plan->failed = true;
 }
 
-static void name_union(const tkl__search_plan *plan, tkl__search_union *u)
+/* Writes a name for terms of the plan: the same for the same terms. */
+static void name_terms(const tkl__search_plan *plan, const size_t *terms, size_t count,
+                       char name[33])
 {
     tkl__buf all;
     tkl__buf_init(&all);
-    for (size_t i = 0; i < u->count; i++) {
-        tkl_bytes term = plan->terms[u->terms[i]];
+    for (size_t i = 0; i < count; i++) {
+        tkl_bytes term = plan->terms[terms[i]];
         tkl__buf_addf(&all, "%zu:", term.len);
         tkl__buf_add(&all, term.data, term.len);
     }
     XXH128_hash_t hash = XXH3_128bits(all.data, all.len);
-    snprintf(u->name, sizeof u->name, "%016llx%016llx", (unsigned long long)hash.high64,
+    snprintf(name, 33, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);
     tkl__buf_free(&all);
 }
@@ -273,7 +267,7 @@ static size_t end_union(tkl__search_plan *plan)
         return 0;
     tkl__search_union *u = &plan->unions[plan->union_count - 1];
     if (u->count > 1) {
-        name_union(plan, u);
+        name_terms(plan, u->terms, u->count, u->name);
         push_operator(plan, 'u', u->count);
         return 1;
     }
@@ -285,43 +279,116 @@ static size_t end_union(tkl__search_plan *plan)
 
 /* ---- Items --------------------------------------------------------------- */
 
-const tkl_names *tkl__search_prefix_words(const tkl__search_plan *plan, const tkl__buf *term)
+static const tkl__search_prefix *find_prefix(const tkl__search_plan *plan, const tkl__buf *term)
 {
     const tkl__search_prefix *p = plan->prefixes;
     while (p && !tkl__same_bytes(p->term, (tkl_bytes){term->data, term->len}))
         p = p->next;
+    return p;
+}
+
+const tkl_names *tkl__search_prefix_words(const tkl__search_plan *plan, const tkl__buf *term)
+{
+    const tkl__search_prefix *p = find_prefix(plan, term);
     return p ? p->words : NULL;
 }
 
-static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool scored)
+/* ---- Scorers ------------------------------------------------------------- */
+
+const tkl__search_scorer *tkl__search_scorer_of(const tkl__search_plan *plan, tkl_bytes term,
+                                                bool prefix)
 {
-    const tkl_names *words = tkl__search_prefix_words(plan, term);
-    for (size_t i = 0; words && i < words->count; i++)
-        push_term(plan, words->items[i], scored, true);
+    for (size_t i = 0; i < plan->scorer_count; i++) {
+        const tkl__search_scorer *s = &plan->scorers[i];
+        if ((s->prefix.data != NULL) == prefix &&
+            tkl__same_bytes(prefix ? s->prefix : plan->terms[s->terms[0]], term))
+            return s;
+    }
+    return NULL;
 }
 
-/* Pushes, inside a union, the terms of a word or of the value of a field. */
-static void push_word(tkl__search_plan *plan, const tkl__search_query_term *word, bool scored)
+const tkl__search_scorer *tkl__search_scorer_of_union(const tkl__search_plan *plan,
+                                                      const tkl__search_union *u)
+{
+    for (size_t i = 0; i < plan->scorer_count; i++)
+        if (strcmp(plan->scorers[i].name, u->name) == 0)
+            return &plan->scorers[i];
+    return NULL;
+}
+
+/* Adds a scorer of these terms, unless there is one. `prefix`: NULL for one term. It belongs to the
+ * plan. */
+static void add_scorer(tkl__search_plan *plan, tkl_bytes prefix, const size_t *terms, size_t count,
+                       bool required)
+{
+    const tkl__search_scorer *has =
+        count ? tkl__search_scorer_of(plan, prefix.data ? prefix : plan->terms[terms[0]],
+                                      prefix.data != NULL)
+              : NULL;
+    if (has)
+        plan->scorers[has - plan->scorers].required |= required;
+    if (has || count == 0 || plan->failed)
+        return;
+    bool room = tkl__grow(&plan->scorers, plan->scorer_count, sizeof *plan->scorers);
+    size_t *copy = room ? malloc(count * sizeof *copy) : NULL;
+    if (!copy) {
+        plan->failed = true;
+        return;
+    }
+    memcpy(copy, terms, count * sizeof *copy);
+    tkl__search_scorer *s = &plan->scorers[plan->scorer_count++];
+    *s =
+        (tkl__search_scorer){.prefix = prefix, .terms = copy, .count = count, .required = required};
+    if (prefix.data)
+        name_terms(plan, copy, count, s->name);
+}
+
+/* Whether the words of an item count for the relevance. */
+typedef enum scoring {
+    UNSCORED = 0,
+    SCORED = 1,
+    REQUIRED = 2, /* they count, and every document that matches has them */
+} scoring;
+
+/* Pushes, inside a union, the terms of a prefix. */
+static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, scoring how)
+{
+    const tkl__search_prefix *p = find_prefix(plan, term);
+    const tkl_names *words = p ? p->words : NULL;
+    size_t first = plan->failed ? 0 : plan->unions[plan->union_count - 1].count;
+    for (size_t i = 0; words && i < words->count; i++)
+        push_term(plan, words->items[i]);
+    if (words && how != UNSCORED && !plan->failed)
+        add_scorer(plan, p->term, plan->unions[plan->union_count - 1].terms + first, words->count,
+                   how == REQUIRED);
+}
+
+/* Pushes, inside a union, the terms of a word. */
+static void push_word(tkl__search_plan *plan, const tkl__search_query_term *word, scoring how)
 {
     tkl__buf term;
     tkl__buf_init(&term);
     term_of_word(&term, word->text);
-    if (word->prefix)
-        push_prefix(plan, &term, scored);
-    else
-        push_term(plan, (tkl_bytes){term.data, term.len}, scored, true);
+    if (word->prefix) {
+        push_prefix(plan, &term, how);
+    } else {
+        size_t place = push_term(plan, (tkl_bytes){term.data, term.len});
+        if (how != UNSCORED && !plan->failed)
+            add_scorer(plan, (tkl_bytes){NULL, 0}, &place, 1, how == REQUIRED);
+    }
     plan->failed = plan->failed || term.failed;
     tkl__buf_free(&term);
 }
 
+/* Pushes, inside a union, the terms of the value of a field. */
 static void push_value(tkl__search_plan *plan, const tkl__search_query_item *item)
 {
     tkl__buf term;
     tkl__buf_init(&term);
     if (tkl__search_value_term(plan, item, &term))
-        push_prefix(plan, &term, false);
+        push_prefix(plan, &term, UNSCORED);
     else
-        push_term(plan, (tkl_bytes){term.data, term.len}, false, true);
+        push_term(plan, (tkl_bytes){term.data, term.len});
     plan->failed = plan->failed || term.failed;
     tkl__buf_free(&term);
 }
@@ -341,11 +408,11 @@ static void push_range(tkl__search_plan *plan, const tkl__search_query_item *ite
 }
 
 /* Pushes an operand for each word; a document must have all of them. */
-static void push_all(tkl__search_plan *plan, const tkl__search_query_item *item, bool scored)
+static void push_all(tkl__search_plan *plan, const tkl__search_query_item *item, scoring how)
 {
     for (size_t i = 0; i < item->count; i++) {
         begin_union(plan);
-        push_word(plan, &item->terms[i], scored);
+        push_word(plan, &item->terms[i], how);
         if (end_union(plan) == 0)
             tkl__buf_addz(&plan->steps, "n 1 ");
     }
@@ -365,12 +432,13 @@ static bool is_any(const tkl__search_query_item *item)
 static size_t push_items(tkl__search_plan *plan, const tkl__search_query_item *items, size_t count,
                          bool wanted)
 {
+    scoring how = !wanted ? UNSCORED : count > 1 ? SCORED : REQUIRED;
     begin_union(plan);
     for (size_t i = 0; !plan->failed && i < count; i++) {
         if (is_any(&items[i]) && items[i].kind == TKL__QUERY_VALUE)
             push_value(plan, &items[i]);
         else if (is_any(&items[i]))
-            push_word(plan, &items[i].terms[0], wanted);
+            push_word(plan, &items[i].terms[0], how);
     }
     size_t operands = end_union(plan);
     for (size_t i = 0; !plan->failed && i < count; i++) {
@@ -383,27 +451,10 @@ static size_t push_items(tkl__search_plan *plan, const tkl__search_query_item *i
         if (items[i].kind == TKL__QUERY_RANGE)
             push_range(plan, &items[i]);
         else
-            push_all(plan, &items[i], wanted);
+            push_all(plan, &items[i], how);
         operands++;
     }
     return operands;
-}
-
-/* Marks the terms that every document has: words that are wanted and have no synonyms. */
-static void mark_required(tkl__search_plan *plan, const tkl__search_query_group *group)
-{
-    tkl__buf term;
-    tkl__buf_init(&term);
-    for (size_t i = 0; group->count == 1 && i < group->items[0].count; i++) {
-        term_of_word(&term, group->items[0].terms[i].text);
-        size_t place = group->items[0].terms[i].prefix
-                           ? SIZE_MAX
-                           : term_place(plan, (tkl_bytes){term.data, term.len});
-        if (place != SIZE_MAX)
-            plan->required[place] = true;
-    }
-    plan->failed = plan->failed || term.failed;
-    tkl__buf_free(&term);
 }
 
 static void write_steps(tkl__search_plan *plan)
@@ -417,7 +468,6 @@ static void write_steps(tkl__search_plan *plan)
             tkl__buf_addz(&plan->steps, "n 1 ");
         if (operands > 1)
             push_operator(plan, '|', operands);
-        mark_required(plan, &q->wanted[i]);
     }
     push_operator(plan, '-', push_items(plan, q->excluded, q->excluded_count, false));
 }
@@ -462,8 +512,9 @@ static void free_plan(tkl__search_plan *plan)
     for (size_t i = 0; i < plan->term_count; i++)
         free((char *)plan->terms[i].data);
     free(plan->terms);
-    free(plan->scored);
-    free(plan->required);
+    for (size_t i = 0; i < plan->scorer_count; i++)
+        free(plan->scorers[i].terms);
+    free(plan->scorers);
     free(plan->ranges);
     for (size_t i = 0; i < plan->union_count; i++)
         free(plan->unions[i].terms);

@@ -28,8 +28,19 @@ typedef struct tkl__search_prefix {
 typedef struct tkl__search_union {
     size_t *terms; /* indexes into the terms of the plan */
     size_t count;
-    char name[33]; /* the same for the same terms */
+    char name[33];     /* the same for the same terms */
+    bool is_of_prefix; /* its bitmap is the first of those of a prefix with these terms */
 } tkl__search_union;
+
+/* A word as the relevance counts it: a term, or all terms of a prefix together. */
+typedef struct tkl__search_scorer {
+    tkl_bytes
+        prefix;    /* the beginning of the terms, as in tkl__search_prefix; NULL: it is one term */
+    size_t *terms; /* indexes into the terms of the plan */
+    size_t count;
+    bool required; /* every document that matches has one of the terms */
+    char name[33]; /* prefix only; the same for the same terms */
+} tkl__search_scorer;
 
 typedef struct tkl__search_plan {
     tkl__search_schema *schema;
@@ -37,9 +48,9 @@ typedef struct tkl__search_plan {
     tkl__search_prefix *prefixes;
     size_t prefix_count;
     tkl_bytes *terms; /* no duplicates */
-    bool *scored;     /* whether a term counts for the relevance */
-    bool *required;   /* whether every document that matches has the term */
     size_t term_count;
+    tkl__search_scorer *scorers;
+    size_t scorer_count;
     tkl__search_range *ranges;
     size_t range_count;
     tkl__search_union *unions; /* in the order of the steps */
@@ -57,6 +68,10 @@ typedef struct tkl__search_plan {
 /* Most terms of a plan, including those of prefixes. */
 #define TKL__SEARCH_PLAN_TERMS 2000
 
+/* The scorer of a prefix with the same terms as a union; NULL: none. */
+const tkl__search_scorer *tkl__search_scorer_of_union(const tkl__search_plan *plan,
+                                                      const tkl__search_union *u);
+
 /* Carries out a plan; *total: how many documents match. */
 typedef int tkl__search_plan_use(tkl_search *search, tkl__search_plan *plan, void *arg,
                                  tkl__search_outcome *outcome, int64_t *total);
@@ -73,6 +88,11 @@ bool tkl__search_value_term(const tkl__search_plan *plan, const tkl__search_quer
                             tkl__buf *out);
 /* The terms that a prefix of the plan stands for; NULL: none. */
 const tkl_names *tkl__search_prefix_words(const tkl__search_plan *plan, const tkl__buf *prefix);
+
+/* The scorer of a term of its own, or of the terms of a prefix. NULL: it does not count for the
+ * relevance. */
+const tkl__search_scorer *tkl__search_scorer_of(const tkl__search_plan *plan, tkl_bytes term,
+                                                bool prefix);
 
 /* A term with the number of documents that have it. */
 typedef struct tkl__search_sized {

@@ -115,6 +115,7 @@ function plans.read(keys, first_key, args, first_bound, amounts, skip, index, ma
   local ranges = plans.read_ranges(keys, first_key, args, first_bound, amounts.ranges, made)
   return {
     leaves = {t = terms, r = ranges, a = {all}, n = {sets.nothing()}},
+    made = made,
     unions = made and {unpack(keys, first_union, first_temp - 1)} or {},
     temps = plans.temps_of(keys, first_key, amounts),
     terms = terms,

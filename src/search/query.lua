@@ -1,7 +1,8 @@
 -- search/query: documents that match a query, in an order.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
 --   without); the bitmap of the result, for further steps; for each ladder the sorted set of its
---   field and its steps; for each range its sorted set and the bitmap that was made of it; the bitmap
+--   field and its steps; the bitmaps of each prefix, of the documents that have its words so many times;
+--   for each range its sorted set and the bitmap that was made of it; the bitmap
 --   of each union; keys for results in between; the keys of the terms; for the order 'best' those of
 --   each word's classes, and those of the bands of lengths
 -- ARGV[1] token    of the index
@@ -17,20 +18,21 @@
 -- ARGV[9] forwards  1: with the terms of the documents
 -- ARGV[10] kept_for  version for which an earlier step may have kept the result; '' at first
 -- ARGV[11] nladders  fields whose ladders are keys
--- ARGV[12] version   for which bitmaps were made, or '*' for any
--- ARGV[13] ntemps  keys for results in between
--- ARGV[14] nranges
--- ARGV[15] nunions
--- ARGV[16] nprefixes
--- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
+-- ARGV[12] ntimes    prefixes whose bitmaps are keys
+-- ARGV[13] version   for which bitmaps were made, or '*' for any
+-- ARGV[14] ntemps  keys for results in between
+-- ARGV[15] nranges
+-- ARGV[16] nunions
+-- ARGV[17] nprefixes
+-- ARGV[18...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
 --                   bounds in :terms and how many terms it had; of each ladder the name of its
 --                   field there and its weight; for the orders 'best' and 'heavy' how many hits are
 --                   wanted; for 'best' the average length of documents, how many words count, and of
---                   each its place among the terms, its weight, 1 if all hits have it. Length and
---                   weights may be '': those of this shard
+--                   each its weight, 1 if all hits have it, 1 if it is a prefix, how many terms it
+--                   stands for, and their places. Length and weights may be '': those of this shard
 -- flags: allow-oom
 -- returns 'stale'; 'words' when a prefix has other terms now; 'wide'; {'make', version, places of
---   ranges, places of unions};
+--   ranges, of unions, of words};
 --   or {version, docs, words, total, sizes, kind, next, skipped, numbers, records, forwards, place}:
 --   a kind of 'walk' goes on from that place, as 'more' does: a search for the best or the heaviest;
 --   a scan goes on with the byte `next`; '' and -1 at the end
@@ -41,10 +43,10 @@
 -- include: walks
 
 local FIRST_LADDER = SHARD_KEYS + 3
-local FIRST_BOUND = 17 -- index of the first bound in the arguments
-local PREFIX_ARGUMENTS, LADDER_ARGUMENTS, WORD_ARGUMENTS = 3, 2, 3
+local FIRST_BOUND = 18 -- index of the first bound in the arguments
+local PREFIX_ARGUMENTS, LADDER_ARGUMENTS, WORD_ARGUMENTS = 3, 2, 4
 local LADDER_KEYS = 1 + LADDER_STEPS -- the sorted set of the field, and the steps of one end
-local CLASSES = TKL__SEARCH_SEVERAL
+local CLASSES, TIMES = TKL__SEARCH_SEVERAL, TKL__SEARCH_TIMES
 -- Results of at most this many documents are compared as a whole.
 local SMALL_RESULT = 150
 -- Bytes of records and terms after which a reply ends: the batch that reaches them is complete.
@@ -58,11 +60,13 @@ local STEP_US, BEST_US = 2000, 1000
 local KEEP_LEAST_US, KEEP_MS = 300, '10000'
 local FIELD, RESULT = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
 local token, skip, steps, order, is_text, first, most, place, with_forwards, kept_for, nladders,
-  made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
+  ntimes, made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
 skip, first, most = tonumber(skip), tonumber(first), tonumber(most)
 
 local began = clock.us()
 local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
+local first_times = FIRST_LADDER + LADDER_KEYS * nladders
+local first_range = first_times + TIMES * ntimes
 local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges
 local first_ladder = first_prefix + PREFIX_ARGUMENTS * nprefixes
 local first_of_order = first_ladder + LADDER_ARGUMENTS * nladders
@@ -139,32 +143,86 @@ local function ascending(list, least)
   return numbers
 end
 
--- The words that count for the relevance: {operand, several, weight, required}; the bands of
--- lengths; the average length; and how many hits are wanted. The operands of classes and bands are
--- the last terms of the plan.
-local function read_words(plan)
-  local wanted, average, count = unpack(ARGV, first_of_order, first_of_order + 2)
-  local first_band = #plan.terms - LENGTH_BANDS + 1
-  local first_class = first_band - CLASSES * count
-  local docs, words = math.max(1, plan.index.docs), {}
-  for i = 1, count do
-    local argument = first_of_order + 3 + WORD_ARGUMENTS * (i - 1)
-    local term, weight, required = unpack(ARGV, argument, argument + WORD_ARGUMENTS - 1)
-    local class = first_class + CLASSES * (i - 1)
-    local operand = plan.terms[tonumber(term)]
-    local without = math.max(0, docs - operand.size)
-    words[i] = {operand = operand, required = required == '1',
-                several = {unpack(plan.terms, class, class + CLASSES - 1)},
-                weight = tonumber(weight) or math.log(1 + (without + 0.5) / (operand.size + 0.5))}
+-- The words that count for the relevance, as their arguments: {weight, required, terms, times}.
+-- `times`: of a prefix which of those with bitmaps it is.
+local function read_words()
+  local words, at, prefixes = {}, first_of_order + 3, 0
+  for i = 1, order == 'best' and ARGV[first_of_order + 2] or 0 do
+    local weight, required, is_prefix, count = unpack(ARGV, at, at + WORD_ARGUMENTS - 1)
+    at = at + WORD_ARGUMENTS
+    prefixes = prefixes + is_prefix
+    words[i] = {weight = tonumber(weight), required = required == '1', place = i,
+                terms = {unpack(ARGV, at, at + count - 1)},
+                times = is_prefix == '1' and prefixes}
+    at = at + count
+  end
+  return words
+end
+
+local scored = read_words()
+
+-- The operands of the classes of a prefix, made by search/times: those of all its documents first.
+local function times_of(word, next)
+  local key, operands = first_times + TIMES * (word.times - 1), {}
+  for i = 1, TIMES do
+    plans.check_length(KEYS[key + i - 1], next)
+    operands[i] = {size = redis.call('BITCOUNT', KEYS[key + i - 1]), key = KEYS[key + i - 1],
+                   bits = true}
+  end
+  return operands
+end
+
+-- The number of documents that have the most frequent of a word's terms.
+local function documents_of(word, terms)
+  local most = 0
+  for _, place in ipairs(word.terms) do
+    most = math.max(most, terms[tonumber(place)].size)
+  end
+  return most
+end
+
+-- Adds to each word its operand and the classes of documents that have it several times; returns the
+-- bands of lengths, the average length, and how many hits are wanted. The operands of classes and
+-- bands are the last terms of the plan.
+local function add_operands(words, plan)
+  local wanted, average = unpack(ARGV, first_of_order, first_of_order + 1)
+  local docs, first_band = math.max(1, plan.index.docs), #plan.terms - LENGTH_BANDS + 1
+  local class = first_band - CLASSES * (#words - ntimes)
+  for _, word in ipairs(words) do
+    local has, operands = documents_of(word, plan.terms), nil
+    if word.times then
+      operands, word.times_max = times_of(word, plan.next), 2 ^ (TIMES - 1)
+    else
+      operands = {plan.terms[tonumber(word.terms[1])], unpack(plan.terms, class, class + CLASSES - 1)}
+      class, word.times_max = class + CLASSES, math.huge
+    end
+    word.operand, word.several = operands[1], {}
+    for i = 2, #operands do
+      word.several[i - 1] = {low = 2 ^ (i - 1), operand = operands[i]}
+    end
+    word.weight = word.weight or math.log(1 + (math.max(0, docs - has) + 0.5) / (has + 0.5))
   end
   average = tonumber(average) or plan.index.words > 0 and plan.index.words / docs or 1
-  return words, {unpack(plan.terms, first_band)}, average, tonumber(wanted)
+  return {unpack(plan.terms, first_band)}, average, tonumber(wanted)
+end
+
+-- The places of the words whose bitmaps have to be made before the best of a result are searched; nil:
+-- none.
+local function missing_times(result, made)
+  local places = {}
+  for _, word in ipairs(result.size > SMALL_RESULT and scored or {}) do
+    local key = word.times and KEYS[first_times + TIMES * (word.times - 1)]
+    if key and not (made and redis.call('EXISTS', key) == 1) then
+      places[#places + 1] = word.place
+    end
+  end
+  return #places > 0 and places or nil
 end
 
 -- The candidates for the best hits of a result; nil: all of its documents; false and a place: the
 -- client has to go on there. `before`: the place of an earlier step, or nil.
 local function best_of(result, plan, before, scratch)
-  local words, bands, average, wanted = read_words(plan)
+  local bands, average, wanted = add_operands(scored, plan)
   if result.size <= math.max(SMALL_RESULT, wanted) then
     return nil
   end
@@ -172,7 +230,7 @@ local function best_of(result, plan, before, scratch)
   if result.bits and not before and is_late() then
     best, go_on = false, bests.first_place() -- the next step begins with the result that is kept
   else
-    best, go_on = bests.candidates(result, words, bands, average, wanted, before, scratch,
+    best, go_on = bests.candidates(result, scored, bands, average, wanted, before, scratch,
                                    plan.next, began + BEST_US)
   end
   if best and #best > SMALL_RESULT and clock.us() > began + BEST_US then
@@ -268,6 +326,10 @@ local function find_matches(plan, kept)
     return nil, missing
   elseif result.key and not result.bits then
     result = sets.list_of(sets.members(result))
+  end
+  local times = missing_times(result, plan.made)
+  if times then
+    return nil, {{}, {}, times}
   end
   local took_us = clock.us() - began
   local matches = choose(result, plan, plan.temps[#plan.temps])
@@ -385,10 +447,7 @@ end
 
 -- How many operands of the plan are not terms of the query: those of classes and bands.
 local function extra_terms()
-  if order ~= 'best' then
-    return 0
-  end
-  return LENGTH_BANDS + CLASSES * ARGV[first_of_order + 2]
+  return order == 'best' and LENGTH_BANDS + CLASSES * (#scored - ntimes) or 0
 end
 
 local index = indexes.read()
@@ -397,7 +456,6 @@ if index.token ~= token then
 elseif not prefixes_are_known() then
   return 'words'
 end
-local first_range = FIRST_LADDER + LADDER_KEYS * nladders
 local kept = read_kept_result(index)
 -- Further steps need no operands, but those of the words for the search for the best.
 local plan = kept and order ~= 'best'
@@ -408,7 +466,7 @@ local matches, why = plans.with_temps(plan.temps, function()
   return find_matches(plan, kept)
 end)
 if not matches then
-  return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}
+  return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2], why[3] or {}}
 end
 add_documents(matches, index.version)
 return {index.version, index.docs, index.words, matches.total,

@@ -49,25 +49,15 @@ enum {
 
 /* ---- Requests ------------------------------------------------------------ */
 
-static bool is_scored(const tkl__search_plan *plan)
-{
-    for (size_t i = 0; i < plan->term_count; i++)
-        if (plan->scored[i])
-            return true;
-    return false;
-}
-
-/* Most words for which the server finds the best hits; with more of them all hits are compared. */
-#define BEST_WORDS 4
+/* Most scorers for which the server finds the best hits; with more of them all hits are compared. */
+#define BEST_SCORERS 4
 
 /* Whether the server chooses the candidates for the best hits by relevance. */
 static bool by_best(const tkl__search_run *run)
 {
-    size_t words = 0;
-    for (size_t i = 0; i < run->plan->term_count; i++)
-        words += run->plan->scored[i];
+    size_t scorers = run->plan->scorer_count;
     return run->order->kind == TKL__SEARCH_BY_RELEVANCE && !run->plan->verify && run->count > 0 &&
-           words > 0 && words <= BEST_WORDS;
+           scorers > 0 && scorers <= BEST_SCORERS;
 }
 
 /* Whether the server chooses the candidates for the hits with the greatest sums. */
@@ -80,7 +70,7 @@ static bool by_heaviest(const tkl__search_run *run)
 static bool first_will_do(const tkl__search_run *run)
 {
     return run->order->kind == TKL__SEARCH_BY_RELEVANCE && !run->plan->verify &&
-           !is_scored(run->plan);
+           run->plan->scorer_count == 0;
 }
 
 static bool by_scan(const tkl__search_run *run)
@@ -96,7 +86,7 @@ static bool verifies(const tkl__search_run *run)
 
 static bool ranks_by_terms(const tkl__search_run *run)
 {
-    return run->order->kind == TKL__SEARCH_BY_RELEVANCE && is_scored(run->plan);
+    return run->order->kind == TKL__SEARCH_BY_RELEVANCE && run->plan->scorer_count > 0;
 }
 
 static bool needs_terms(const tkl__search_run *run)
@@ -217,14 +207,16 @@ static int64_t ladder_count(const tkl__search_run *run, const char *word)
 static void add_best_keys(const tkl__search_run *run, const tkl__search_shard *shard,
                           tkl__search_call *call)
 {
+    const tkl__search_plan *plan = run->plan;
     tkl__buf term, key;
     tkl__buf_init(&term);
     tkl__buf_init(&key);
-    for (size_t i = 0; i < run->plan->term_count; i++) {
-        for (size_t k = 0; run->plan->scored[i] && k < TKL__SEARCH_SEVERAL; k++) {
+    for (size_t i = 0; i < plan->scorer_count; i++) {
+        const tkl__search_scorer *scorer = &plan->scorers[i];
+        for (size_t k = 0; !scorer->prefix.data && k < TKL__SEARCH_SEVERAL; k++) {
             tkl__buf_clear(&term);
             tkl__buf_clear(&key);
-            tkl__search_term_several(&term, run->plan->terms[i], k);
+            tkl__search_term_several(&term, plan->terms[scorer->terms[0]], k);
             tkl__search_term_key(&key, shard, (tkl_bytes){term.data, term.len});
             tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
         }
@@ -236,28 +228,36 @@ static void add_best_keys(const tkl__search_run *run, const tkl__search_shard *s
     tkl__buf_free(&key);
 }
 
-/* Adds the arguments for these keys, behind the number of hits. A single shard knows the weights of the words by itself. */
+/* Adds the scorers, behind the number of hits. A single shard knows their weights by itself. */
 static void add_best_args(const tkl__search_run *run, tkl__search_call *call)
 {
     const tkl__search_plan *plan = run->plan;
-    int64_t words = 0;
-    for (size_t i = 0; i < plan->term_count; i++)
-        words += plan->scored[i];
     if (run->rarity.weight)
         tkl__args_double(&call->args, run->rarity.length);
     else
         tkl__args_str(&call->args, "");
-    tkl__args_int(&call->args, words);
-    for (size_t i = 0; i < plan->term_count; i++) {
-        if (!plan->scored[i])
-            continue;
-        tkl__args_int(&call->args, (int64_t)i + 1);
+    tkl__args_int(&call->args, (int64_t)plan->scorer_count);
+    for (size_t i = 0; i < plan->scorer_count; i++) {
+        const tkl__search_scorer *scorer = &plan->scorers[i];
         if (run->rarity.weight)
             tkl__args_double(&call->args, run->rarity.weight[i]);
         else
             tkl__args_str(&call->args, "");
-        tkl__args_str(&call->args, plan->required[i] ? "1" : "0");
+        tkl__args_str(&call->args, scorer->required ? "1" : "0");
+        tkl__args_str(&call->args, scorer->prefix.data ? "1" : "0");
+        tkl__args_int(&call->args, (int64_t)scorer->count);
+        for (size_t k = 0; k < scorer->count; k++)
+            tkl__args_int(&call->args, (int64_t)scorer->terms[k] + 1);
     }
+}
+
+/* Number of prefixes whose bitmaps the call has, for the search for the best. */
+static int64_t times_count(const tkl__search_run *run, const char *word)
+{
+    int64_t count = 0;
+    for (size_t i = 0; strcmp(word, "best") == 0 && i < run->plan->scorer_count; i++)
+        count += run->plan->scorers[i].prefix.data != NULL;
+    return count;
 }
 
 /* Adds the key under which the shard may keep the result between two steps of this query. */
@@ -282,6 +282,9 @@ static void add_keys(const tkl__search_run *run, size_t shard, const char *word,
                                    : s->keys[TKL__SEARCH_META]);
     add_result_key(run, s, call);
     add_ladders(run, s, word, call);
+    for (size_t i = 0; times_count(run, word) > 0 && i < run->plan->scorer_count; i++)
+        if (run->plan->scorers[i].prefix.data)
+            tkl__search_call_times_keys(call, s, &run->plan->scorers[i], run->shards[shard].made);
     tkl__search_call_plan_keys(call, run->plan, s, run->shards[shard].made);
     if (strcmp(word, "best") == 0)
         add_best_keys(run, s, call);
@@ -306,6 +309,7 @@ static void make_call(const tkl__search_run *run, size_t shard, tkl__search_call
     tkl__args_str(&call->args, needs_terms(run) ? "1" : "0");
     tkl__args_str(&call->args, p->version);
     tkl__args_int(&call->args, ladder_count(run, word));
+    tkl__args_int(&call->args, times_count(run, word));
     tkl__search_call_plan_args(call, run->plan, shard, p->made_before ? "*" : p->made, true);
     add_ladder_args(run, word, call);
     if (is_choosing(word))
@@ -552,6 +556,7 @@ static int read_word(tkl__search_run *run, size_t shard, const tkl_reply *reply)
         run->state = TKL__SEARCH_MAKE;
         read_places(tkl_reply_at(reply, 2), run->make_ranges, run->plan->range_count);
         read_places(tkl_reply_at(reply, 3), run->make_unions, run->plan->union_count);
+        read_places(tkl_reply_at(reply, 4), run->make_times, run->plan->scorer_count);
         return TKL_OK;
     }
     if (strcmp(tkl_reply_str(reply), "wide") == 0)
@@ -821,9 +826,15 @@ int tkl__search_query_steps(tkl__search_run *run)
     run->sizes = calloc(run->plan->term_count + 1, sizeof *run->sizes);
     run->make_ranges = calloc(run->plan->range_count + 1, sizeof *run->make_ranges);
     run->make_unions = calloc(run->plan->union_count + 1, sizeof *run->make_unions);
+    run->make_times = calloc(run->plan->scorer_count + 1, sizeof *run->make_times);
     run->loose = run->plan->fixed;
-    int rc =
-        run->shards && run->sizes && run->make_ranges && run->make_unions ? TKL_OK : tkl__nomem();
+    bool room =
+        run->shards && run->sizes && run->make_ranges && run->make_unions && run->make_times;
+    int rc = room ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; by_best(run) && i < run->plan->union_count; i++) {
+        tkl__search_union *u = &run->plan->unions[i];
+        u->is_of_prefix = tkl__search_scorer_of_union(run->plan, u) != NULL;
+    }
     while (rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && run->state != TKL__SEARCH_END)
         rc = advance_query(run, &rounds);
     return rc == TKL_OK && run->outcome == TKL__SEARCH_DONE ? finish_result(run) : rc;
@@ -835,6 +846,7 @@ void tkl__search_run_free(tkl__search_run *run)
     free(run->sizes);
     free(run->make_ranges);
     free(run->make_unions);
+    free(run->make_times);
     tkl__search_rarity_free(&run->rarity);
     free(run->items);
 }

@@ -69,7 +69,8 @@ typedef struct tkl__search_run {
                      document is compared with the query */
 
     tkl__search_outcome outcome; /* TKL__SEARCH_CHANGED: of the terms of a prefix, for example */
-    bool *make_ranges, *make_unions; /* the ranges and unions that any shard has asked for so far */
+    bool *make_ranges, *make_unions, *make_times; /* the ranges, unions and scorers whose bitmaps
+                                                     any shard has asked for so far */
 } tkl__search_run;
 
 /* Takes the steps of a query. On success `items` is filled, unless `outcome` asks for another attempt. */

@@ -34,6 +34,8 @@
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
  *   :union:...     the same of a list of terms.
+ *   :times:...     bitmaps of the documents that have the words of a prefix at least so many times,
+ *                  for one version of the shard; expire after 30 s.
  *   :result:...    bitmap: the result of a query, kept between two of its steps; expires after 10 s.
  *   :kept:...      list: a kept result; expires.
  *

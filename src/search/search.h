@@ -146,6 +146,9 @@ void tkl__search_term_any_value(tkl__buf *out, const tkl__search_schema *schema,
  * the band, 'm', 2, 4 or 8, and the word. Such terms are not among those of a document: they follow
  * from its record and from the times of its words. */
 #define TKL__SEARCH_SEVERAL 3
+/* Bitmaps of a prefix, made for a query: of the documents that have its words at least once, twice,
+ * 4, 8, 16 and 32 times. */
+#define TKL__SEARCH_TIMES 6
 size_t tkl__search_band_of(uint32_t length);
 void tkl__search_term_band(tkl__buf *out, size_t band);
 void tkl__search_term_several(tkl__buf *out, tkl_bytes word_term, size_t index);

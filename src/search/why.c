@@ -97,10 +97,11 @@ static int find_nearest(tkl__search_run *run, tkl_bytes term)
 static int say_unknown(tkl__search_run *run, tkl__buf *out, bool *said)
 {
     int rc = TKL_OK;
-    for (size_t i = 0; run->sizes && !*said && i < run->plan->term_count; i++) {
-        tkl_bytes term = run->plan->terms[i];
-        if (!run->plan->required[i] || run->sizes[i] || term.data[0] != 'w')
+    for (size_t i = 0; run->sizes && !*said && i < run->plan->scorer_count; i++) {
+        const tkl__search_scorer *word = &run->plan->scorers[i];
+        if (!word->required || word->prefix.data || run->sizes[word->terms[0]])
             continue;
+        tkl_bytes term = run->plan->terms[word->terms[0]];
         *said = true;
         rc = find_nearest(run, term);
         tkl__buf_addz(out, "no document has the word \"");

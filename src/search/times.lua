@@ -1,0 +1,131 @@
+-- search/times: the bitmaps of the documents that have the words of a prefix at least once, twice, 4,
+--   8, 16 and 32 times; a step of them.
+-- KEYS[1...] shard  see keys.inc.lua; then these bitmaps while they are made, and when they are made;
+--   two keys for results in between; then the keys of the sets that are left: for each word those of
+--   the documents that have it at least once, 2, 4 and 8 times
+-- ARGV[1] token   of the index
+-- ARGV[2] skip    bytes of a term's key before the term
+-- ARGV[3] from    sets that were counted already
+-- ARGV[4] is_last  1: no sets come behind these
+-- ARGV[5] ttl     milliseconds that the bitmaps are kept
+-- flags: allow-oom
+-- returns 'stale', or {version, sets to go on with or -1}
+-- include: keys
+-- include: plans
+
+-- While they are made, the bitmaps are the digits of a binary number for each document: bitmap i has
+-- the documents whose number has 2^(i - 1) in it. A word that a document has 2, 4 or 8 times counts
+-- so often: its sets add 1, 1, 2 and 4. The last digit is never taken back: 32 or more is 32.
+local DIGITS = TKL__SEARCH_TIMES
+local SETS_OF_WORD = 1 + TKL__SEARCH_SEVERAL
+local ADDS = {1, 1, 2, 3} -- the digit to which each set of a word is added
+local FIRST_KEPT = SHARD_KEYS + DIGITS + 1
+local FIRST_SCRATCH = FIRST_KEPT + DIGITS
+local FIRST_SET = FIRST_SCRATCH + 2
+local STEP_WORK = 2000 -- microseconds, as estimated by plans.inc.lua
+local CARRIES = 2      -- digits that an addition changes, about
+local digits = {unpack(KEYS, SHARD_KEYS + 1, SHARD_KEYS + DIGITS)}
+local made = {unpack(KEYS, FIRST_KEPT, FIRST_KEPT + DIGITS - 1)}
+local scratch = {unpack(KEYS, FIRST_SCRATCH, FIRST_SET - 1)}
+local token, skip, from, is_last, ttl = unpack(ARGV)
+skip, from = tonumber(skip), tonumber(from)
+
+-- Adds 1 at a digit to the numbers of the documents of a bitmap.
+local function add(key, digit)
+  local carry, other = key, scratch[1]
+  while digit < DIGITS do
+    redis.call('BITOP', 'AND', other, digits[digit], carry)
+    redis.call('BITOP', 'XOR', digits[digit], digits[digit], carry)
+    if redis.call('BITPOS', other, '1') < 0 then
+      return
+    end
+    digit = digit + 1
+    carry, other = other, other == scratch[1] and scratch[2] or scratch[1]
+  end
+  redis.call('BITOP', 'OR', digits[DIGITS], digits[DIGITS], carry)
+end
+
+-- Adds a table of document = number.
+local function add_counts(counts, next)
+  local lists = {}
+  for digit = 1, DIGITS do
+    lists[digit] = {}
+  end
+  for number, count in pairs(counts) do
+    if count >= 2 ^ (DIGITS - 1) then
+      table.insert(lists[DIGITS], decimal.whole(number))
+    else
+      for digit = 1, DIGITS - 1 do
+        if count % 2 == 1 then
+          table.insert(lists[digit], decimal.whole(number))
+        end
+        count = math.floor(count / 2)
+      end
+    end
+  end
+  for digit, list in ipairs(lists) do
+    if #list > 0 then
+      redis.call('DEL', scratch[2])
+      sets.set_numbers(scratch[2], list, '1', next)
+      add(scratch[2], digit)
+    end
+  end
+end
+
+-- Makes of the digits what they stand for: bitmap i has the documents with at least 2^(i - 1), but
+-- for those that died in the meantime.
+local function finish()
+  for i = DIGITS, 1, -1 do
+    if i < DIGITS then
+      redis.call('BITOP', 'OR', digits[i], digits[i], digits[i + 1])
+    end
+    redis.call('BITOP', 'AND', made[i], digits[i], LIVE)
+    redis.call('SETBIT', made[i], '0', redis.call('GETBIT', made[i], '0')) -- it exists, if empty
+  end
+  redis.call('DEL', unpack(digits))
+end
+
+local function expire(keys)
+  for _, key in ipairs(keys) do
+    redis.call('PEXPIRE', key, ttl)
+  end
+end
+
+local index = indexes.read()
+if index.token ~= token then
+  return 'stale'
+elseif from == 0 and redis.call('EXISTS', unpack(made)) == DIGITS then
+  expire(made)
+  return {index.version, -1}
+elseif from == 0 then
+  redis.call('DEL', unpack(digits))
+end
+
+-- The first sets, as many as a step has time for: at most STEP_WORK and one more.
+local operands = plans.term_operands(KEYS, FIRST_SET, skip, index.next)
+local counts, work, done = {}, 0, 0
+local bits_work = works.of_bits(index.next)
+while done < #operands and work < STEP_WORK do
+  local digit = ADDS[(from + done) % SETS_OF_WORD + 1]
+  done = done + 1
+  local operand = operands[done]
+  if operand.bits then
+    add(operand.key, digit)
+    work = work + 2 * CARRIES * (bits_work + CALL_WORK)
+  elseif operand.size > 0 then
+    for _, member in ipairs(sets.members(operand)) do
+      local number = tonumber(member) or sets.damaged('a number')
+      counts[number] = (counts[number] or 0) + 2 ^ (digit - 1)
+    end
+    work = work + operand.size * NUMBER_WORK + CALL_WORK
+  end
+end
+add_counts(counts, index.next)
+redis.call('DEL', unpack(scratch))
+if is_last == '1' and done == #operands then
+  finish()
+  expire(made)
+  return {index.version, -1}
+end
+expire(digits)
+return {index.version, from + done}
