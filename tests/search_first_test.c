@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Search: the first hits by relevance and by weights, which the server chooses without a look at all
- * of them, against a model that computes the score of every document.
+ * of them, and ranges that begin and end between two rungs of a ladder, against a model that computes
+ * the score of every document.
+ *
+ * ctest: cost 20
  */
 #include <math.h>
 #include <tackle/search.h>
@@ -9,7 +12,7 @@
 #include "support/fixture.h"
 
 enum {
-    ALL = 4000,
+    ALL = 6000, /* enough for rungs */
     AT_ONCE = 500,
     WORDS = 240,
     LENGTH_MAX = 40,
@@ -29,6 +32,7 @@ typedef struct world {
     tkl_search *search;
     model_doc docs[ALL];
     unsigned seed;
+    double newest; /* is added to the age of new documents */
 } world;
 
 static unsigned draw(world *w, unsigned below)
@@ -56,7 +60,7 @@ static void invent(world *w, model_doc *doc)
     for (int i = 0; i < doc->length; i++)
         doc->times[doc->words[i] = some_word(w)]++;
     doc->votes = draw(w, 10) ? floor(1000.0 / (1 + draw(w, 300))) : (double)NAN;
-    doc->age = draw(w, 10) ? (double)draw(w, 1000000) - 200000 : (double)NAN;
+    doc->age = draw(w, 10) ? w->newest + draw(w, 1000000) - 200000 : (double)NAN;
 }
 
 static void store(world *w, int from, int count)
@@ -97,7 +101,8 @@ typedef struct part {
 typedef struct question {
     part parts[3];
     int count;
-    char text[64];
+    double low, high; /* ages; infinite: open */
+    char text[160];
 } question;
 
 /* Marks the words of a part. */
@@ -113,7 +118,8 @@ static void words_of_part(const part *p, bool *marks)
 
 static void ask_something(world *w, question *q)
 {
-    *q = (question){.count = 1 + (int)draw(w, 3)};
+    *q = (question){
+        .count = 1 + (int)draw(w, 3), .low = -(double)INFINITY, .high = (double)INFINITY};
     for (int i = 0; i < q->count; i++) {
         part *p = &q->parts[i];
         write_word((int)draw(w, 60), p->text); /* two to five bytes */
@@ -125,6 +131,18 @@ static void ask_something(world *w, question *q)
         sprintf(q->text + strlen(q->text), "%s%s%s ", p->synonym ? "+" : "", p->text,
                 p->prefix ? "*" : "");
     }
+    if (draw(w, 3) == 0)
+        return;
+    if (draw(w, 4))
+        q->low = (double)draw(w, 1000000) - 300000 + (draw(w, 2) ? w->newest : 0);
+    if (draw(w, 4) || isinf(q->low))
+        q->high = fmax((double)draw(w, 1000000) - 100000 + w->newest, q->low);
+    if (isinf(q->low))
+        sprintf(q->text + strlen(q->text), "age:..%.0f", q->high);
+    else if (isinf(q->high))
+        sprintf(q->text + strlen(q->text), "age:%.0f..", q->low);
+    else
+        sprintf(q->text + strlen(q->text), "age:%.0f..%.0f", q->low, q->high);
 }
 
 /* Each word of a prefix counts 1, 2, 4 or 8 times, all together up to 32 times. */
@@ -140,6 +158,9 @@ static double times_of_part(const model_doc *doc, const part *p)
 
 static bool matches(const model_doc *doc, const question *q)
 {
+    bool ranged = !isinf(q->low) || !isinf(q->high);
+    if (ranged && !(doc->age >= q->low && doc->age <= q->high))
+        return false;
     for (int i = 0; i < q->count;) {
         bool any = false;
         do
@@ -265,6 +286,10 @@ static void first_hits_are_the_best(fixture *f, int shards, int queries)
         store(&w, from, AT_ONCE);
     check_queries(&w, queries);
     store(&w, 1000, AT_ONCE); /* new versions get other numbers */
+    check_queries(&w, queries);
+    w.newest = 1000000; /* all new documents have greater ages, as times have */
+    for (int from = 0; from < ALL / 2; from += AT_ONCE)
+        store(&w, from, AT_ONCE);
     check_queries(&w, queries);
     assert_ok(tkl_search_drop(w.search));
     tkl_search_close(w.search);

@@ -197,7 +197,8 @@ typedef struct tkl_search_query_options {
     int64_t keep_ms;         /* the server keeps the result this long, or until the index changes,
                                 for further pages and equal queries; 0: not kept */
     int64_t compare_max;     /* most documents that are compared one by one, by weights or by the
-                                relevance of many words; 0: all */
+                                relevance of many words; 0: all, and 5000 when a prefix stands for
+                                too many words */
     const tkl_bytes *facets; /* text fields whose values are counted */
     size_t facet_count;
     int64_t facet_values; /* values of each facet, the most frequent first; 0: 10 */

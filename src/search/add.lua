@@ -9,7 +9,7 @@
 -- ARGV[6...] rest  of each document: id, record, terms, text, and for each field score and member;
 --                  then the documents of each term
 -- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version, {field, side,
---   step} of each step of a ladder that should be made, how many numbers were left behind}; without
+--   step, threshold} of each step of a ladder that should be made, how many numbers were left behind}; without
 --   record and terms where the reply would be too long; unfinished: {number, stamp}
 -- include: keys
 -- include: documents
@@ -70,8 +70,8 @@ if redis.call('HGET', META, 'token') ~= token then
 end
 documents.check_types()
 local first_step = FIRST_FIELD + nfields
-local first_term = first_step + 2 * LADDER_STEPS * nfields
-local steps, thresholds = climbing.read(KEYS, first_step, nfields)
+local first_term = first_step + FIELD_STEPS * nfields
+local steps, ladder = climbing.read(KEYS, first_step, nfields)
 local terms = postings.read_terms(KEYS, first_term, skip)
 for i = 1, ndocs do
   documents.check_number_of(document_at(i).id)
@@ -101,7 +101,8 @@ local version = redis.call('HINCRBY', META, 'version', 1)
 local worn = {}
 if version % LADDER_CHECK == 0 then
   for i = 0, nfields - 1 do
-    climbing.add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
+    local first_of_field = first_step + FIELD_STEPS * i
+    climbing.add_worn(worn, KEYS[FIRST_FIELD + i], i, ladder, KEYS, first_of_field)
   end
 end
 return {ndocs - #dead, dead, worn, documents.count_left(stamp)}

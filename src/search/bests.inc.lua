@@ -62,14 +62,25 @@ function bests.bound_class(class, weight, used_bands, average)
   end
 end
 
+-- The classes of a word above the first, at most `most` of them: the coarse ones if all are too many.
+function bests.several_of(word, most)
+  local some = {}
+  for _, class in ipairs(word.several) do
+    if #some < most and (#word.several <= most or class.is_coarse) then
+      some[#some + 1] = class
+    end
+  end
+  return some
+end
+
 -- The classes of a word that have documents: {low, high, operand, least, most}, the bounds of its
 -- number of times, the operand of the documents, and the bounds of the relevance. `several`: how
 -- many there are above the first, at most. A word that is not required has a class for its absence.
 function bests.classes_of(word, several, used_bands, average)
   local classes = {{low = 1, operand = not word.required and word.operand}}
-  for i = 1, math.min(several, #word.several) do
-    classes[i].high = word.several[i].low - 1
-    classes[i + 1] = {low = word.several[i].low, operand = word.several[i].operand}
+  for i, class in ipairs(bests.several_of(word, several)) do
+    classes[i].high = class.low - 1
+    classes[i + 1] = {low = class.low, operand = class.operand}
   end
   classes[#classes].high = word.times_max
   if not word.required then
@@ -94,7 +105,7 @@ function bests.classes_for(words, used_bands)
   while several > 0 and cells > CELLS_MOST do
     several, cells = several - 1, #used_bands
     for _, word in ipairs(words) do
-      cells = cells * (math.min(several, #word.several) + (word.required and 1 or 2))
+      cells = cells * (#bests.several_of(word, several) + (word.required and 1 or 2))
     end
   end
   return several
@@ -287,7 +298,7 @@ end
 -- The documents of the result that may be among the `wanted` best, as an array; nil: they are too
 -- many, compare all documents; false: there are more cells to visit, and the second result
 -- is the place to go on at. `words`: {operand, several, times_max, weight, required} of each word, with
--- {low, operand} of each class above the first; `bands`: the operands of the bands of lengths; `average`: the mean length; `place`: nil at first; `next`: all
+-- {low, operand, is_coarse} of each class above the first; `bands`: the operands of the bands of lengths; `average`: the mean length; `place`: nil at first; `next`: all
 -- numbers are below it; `stop_us`: when this call has done enough, by the server's clock. It visits
 -- at least one cell.
 function bests.candidates(result, words, bands, average, wanted, place, scratch, next, stop_us)

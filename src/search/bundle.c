@@ -170,7 +170,7 @@ void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields)
         add_key(bundle, shard->keys[i]);
     for (size_t i = 0; i < nfields; i++)
         add_key(bundle, shard->fields[i]);
-    for (size_t i = 0; i < nfields * 2 * TKL__SEARCH_STEPS; i++)
+    for (size_t i = 0; i < nfields * TKL__SEARCH_FIELD_STEPS; i++)
         add_key(bundle, shard->steps[i]);
     char *to = bundle->bytes;
     for (size_t i = 0, end; i < bundle->count; i = end) {

@@ -43,11 +43,11 @@ void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
                   range->high_open ? "(" : "", tkl__double_text(range->high, high));
 }
 
-/* Appends to the base of a key the name of a bitmap of a prefix: of the documents that have its words
- * at least so many times. */
-static void add_times_key(tkl__buf *out, const char *name, const char *version, int least)
+/* Appends to the base of a key the name of a bitmap of a prefix, the first of which has all its
+ * documents. */
+static void add_times_key(tkl__buf *out, const char *name, const char *version, int number)
 {
-    tkl__buf_addf(out, ":times:%s:%s:%d", *version ? version : "-", name, least);
+    tkl__buf_addf(out, ":times:%s:%s:%d", *version ? version : "-", name, number);
 }
 
 void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
@@ -68,7 +68,7 @@ void tkl__search_call_times_keys(tkl__search_call *call, const tkl__search_shard
     for (int i = 0; i < TKL__SEARCH_TIMES; i++) {
         tkl__buf_clear(&key);
         tkl__buf_add(&key, shard->base.data, shard->base.len);
-        add_times_key(&key, scorer->name, version, 1 << i);
+        add_times_key(&key, scorer->name, version, i + 1);
         tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
     }
     call->failed = call->failed || key.failed;

@@ -531,8 +531,8 @@ static int remove_strays(checking *c, const size_t *field)
         begin_call(c, &call);
         if (field) {
             tkl__search_call_key(&call, shard->fields[*field]);
-            for (size_t i = 0; i < 2 * TKL__SEARCH_STEPS; i++)
-                tkl__search_call_key(&call, shard->steps[*field * 2 * TKL__SEARCH_STEPS + i]);
+            for (size_t i = 0; i < TKL__SEARCH_FIELD_STEPS; i++)
+                tkl__search_call_key(&call, shard->steps[*field * TKL__SEARCH_FIELD_STEPS + i]);
         }
         tkl__args_str(&call.args, c->kinds);
         if (field)

@@ -50,7 +50,7 @@ if stored ~= token then
 end
 documents.check_types()
 local first_step = FIRST_FIELD + nfields
-local first_term = first_step + 2 * LADDER_STEPS * nfields
+local first_term = first_step + FIELD_STEPS * nfields
 local steps = climbing.read(KEYS, first_step, nfields)
 local terms = postings.read_terms(KEYS, first_term, skip)
 local numbers, still = {}, 0

@@ -1,20 +1,25 @@
--- search/ladder: make a step of a ladder, a part of it.
--- KEYS[1...] shard  see keys.inc.lua; then the sorted set of the field, and the bits of the step
+-- search/ladder: make a step or a rung of a ladder, a part of it.
+-- KEYS[1...] shard  see keys.inc.lua; then the sorted set of the field, the bits of the step, and
+--   those of all rungs of the field
 -- ARGV[1] token   of the index
 -- ARGV[2] name    of the field in names of steps
--- ARGV[3] side    'top' or 'low'
--- ARGV[4] step    from 1, the widest
--- ARGV[5] place   of the part before in the field; '' at first
--- ARGV[6] most    documents of this part
--- ARGV[7] is_text  1: the field is a text
+-- ARGV[3] side    'top', 'low' or 'rung'
+-- ARGV[4] step    from 1, the widest; of a rung its place
+-- ARGV[5] threshold  of a rung
+-- ARGV[6] place   of the part before in the field; '' at first
+-- ARGV[7] high    the bound at which a rung ends that was begun with a higher one; '' at first
+-- ARGV[8] most    documents of this part
+-- ARGV[9] is_text  1: the field is a text
 -- flags: allow-oom
--- returns 'stale', or {the place to go on from, '' when it is ready or cannot be made}
+-- returns 'stale', or {the place to go on from, '' when it is ready or cannot be made; that bound}
 -- include: keys
 -- include: ladders
 -- include: places
+-- include: shared/clock
 
 local FIELD, BITS = unpack(KEYS, SHARD_KEYS + 1)
-local token, field, side, step, place, most, is_text = unpack(ARGV)
+local FIRST_RUNG = SHARD_KEYS + 3
+local token, field, side, step, wanted, place, high, most, is_text = unpack(ARGV)
 step, most = tonumber(step), tonumber(most)
 
 if redis.call('HGET', META, 'token') ~= token then
@@ -22,28 +27,52 @@ if redis.call('HGET', META, 'token') ~= token then
 end
 local name = ladders.step_name(field, side, step)
 
--- Starts the step. Its threshold is the score of the last document that the step should contain.
-local function begin()
+-- The threshold of a step: the score of the last document that it should contain; nil: it would be
+-- empty.
+local function threshold_of_step()
   local present = redis.call('ZCARD', FIELD) - redis.call('ZCOUNT', FIELD, 'inf', 'inf')
   local at = ladders.step_place(step, side, present)
-  if not at then
-    return nil
-  end
-  local member = redis.call('ZRANGE', FIELD, at, at, 'WITHSCORES')
-  redis.call('DEL', BITS)
-  redis.call('HDEL', LADDER, name .. 'ready')
-  redis.call('HSET', LADDER, name, member[2])
-  return member[2]
+  return at and redis.call('ZRANGE', FIELD, at, at, 'WITHSCORES')[2]
 end
 
-local threshold = place == '' and begin() or redis.call('HGET', LADDER, name)
-if not threshold then
-  return {''}
+-- Starts a rung with the documents of the next higher one. Returns the bound of the others.
+local function begin_rung(threshold)
+  for _, rung in ipairs(ladders.rungs_of(ladders.read_all(), field)) do
+    if rung.ready and rung.value > tonumber(threshold) then
+      redis.call('BITOP', 'OR', BITS, KEYS[FIRST_RUNG + rung.place - 1])
+      return '(' .. rung.threshold
+    end
+  end
+  return '(inf'
 end
-local low, high = ladders.step_bounds(threshold, side)
-local has = redis.call('ZCOUNT', FIELD, low, high)
-local first = side == 'top' and redis.call('ZCOUNT', FIELD, '-inf', '(' .. threshold) or 0
-local behind = first + has
+
+-- Starts the step. Returns its threshold, nil if it cannot be made, and the bound of a rung.
+local function begin()
+  local has = redis.call('HGET', LADDER, name)
+  local threshold = side == 'rung' and wanted or threshold_of_step()
+  if not threshold or side == 'rung' and has and has ~= threshold then
+    return nil -- another writer has put a rung here
+  end
+  redis.call('DEL', BITS)
+  redis.call('HDEL', LADDER, name .. 'ready')
+  local bound = side == 'rung' and begin_rung(threshold) or ''
+  redis.call('HSET', LADDER, name, threshold, name .. 'begun', string.format('%d', clock.us()))
+  return threshold, bound
+end
+
+local threshold
+if place == '' then
+  threshold, high = begin()
+else
+  threshold = redis.call('HGET', LADDER, name)
+end
+if not threshold then
+  return {'', ''}
+end
+local low, last_bound = ladders.step_bounds(threshold, side)
+local has = redis.call('ZCOUNT', FIELD, low, last_bound)
+local first = side ~= 'low' and redis.call('ZCOUNT', FIELD, '-inf', '(' .. threshold) or 0
+local behind = first + (side == 'rung' and redis.call('ZCOUNT', FIELD, low, high) or has)
 if place ~= '' then
   local _, up_to = places.ranks(FIELD, place)
   first = up_to
@@ -55,10 +84,10 @@ for _, member in ipairs(members) do
   redis.call('SETBIT', BITS, number, '1')
 end
 if #members == most then
-  return {places.of(FIELD, members[#members])}
+  return {places.of(FIELD, members[#members]), high}
 end
 -- Another writer may have begun it again meanwhile: it is ready only if no document is missing.
 if redis.call('BITCOUNT', BITS) == has then
   redis.call('HSET', LADDER, name .. 'ready', '1')
 end
-return {''}
+return {'', ''}

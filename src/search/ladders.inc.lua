@@ -1,19 +1,29 @@
--- Ladders: for both ends of each field, bitmaps of the documents that come first by it, an eighth
--- of all, a sixteenth and so on. The first documents of a result are among the few of it that are
--- on a narrow step, if there are enough of those.
+-- Ladders: bitmaps of the documents by a field.
 --
--- A step has all documents whose score is at least its threshold (at most, at the other end): all
+-- For both ends of each field its steps: the documents that come first by it, an eighth of all, a
+-- sixteenth and so on. The first documents of a result are among the few of it that are on a narrow
+-- step, if there are enough of those.
+--
+-- All over a large numeric field its rungs: the documents from a value on, one for about each
+-- twentieth of all. What lies between two rungs takes one command, so a range needs a look only at
+-- the documents between its ends and the rungs that are near.
+--
+-- A step has all documents whose score is at least its threshold (at most, at the low end): all
 -- of them, or it is not ready. Thresholds stay while the documents change, until a step is much
--- wider or narrower than it should be; then it is made again (search/ladder).
+-- wider or narrower than it should be; then it is made again (search/ladder). Rungs come where they
+-- are too far from each other, and go where they are too near.
+-- include: keys
 
 local ladders = {}
 
 local LADDER_STEPS = TKL__SEARCH_STEPS -- 1/8, 1/16 ... 1/1024 of the documents
+local LADDER_RUNGS = TKL__SEARCH_RUNGS
+local FIELD_STEPS = 2 * LADDER_STEPS + LADDER_RUNGS -- keys of a field
 local LADDER_FIRST = 8   -- the first step is the widest: it has one in this many documents
 local LADDER_LEAST = 512 -- an index with fewer documents has no ladders
 local LADDER_SLACK = 2   -- a step that is this many times too wide or too narrow is made again
 
--- A step's place in :ladder: "field end step".
+-- A step's place in :ladder: "field end step". The end is 'top', 'low' or 'rung'.
 function ladders.step_name(field, side, step)
   return field .. side .. step
 end
@@ -32,10 +42,38 @@ function ladders.step_place(step, side, present)
   return side == 'top' and present - wide or wide - 1
 end
 
--- The bounds of a step for ZCOUNT and ZRANGE BYSCORE.
+-- The bounds of a step or a rung for ZCOUNT and ZRANGE BYSCORE.
 function ladders.step_bounds(threshold, side)
-  if side == 'top' then
-    return threshold, '(inf'
+  if side == 'low' then
+    return '-inf', threshold
   end
-  return '-inf', threshold
+  return threshold, '(inf'
+end
+
+-- How many documents are on a step or a rung.
+function ladders.count(field_key, threshold, side)
+  return redis.call('ZCOUNT', field_key, ladders.step_bounds(threshold, side))
+end
+
+-- The rungs of a field, the lowest first: {place, threshold, value, ready}. `all`: :ladder as a table.
+function ladders.rungs_of(all, field)
+  local rungs = {}
+  for place = 1, LADDER_RUNGS do
+    local name = ladders.step_name(field, 'rung', place)
+    if all[name] then
+      rungs[#rungs + 1] = {place = place, threshold = all[name], value = tonumber(all[name]),
+                           ready = all[name .. 'ready'] ~= nil}
+    end
+  end
+  table.sort(rungs, function(a, b) return a.value < b.value end)
+  return rungs
+end
+
+-- :ladder as a table.
+function ladders.read_all()
+  local list, all = redis.call('HGETALL', LADDER), {}
+  for i = 1, #list, 2 do
+    all[list[i]] = list[i + 1]
+  end
+  return all
 end

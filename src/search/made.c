@@ -63,7 +63,10 @@ static void range_call(making *m, tkl__search_call *call)
     tkl__search_call_key(call, m->shard->fields[range->field]);
     tkl__search_call_key(call, m->bits);
     tkl__search_call_key(call, m->made);
+    for (size_t i = 2 * TKL__SEARCH_STEPS; i < TKL__SEARCH_FIELD_STEPS; i++)
+        tkl__search_call_key(call, m->shard->steps[range->field * TKL__SEARCH_FIELD_STEPS + i]);
     tkl__args_str(&call->args, m->run->schema->token);
+    tkl__args_int(&call->args, (int64_t)range->field);
     tkl__args_str(&call->args, m->low);
     tkl__args_str(&call->args, m->high);
     tkl__args_bytes(&call->args, m->place);

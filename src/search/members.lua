@@ -5,8 +5,8 @@
 -- ARGV[3] field   from 0
 -- ARGV[4] cursor  of ZSCAN
 -- flags: allow-oom
--- returns 'stale', or {cursor, members that were removed, {field, side, step} of each step that has
--- to be made again}: the steps at the end
+-- returns 'stale', or {cursor, members that were removed, {field, side, step, threshold} of each step
+--   that has to be made again}: the steps at the end
 -- include: truth
 -- include: climbing
 
@@ -30,15 +30,14 @@ end
 -- The steps in use that do not have as many documents as their part of the field.
 local function steps_to_make()
   local worn = {}
-  for _, side in ipairs({'top', 'low'}) do
-    for step = 1, LADDER_STEPS do
+  for side, count in pairs(STEPS_OF_SIDE) do
+    for step = 1, count do
       local name = ladders.step_name(field, side, step)
       local threshold, is_ready = unpack(redis.call('HMGET', LADDER, name, name .. 'ready'))
       local key = climbing.step_key(KEYS, FIRST_STEP, 0, side, step)
-      local low, high = ladders.step_bounds(threshold or '0', side)
       if threshold and is_ready
-        and redis.call('BITCOUNT', key) ~= redis.call('ZCOUNT', FIELD, low, high) then
-        worn[#worn + 1] = {field, side, step}
+        and redis.call('BITCOUNT', key) ~= ladders.count(FIELD, threshold, side) then
+        worn[#worn + 1] = {field, side, step, threshold}
       end
     end
   end

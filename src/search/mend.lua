@@ -92,7 +92,7 @@ end
 documents.check_types()
 documents.check_next(0)
 local first_step = FIRST_FIELD + nfields
-local first_term = first_step + 2 * LADDER_STEPS * nfields
+local first_term = first_step + FIELD_STEPS * nfields
 local first_list = place_of_document(ndocs + 1)
 local steps = climbing.read(KEYS, first_step, nfields)
 local docs, numbers, values, counts = {}, 0, 0, 0

@@ -13,6 +13,8 @@
 #include "search/why.h"
 
 #define COUNT_DEFAULT 10
+/* Hits that are compared when a prefix stands for too many words, and some are left out anyway. */
+#define COMPARE_CUT   5000
 #define FACET_DEFAULT 10
 
 /* ---- Checking ------------------------------------------------------------ */
@@ -140,7 +142,8 @@ static int run_plan(tkl_search *search, tkl__search_plan *plan, void *arg,
                            .order = &q->order,
                            .offset = o->offset,
                            .count = tkl__or_default(o->count, COUNT_DEFAULT),
-                           .compare_max = tkl__or_default(o->compare_max, TKL__SEARCH_COMPARE_MAX),
+                           .compare_max = tkl__or_default(
+                               o->compare_max, plan->cut ? COMPARE_CUT : TKL__SEARCH_COMPARE_MAX),
                            .box = tkl__search_box_new(plan->schema)};
     int rc = run.box ? query_hits(q, &run) : tkl__nomem();
     if (rc == TKL_OK && run.outcome == TKL__SEARCH_DONE)

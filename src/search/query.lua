@@ -38,6 +38,7 @@
 --   a scan goes on with the byte `next`; '' and -1 at the end
 -- include: keys
 -- include: bests
+-- include: counts
 -- include: heaviest
 -- include: plans
 -- include: walks
@@ -46,7 +47,7 @@ local FIRST_LADDER = SHARD_KEYS + 3
 local FIRST_BOUND = 18 -- index of the first bound in the arguments
 local PREFIX_ARGUMENTS, LADDER_ARGUMENTS, WORD_ARGUMENTS = 3, 2, 4
 local LADDER_KEYS = 1 + LADDER_STEPS -- the sorted set of the field, and the steps of one end
-local CLASSES, TIMES = TKL__SEARCH_SEVERAL, TKL__SEARCH_TIMES
+local CLASSES = TKL__SEARCH_SEVERAL
 -- Results of at most this many documents are compared as a whole.
 local SMALL_RESULT = 150
 -- Bytes of records and terms after which a reply ends: the batch that reaches them is complete.
@@ -191,14 +192,15 @@ local function add_operands(words, plan)
   for _, word in ipairs(words) do
     local has, operands = documents_of(word, plan.terms), nil
     if word.times then
-      operands, word.times_max = times_of(word, plan.next), 2 ^ (TIMES - 1)
+      operands, word.times_max = times_of(word, plan.next), TIMES_LEAST[TIMES]
     else
       operands = {plan.terms[tonumber(word.terms[1])], unpack(plan.terms, class, class + CLASSES - 1)}
       class, word.times_max = class + CLASSES, math.huge
     end
     word.operand, word.several = operands[1], {}
     for i = 2, #operands do
-      word.several[i - 1] = {low = 2 ^ (i - 1), operand = operands[i]}
+      local least = word.times and TIMES_LEAST[i] or 2 ^ (i - 1)
+      word.several[i - 1] = {low = least, operand = operands[i], is_coarse = COARSE[least]}
     end
     word.weight = word.weight or math.log(1 + (math.max(0, docs - has) + 0.5) / (has + 0.5))
   end

@@ -160,7 +160,7 @@ static bool has_ladder(const tkl__search_run *run)
 static void add_ladder_keys(const tkl__search_shard *shard, size_t field, bool top,
                             tkl__search_call *call)
 {
-    size_t first = (2 * field + !top) * TKL__SEARCH_STEPS;
+    size_t first = field * TKL__SEARCH_FIELD_STEPS + (top ? 0 : TKL__SEARCH_STEPS);
     tkl__search_call_key(call, shard->fields[field]);
     for (size_t i = 0; i < TKL__SEARCH_STEPS; i++)
         tkl__search_call_key(call, shard->steps[first + i]);

@@ -29,8 +29,8 @@
  *   :f:FIELD  sorted set. Numeric field: number by value. Text field: "value NUL number" by
  *             tkl_text_score() of the value, so that equal scores are in the order of the values.
  *             Documents without a value have the score inf.
- *   :ladder   hash: step, threshold. :step:FIELD:top:N, :low:N  bitmaps: the documents that come
- *             first by a field (ladders.inc.lua).
+ *   :ladder   hash: step, threshold. :step:FIELD:top:N, :low:N, :rung:N  bitmaps: the documents that
+ *             come first by a field, and those from a value on (ladders.inc.lua).
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
  *   :union:...     the same of a list of terms.

@@ -44,13 +44,15 @@ typedef struct tkl__search_shard {
     tkl_bytes keys[TKL__SEARCH_KEYS];        /* owned */
     tkl_bytes fields[TKL_SEARCH_FIELDS_MAX]; /* sorted sets of the fields; owned */
     tkl_bytes *steps; /* bitmaps of the ladders, field by field: the steps of the top of a field,
-                         then those of its low end; owned */
+                         those of its low end, its rungs; owned */
     size_t step_count;
     tkl_bytes bands[TKL__SEARCH_BANDS]; /* postings of the bands of lengths; owned */
 } tkl__search_shard;
 
-/* Number of steps of each ladder. */
-#define TKL__SEARCH_STEPS 8
+/* Number of steps of each end of a field, of its rungs, and of both (ladders.inc.lua). */
+#define TKL__SEARCH_STEPS       8
+#define TKL__SEARCH_RUNGS       32
+#define TKL__SEARCH_FIELD_STEPS (2 * TKL__SEARCH_STEPS + TKL__SEARCH_RUNGS)
 
 /* ---- Schema (schema.c) --------------------------------------------------- */
 
@@ -146,9 +148,9 @@ void tkl__search_term_any_value(tkl__buf *out, const tkl__search_schema *schema,
  * the band, 'm', 2, 4 or 8, and the word. Such terms are not among those of a document: they follow
  * from its record and from the times of its words. */
 #define TKL__SEARCH_SEVERAL 3
-/* Bitmaps of a prefix, made for a query: of the documents that have its words at least once, twice,
- * 4, 8, 16 and 32 times. */
-#define TKL__SEARCH_TIMES 6
+/* Number of bitmaps of a prefix, made for a query: of the documents that have its words at least so
+ * many times (counts.inc.lua). */
+#define TKL__SEARCH_TIMES 10
 size_t tkl__search_band_of(uint32_t length);
 void tkl__search_term_band(tkl__buf *out, size_t band);
 void tkl__search_term_several(tkl__buf *out, tkl_bytes word_term, size_t index);

@@ -48,16 +48,20 @@ static int make_field_key(tkl__search_shard *shard, const tkl__search_schema *sc
 
 static int make_steps(tkl__search_shard *shard, const tkl__search_schema *schema)
 {
-    size_t count = schema->is.field_count * 2 * TKL__SEARCH_STEPS;
+    size_t count = schema->is.field_count * TKL__SEARCH_FIELD_STEPS;
     int rc = TKL_OK;
     shard->steps = calloc(count + 1, sizeof *shard->steps);
     if (!shard->steps)
         return tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         char part[TKL_SEARCH_FIELD_NAME_MAX + 32];
-        tkl_bytes name = schema->fields[i / (2 * TKL__SEARCH_STEPS)].name;
+        tkl_bytes name = schema->fields[i / TKL__SEARCH_FIELD_STEPS].name;
+        size_t at = i % TKL__SEARCH_FIELD_STEPS, end = at / TKL__SEARCH_STEPS;
         snprintf(part, sizeof part, "step:" TKL_FMT ":%s:%zu", TKL_ARG(name),
-                 i / TKL__SEARCH_STEPS % 2 ? "low" : "top", i % TKL__SEARCH_STEPS + 1);
+                 end == 0   ? "top"
+                 : end == 1 ? "low"
+                            : "rung",
+                 (end < 2 ? at % TKL__SEARCH_STEPS : at - 2 * TKL__SEARCH_STEPS) + 1);
         rc = tkl__key_make(&shard->base, part, &shard->steps[i]);
         shard->step_count = i + 1;
     }

@@ -1,8 +1,7 @@
--- search/times: the bitmaps of the documents that have the words of a prefix at least once, twice, 4,
---   8, 16 and 32 times; a step of them.
--- KEYS[1...] shard  see keys.inc.lua; then these bitmaps while they are made, and when they are made;
---   two keys for results in between; then the keys of the sets that are left: for each word those of
---   the documents that have it at least once, 2, 4 and 8 times
+-- search/times: the bitmaps of the documents that have the words of a prefix so often; a step of them.
+-- KEYS[1...] shard  see keys.inc.lua; then as many keys as there are bitmaps, for what is counted; the
+--   bitmaps; two keys for results in between; then the keys of the sets that are left: for each word
+--   those of the documents that have it at least once, 2, 4 and 8 times
 -- ARGV[1] token   of the index
 -- ARGV[2] skip    bytes of a term's key before the term
 -- ARGV[3] from    sets that were counted already
@@ -11,21 +10,22 @@
 -- flags: allow-oom
 -- returns 'stale', or {version, sets to go on with or -1}
 -- include: keys
+-- include: counts
 -- include: plans
 
--- While they are made, the bitmaps are the digits of a binary number for each document: bitmap i has
--- the documents whose number has 2^(i - 1) in it. A word that a document has 2, 4 or 8 times counts
--- so often: its sets add 1, 1, 2 and 4. The last digit is never taken back: 32 or more is 32.
-local DIGITS = TKL__SEARCH_TIMES
+-- The count is a binary number for each document: digit i is the bitmap of the documents whose
+-- number has 2^(i - 1) in it. A word that a document has 2, 4 or 8 times counts so often: its
+-- sets add 1, 1, 2 and 4. The last digit is never taken back: 32 or more is 32.
+local DIGITS = 6
 local SETS_OF_WORD = 1 + TKL__SEARCH_SEVERAL
 local ADDS = {1, 1, 2, 3} -- the digit to which each set of a word is added
-local FIRST_KEPT = SHARD_KEYS + DIGITS + 1
-local FIRST_SCRATCH = FIRST_KEPT + DIGITS
+local FIRST_KEPT = SHARD_KEYS + TIMES + 1
+local FIRST_SCRATCH = FIRST_KEPT + TIMES
 local FIRST_SET = FIRST_SCRATCH + 2
 local STEP_WORK = 2000 -- microseconds, as estimated by plans.inc.lua
 local CARRIES = 2      -- digits that an addition changes, about
 local digits = {unpack(KEYS, SHARD_KEYS + 1, SHARD_KEYS + DIGITS)}
-local made = {unpack(KEYS, FIRST_KEPT, FIRST_KEPT + DIGITS - 1)}
+local made = {unpack(KEYS, FIRST_KEPT, FIRST_KEPT + TIMES - 1)}
 local scratch = {unpack(KEYS, FIRST_SCRATCH, FIRST_SET - 1)}
 local token, skip, from, is_last, ttl = unpack(ARGV)
 skip, from = tonumber(skip), tonumber(from)
@@ -46,12 +46,12 @@ local function add(key, digit)
 end
 
 -- Adds a table of document = number.
-local function add_counts(counts, next)
+local function add_numbers(numbers, next)
   local lists = {}
   for digit = 1, DIGITS do
     lists[digit] = {}
   end
-  for number, count in pairs(counts) do
+  for number, count in pairs(numbers) do
     if count >= 2 ^ (DIGITS - 1) then
       table.insert(lists[DIGITS], decimal.whole(number))
     else
@@ -72,14 +72,23 @@ local function add_counts(counts, next)
   end
 end
 
--- Makes of the digits what they stand for: bitmap i has the documents with at least 2^(i - 1), but
--- for those that died in the meantime.
+-- Makes the bitmaps of the digits, but for documents that died in the meantime. From the highest on:
+-- 8 or more is digit 4 or 16 or more; 12 or more is digit 4 and digit 3, or 16 or more.
 local function finish()
-  for i = DIGITS, 1, -1 do
-    if i < DIGITS then
-      redis.call('BITOP', 'OR', digits[i], digits[i], digits[i + 1])
+  local above, digit = scratch[1], DIGITS
+  redis.call('DEL', above)
+  for i = TIMES, 1, -1 do
+    local least = 2 ^ (digit - 1)
+    if TIMES_LEAST[i] == least then
+      redis.call('BITOP', 'OR', made[i], digits[digit], above)
+      above, digit = made[i], digit - 1
+    else
+      redis.call('BITOP', 'AND', made[i], digits[digit], digits[digit - 1])
+      redis.call('BITOP', 'OR', made[i], made[i], above)
     end
-    redis.call('BITOP', 'AND', made[i], digits[i], LIVE)
+  end
+  for i = 1, TIMES do
+    redis.call('BITOP', 'AND', made[i], made[i], LIVE)
     redis.call('SETBIT', made[i], '0', redis.call('GETBIT', made[i], '0')) -- it exists, if empty
   end
   redis.call('DEL', unpack(digits))
@@ -94,7 +103,7 @@ end
 local index = indexes.read()
 if index.token ~= token then
   return 'stale'
-elseif from == 0 and redis.call('EXISTS', unpack(made)) == DIGITS then
+elseif from == 0 and redis.call('EXISTS', unpack(made)) == TIMES then
   expire(made)
   return {index.version, -1}
 elseif from == 0 then
@@ -103,7 +112,7 @@ end
 
 -- The first sets, as many as a step has time for: at most STEP_WORK and one more.
 local operands = plans.term_operands(KEYS, FIRST_SET, skip, index.next)
-local counts, work, done = {}, 0, 0
+local few, work, done = {}, 0, 0
 local bits_work = works.of_bits(index.next)
 while done < #operands and work < STEP_WORK do
   local digit = ADDS[(from + done) % SETS_OF_WORD + 1]
@@ -115,12 +124,12 @@ while done < #operands and work < STEP_WORK do
   elseif operand.size > 0 then
     for _, member in ipairs(sets.members(operand)) do
       local number = tonumber(member) or sets.damaged('a number')
-      counts[number] = (counts[number] or 0) + 2 ^ (digit - 1)
+      few[number] = (few[number] or 0) + 2 ^ (digit - 1)
     end
     work = work + operand.size * NUMBER_WORK + CALL_WORK
   end
 end
-add_counts(counts, index.next)
+add_numbers(few, index.next)
 redis.call('DEL', unpack(scratch))
 if is_last == '1' and done == #operands then
   finish()
