@@ -111,7 +111,8 @@ static tkl_bytes mode_of(const tkl__hold *h)
 
 /* Asks once. TKL_OK, TKL_BUSY, or an error. The first request for a place does not make the server
  * search the line for it, so the client does not repeat that request unchanged. */
-int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
+int tkl__hold_ask_acquire(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
+                          tkl__hold_busy *b)
 {
     tkl_bytes args[] = {h->everyone,
                         tkl_str(h->token),
@@ -143,7 +144,7 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
 }
 
 /* Renews; *g gets the server's answer. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g)
+int tkl__hold_ask_renew(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g)
 {
     char lease[24];
     snprintf(lease, sizeof lease, "%" PRId64, tkl__hold_us(lease_ms));

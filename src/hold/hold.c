@@ -232,17 +232,18 @@ static void free_hold(tkl__hold *h)
     free(h);
 }
 
-/* Whether close releases the hold. A lost hold needs no release, so a server that is down does not
- * delay close. */
-static bool is_to_be_released(tkl__hold *h)
+/* Gives back what the handle still holds. A lost hold needs no release, so a server that is down
+ * does not delay close. */
+static void release_at_close(tkl__hold *h)
 {
     tkl__turn_take(&h->turn); /* on_lost() may be releasing it right now */
     tkl_hold_state state = tkl__hold_state(h);
     bool holds = state == TKL_HOLD_HELD || state == TKL_HOLD_SUSPECT;
     bool wanted = (holds && !h->out_of_reach) || tkl__hold_phase_now(h) == TKL__HOLD_UNSURE;
-    h->depth = 1;
+    h->depth = 1; /* one release does, however often the owner has acquired */
     tkl__turn_end(&h->turn);
-    return wanted;
+    if (wanted)
+        tkl__hold_release(h, true);
 }
 
 void tkl__hold_close(tkl__hold *h)
@@ -250,8 +251,7 @@ void tkl__hold_close(tkl__hold *h)
     if (!h)
         return;
     if (tkl__hold_is_ours(h)) {
-        if (is_to_be_released(h))
-            tkl__hold_release(h, true);
+        release_at_close(h);
         tkl__hold_unwatch(h);
         tkl__unkeep_wait(h->client, &h->kept);
         tkl__turn_destroy(&h->turn);
@@ -274,7 +274,7 @@ static int renew_held(tkl__hold *h, int64_t lease_ms, bool downgrade)
         rc = tkl__hold_begin_renewal(h, downgrade);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__hold_ask_renewal(h, lease_ms, downgrade, &g);
+    rc = tkl__hold_ask_renew(h, lease_ms, downgrade, &g);
     return tkl__hold_end_renewal(h, rc, &g);
 }
 
@@ -384,7 +384,7 @@ static int adopt_token(tkl__hold *h, const char *token, int64_t lease_ms)
     h->may_share = true; /* the token may be a reader's */
     set_lease(h, lease_ms);
     pthread_mutex_unlock(&h->mutex);
-    rc = tkl__hold_ask_renewal(h, lease_ms, false, &g);
+    rc = tkl__hold_ask_renew(h, lease_ms, false, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
     else
@@ -401,7 +401,7 @@ int tkl__hold_adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 /* ---- Letting go ---------------------------------------------------------- */
 
 /* Gives back what an unanswered acquire may have left: the place in the line, or the lock. */
-static int give_up(tkl__hold *h)
+static int give_up_unsure(tkl__hold *h)
 {
     tkl__hold_grant g;
     int rc = tkl__hold_ask_leave(h, &g);
@@ -441,7 +441,7 @@ static int release_hold(tkl__hold *h, bool wait_for_reply)
     if (phase == TKL__HOLD_NOTHING)
         return tkl__fail(TKL_EINVAL, "this handle holds nothing");
     if (phase == TKL__HOLD_UNSURE)
-        return give_up(h);
+        return give_up_unsure(h);
     if (h->depth > 1) {
         h->depth--;
         return TKL_OK;

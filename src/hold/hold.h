@@ -20,7 +20,7 @@ typedef struct tkl__hold_rules {
     const char *label;     /* NULL: none */
     int replicas;
     bool shared, auto_renew, reentrant;
-    bool watch;                   /* see watch.c; with auto_renew */
+    bool watch;                   /* see "Listening" in keep.c; with auto_renew */
     bool announced;               /* changes of the holder are published: see change.c */
     void (*on_lost)(void *owner); /* NULL: no callback */
     void *owner;

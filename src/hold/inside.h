@@ -127,10 +127,6 @@ static inline int64_t tkl__hold_us(int64_t ms)
     return ms * 1000;
 }
 
-/* ---- watch.c: with the turn ---- */
-void tkl__hold_watch(tkl__hold *h);
-void tkl__hold_unwatch(tkl__hold *h);
-
 /* False in a forked child: the hold belongs to the parent, and a thread of the parent may have held
  * the mutexes during the fork. */
 static inline bool tkl__hold_is_ours(const tkl__hold *h)
@@ -149,6 +145,8 @@ tkl__hold_phase tkl__hold_phase_now(tkl__hold *h);
 void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g);
 void tkl__hold_become_free(tkl__hold *h);
 void tkl__hold_become_unsure(tkl__hold *h);
+/* Ends the follower that listens while the name is held. */
+void tkl__hold_unwatch(tkl__hold *h);
 
 /* Call these before and after a renewal by the owner. TKL_EINVAL: nothing is held. TKL_NOTOWNER: it
  * is lost. */
@@ -178,9 +176,10 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
 int tkl__hold_read_grant(const tkl_reply *reply, int64_t started, tkl__hold_grant *g);
 
 /* Asks for the lock. `wait`: with a place in the line. TKL_OK, TKL_BUSY, or an error. */
-int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b);
+int tkl__hold_ask_acquire(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
+                          tkl__hold_busy *b);
 /* Starts the lease again from now; `downgrade`: a writer also becomes a reader. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g);
+int tkl__hold_ask_renew(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g);
 /* Gives up the place in the line. TKL_OK: the lock was granted just before that. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g);
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);

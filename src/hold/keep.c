@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The handle's view of its lease, and the keeper's callbacks.
+ * The handle's view of its lease, the keeper's callbacks, and listening for a loss.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,6 +80,37 @@ static int64_t next_due(const tkl__hold *h)
     return TKL__FOREVER;
 }
 
+/* ---- Listening while the name is held ------------------------------------ */
+
+/* A break by an operator, and a script that finds that the server lost the state, publish a message
+ * on the channel of all waiters of the name. The keeper then renews at once, and the server's answer
+ * shows whether the hold is lost. The follower's thread calls this at every message and whenever it
+ * starts to listen. */
+static int renew_now(void *arg, int64_t deadline, int64_t *again)
+{
+    tkl__hold *h = arg;
+    (void)deadline;
+    (void)again;
+    return tkl__keep(h->client, &h->kept, tkl__now());
+}
+
+static void watch_hold(tkl__hold *h)
+{
+    if (!h->rules.watch || h->watched)
+        return;
+    h->watch =
+        (tkl__follower){.client = h->client, .channel = h->everyone, .load = renew_now, .arg = h};
+    tkl__follow_init(&h->watch);
+    h->watched = tkl__follow_start(&h->watch) == TKL_OK; /* else the next renewal shows it */
+}
+
+void tkl__hold_unwatch(tkl__hold *h)
+{
+    if (h->watched)
+        tkl__follow_close(&h->watch);
+    h->watched = false;
+}
+
 /* ---- Changes by the owner: with the turn --------------------------------- */
 
 /* Ends a change: unlocks the mutex, and tells the keeper when it is due. */
@@ -111,7 +142,7 @@ void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g)
     h->confirmed = g->lease_us >= tkl__hold_us(h->rules.lease_ms);
     note_lease(h, g->started, g->lease_us);
     unlock_and_keep(h);
-    tkl__hold_watch(h);
+    watch_hold(h);
 }
 
 void tkl__hold_become_free(tkl__hold *h)
@@ -219,19 +250,9 @@ static void unlock_and_tell(tkl__hold *h)
         h->rules.on_lost(h->rules.owner);
 }
 
-/* With the mutex. Names the keys that the renewal needs and no others, for a cluster that moves the
- * slot: the state of a writer, and the sharers of a sharer. */
-static void prepare_renewal(tkl__hold *h, tkl__invocation *call)
-{
-    snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
-             tkl__hold_us(h->rules.lease_ms));
-    h->renewal.args[2] = tkl_str(h->renewal.lease);
-    h->renewal.args[3] = tkl_str("grow");
-    *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
-    call->nkeys = h->may_share ? 2 : 1;
-}
-
-/* With the mutex. */
+/* With the mutex: makes the release that had no answer, or a renewal. A renewal names only the keys
+ * that it needs, for a cluster that moves the slot: the state, and the sharers unless this is a
+ * writer. */
 static void prepare_call(tkl__hold *h, tkl__invocation *call)
 {
     memcpy(h->renewal.token, h->token, sizeof h->token);
@@ -240,10 +261,16 @@ static void prepare_call(tkl__hold *h, tkl__invocation *call)
     h->renewal.releases = h->phase == TKL__HOLD_FREEING;
     h->renewal.args[0] = h->everyone;
     h->renewal.args[1] = tkl_str(h->renewal.token);
-    if (h->renewal.releases)
+    if (h->renewal.releases) {
         *call = tkl__hold_invoke(h, &tkl__lua_hold_release, h->renewal.args, 2);
-    else
-        prepare_renewal(h, call);
+        return;
+    }
+    snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
+             tkl__hold_us(h->rules.lease_ms));
+    h->renewal.args[2] = tkl_str(h->renewal.lease);
+    h->renewal.args[3] = tkl_str("grow");
+    *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
+    call->nkeys = h->may_share ? 2 : 1;
 }
 
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
@@ -264,22 +291,11 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 
 /* With the mutex: the lease as requested, or the rest of a longer one. A server whose clock was set
  * back grants more; that lease ends early if the clock is corrected. */
-static int64_t believable(const tkl__hold *h, const tkl__hold_grant *g)
+static int64_t believable_lease(const tkl__hold *h, const tkl__hold_grant *g)
 {
     int64_t asked = tkl__hold_us(h->rules.lease_ms), left = h->expires - g->started;
     int64_t most = left > asked ? left : asked;
     return g->lease_us < most ? g->lease_us : most;
-}
-
-/* With the mutex: notes the server's answer to a renewal. */
-static void note_renewal(tkl__hold *h, int rc, const tkl__hold_grant *g)
-{
-    if (rc == TKL_OK) {
-        h->confirmed = true;
-        note_lease(h, g->started, believable(h, g));
-    } else {
-        h->phase = rc == TKL_NOTOWNER ? TKL__HOLD_LOST : TKL__HOLD_DOUBTED;
-    }
 }
 
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
@@ -289,11 +305,15 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, h->renewal.started, &g);
     pthread_mutex_lock(&h->mutex);
-    if (h->serial == h->renewal.serial) {
-        if (h->renewal.releases && (rc == TKL_OK || rc == TKL_NOTOWNER))
+    bool is_current = h->serial == h->renewal.serial; /* the owner has done nothing since */
+    if (is_current && h->renewal.releases) {
+        if (rc == TKL_OK || rc == TKL_NOTOWNER)
             h->phase = TKL__HOLD_FREED;
-        else if (!h->renewal.releases)
-            note_renewal(h, rc, &g);
+    } else if (is_current && rc == TKL_OK) {
+        h->confirmed = true;
+        note_lease(h, g.started, believable_lease(h, &g));
+    } else if (is_current) {
+        h->phase = rc == TKL_NOTOWNER ? TKL__HOLD_LOST : TKL__HOLD_DOUBTED;
     }
     unlock_and_tell(h);
 }

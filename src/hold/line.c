@@ -19,13 +19,13 @@
 #define LOOK_BEATS 2
 
 /* A thread in the line. */
-typedef struct stander {
+typedef struct line_waiter {
     tkl__hold *hold;
     tkl__hold_grant *grant;
     tkl__hold_busy busy; /* the last answer: its clock dates grants */
     bool in_line;        /* certainly or possibly */
     bool doubted;        /* a request of this wait had no answer and may have been executed */
-} stander;
+} line_waiter;
 
 /* ---- Messages ------------------------------------------------------------ */
 
@@ -62,10 +62,10 @@ static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looke
 
 /* Asks for the lock, with a place in the line. A waiter without a place hears nothing and asks again
  * soon. */
-static int ask_in_line(stander *s, tkl__wait *wait, tkl__waiter *own)
+static int ask_in_line(line_waiter *s, tkl__wait *wait, tkl__waiter *own)
 {
     s->in_line = true;
-    int rc = tkl__hold_ask(s->hold, true, tkl__wait_deadline(wait), s->grant, &s->busy);
+    int rc = tkl__hold_ask_acquire(s->hold, true, tkl__wait_deadline(wait), s->grant, &s->busy);
     s->doubted |= tkl_is_unknown(rc);
     if (rc != TKL_BUSY)
         return rc;
@@ -79,7 +79,7 @@ static int ask_in_line(stander *s, tkl__wait *wait, tkl__waiter *own)
 
 /* Asks again: the time to look has come, or the server lost the line. A failure that may pass makes
  * this waiter look again soon; it goes on listening. */
-static int ask_again(stander *s, tkl__wait *wait, tkl__waiter *own)
+static int ask_again(line_waiter *s, tkl__wait *wait, tkl__waiter *own)
 {
     int rc = ask_in_line(s, wait, own);
     if (!tkl__may_pass(rc) || tkl__is_interrupted(s->hold->client))
@@ -90,12 +90,12 @@ static int ask_again(stander *s, tkl__wait *wait, tkl__waiter *own)
 
 /* Renews a grant that is older than half its lease before the caller relies on it. When the lease
  * was missed, goes back to the line. */
-static int accept_grant(stander *s, tkl__wait *wait, tkl__ear *ear)
+static int accept_grant(line_waiter *s, tkl__wait *wait, tkl__ear *ear)
 {
     tkl__hold_grant *g = s->grant;
     if (tkl__lease_now() - g->started < g->lease_us / 2)
         return TKL_OK;
-    int rc = tkl__hold_ask_renewal(s->hold, s->hold->rules.lease_ms, false, g);
+    int rc = tkl__hold_ask_renew(s->hold, s->hold->rules.lease_ms, false, g);
     s->doubted |= tkl_is_unknown(rc);
     if (rc != TKL_NOTOWNER)
         return rc;
@@ -105,7 +105,7 @@ static int accept_grant(stander *s, tkl__wait *wait, tkl__ear *ear)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static int heed_message(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
+static int heed_message(line_waiter *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
 {
     char text[96] = "";
     int64_t us;
@@ -124,12 +124,13 @@ static int heed_message(stander *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes me
 
 static int look_in_line(void *arg, tkl__wait *wait, const tkl__news *news)
 {
-    stander *s = arg;
+    line_waiter *s = arg;
     tkl__ear *ear = wait->ears[0];
     wait->again = TKL__FOREVER; /* one waiter of this client looks for all: see plan_look() */
     switch (news->kind) {
     case TKL__NEWS_FIRST: {
-        int rc = tkl__hold_ask(s->hold, false, tkl__hold_deadline(s->hold), s->grant, &s->busy);
+        int rc =
+            tkl__hold_ask_acquire(s->hold, false, tkl__hold_deadline(s->hold), s->grant, &s->busy);
         s->doubted |= tkl_is_unknown(rc);
         return rc == TKL_BUSY ? TKL__NOT_YET : rc;
     }
@@ -144,7 +145,7 @@ static int look_in_line(void *arg, tkl__wait *wait, const tkl__news *news)
 }
 
 /* Gives up the place in the line when the wait ends without the lock. `why` is the reason. */
-static int give_up_place(const stander *s, int why)
+static int give_up_place(const line_waiter *s, int why)
 {
     bool may_stand = s->hold->in_line || s->doubted || why == TKL_EINTR;
     int left = may_stand ? tkl__hold_ask_leave(s->hold, s->grant) : TKL_BUSY;
@@ -160,9 +161,9 @@ static int give_up_place(const stander *s, int why)
 /* Tries, then waits in line until the deadline. */
 int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
-    stander s = {.hold = h, .grant = g};
+    line_waiter s = {.hold = h, .grant = g};
     if (deadline == TKL__HOLD_TRY)
-        return tkl__hold_ask(h, false, tkl__hold_deadline(h), g, &s.busy);
+        return tkl__hold_ask_acquire(h, false, tkl__hold_deadline(h), g, &s.busy);
     tkl__ear ear = {.channel = h->channel, .id = tkl_str(h->token), .also = h->everyone};
     tkl__wait wait = {.client = h->client,
                       .timeout_ms = h->rules.timeout_ms,
