@@ -199,7 +199,7 @@ void tkl__follow_init(tkl__follower *f)
 
 /* In a forked child: the thread and the bell belong to the parent, so both start again. The loaded
  * copy stays. Several threads of the child may call this at once. */
-static void begin_anew(tkl__follower *f)
+static void start_in_child(tkl__follower *f)
 {
     tkl__client_lock(f->client);
     if (f->process != tkl__fork_generation()) {
@@ -258,7 +258,7 @@ static int await_first(tkl__follower *f)
 int tkl__follow_lock(tkl__follower *f)
 {
     if (f->process != tkl__fork_generation())
-        begin_anew(f);
+        start_in_child(f);
     pthread_mutex_lock(&f->mutex);
     if (f->running && f->loaded) /* the common case */
         return TKL_OK;

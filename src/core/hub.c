@@ -69,15 +69,6 @@ static void free_topic(tkl__topic *t)
     free(t);
 }
 
-static void drop_topic(tkl__hub *hub, tkl__topic *t)
-{
-    tkl__topic **at = bucket_of(hub, (tkl_bytes){t->channel, t->len});
-    while (*at != t)
-        at = &(*at)->chain;
-    *at = t->chain;
-    free_topic(t);
-}
-
 static void free_topics(tkl__hub *hub)
 {
     for (int i = 0; i < TKL__BUCKETS; i++)
@@ -160,13 +151,6 @@ void tkl__hub_pass_on(tkl__hub *hub)
                                                   confirmed */
 }
 
-static void wake_all(tkl__hub *hub)
-{
-    for (tkl__waiter *w = hub->sleepers; w; w = w->next_sleeper)
-        wake_waiter(w);
-    tkl__cond_broadcast(&hub->changed);
-}
-
 static void cut_topic(tkl__topic *t)
 {
     t->state = TKL__OFF;
@@ -218,15 +202,6 @@ static void on_message(tkl__topic *t, tkl_bytes text)
                             (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
 }
 
-static void on_confirmed(tkl__hub *hub, tkl__topic *t)
-{
-    if (t == hub->asked)
-        asked_pop(hub);
-    if (t->state == TKL__ASKED)
-        t->state = TKL__ON;
-    tkl__cond_broadcast(&hub->changed);
-}
-
 static void on_pong(tkl__hub *hub)
 {
     if (hub->asked == &hub->ping)
@@ -258,11 +233,15 @@ static void on_array(tkl__hub *hub, const tkl_reply *reply)
     tkl__topic *t = find_topic(hub, tkl_reply_bytes(tkl_reply_at(reply, 1)));
     if (!t)
         return; /* the topic was dropped in the meantime */
-    if (strcmp(kind, "smessage") == 0)
+    if (strcmp(kind, "smessage") == 0) {
         on_message(t, tkl_reply_bytes(tkl_reply_at(reply, 2)));
-    else if (strcmp(kind, "ssubscribe") == 0)
-        on_confirmed(hub, t);
-    else if (strcmp(kind, "sunsubscribe") == 0 && t->state == TKL__ON) {
+    } else if (strcmp(kind, "ssubscribe") == 0) {
+        if (t == hub->asked)
+            asked_pop(hub);
+        if (t->state == TKL__ASKED)
+            t->state = TKL__ON;
+        tkl__cond_broadcast(&hub->changed);
+    } else if (strcmp(kind, "sunsubscribe") == 0 && t->state == TKL__ON) {
         hub->client->route->suspect(hub->client, hub->node); /* the slot moved to another node */
         cut_topic(t);
     }
@@ -283,7 +262,7 @@ static void on_reply(tkl__hub *hub, const tkl_reply *reply)
 }
 
 /* The connection broke, or the server hangs. */
-static void give_up(tkl__hub *hub)
+static void give_up_hub(tkl__hub *hub)
 {
     tkl__tell_event(hub->client, TKL_EVENT_LOST, hub->conn->code, tkl__node_addr(hub->node), NULL);
     hub->client->route->suspect(hub->client, hub->node);
@@ -297,7 +276,7 @@ static void drain_hub(tkl__hub *hub)
     while (hub->conn && more) {
         tkl_reply *reply;
         if (tkl__conn_try_receive(hub->conn, &reply) != TKL_OK) {
-            give_up(hub);
+            give_up_hub(hub);
             return;
         }
         if (!reply)
@@ -393,7 +372,7 @@ static void beat_hub(tkl__hub *hub)
     } else if (hub->pinged) {
         tkl__fail(TKL_ETIMEOUT, "no answer to PING");
         hub->conn->code = TKL_ETIMEOUT;
-        give_up(hub);
+        give_up_hub(hub);
     } else if (send_ping(hub)) {
         cut_strays(hub);
     }
@@ -431,8 +410,11 @@ void tkl__hub_attend(tkl__hub *hub)
     drain_hub(hub);
     if (hub->conn)
         beat_hub(hub);
-    if (tkl__is_interrupted(hub->client))
-        wake_all(hub);
+    if (!tkl__is_interrupted(hub->client))
+        return;
+    for (tkl__waiter *w = hub->sleepers; w; w = w->next_sleeper)
+        wake_waiter(w);
+    tkl__cond_broadcast(&hub->changed);
 }
 
 void tkl__hub_side_files(tkl_client *client, struct pollfd files[TKL__HUB_FILES])
@@ -507,7 +489,7 @@ static int connect_hub(tkl__hub *hub, int64_t deadline)
     return TKL_OK;
 }
 
-static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
+static int ask_for_topic(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 {
     int rc = connect_hub(hub, deadline);
     if (rc != TKL_OK || t->state == TKL__ASKED || t->state == TKL__ON)
@@ -518,7 +500,7 @@ static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 }
 
 /* Returns the topic if it must be subscribed, else NULL. A new topic is made without a user. */
-static tkl__topic *unasked(tkl__hub *hub, tkl_bytes channel)
+static tkl__topic *topic_to_ask_for(tkl__hub *hub, tkl_bytes channel)
 {
     tkl__topic *t = find_topic(hub, channel);
     if (t)
@@ -534,7 +516,7 @@ void tkl__hub_ask_ahead(tkl__hub *hub, const tkl_bytes *channels, size_t count, 
     tkl__buf wire;
     tkl__buf_init(&wire);
     for (size_t i = 0; hub->conn && i < count; i++) {
-        tkl__topic *t = unasked(hub, channels[i]);
+        tkl__topic *t = topic_to_ask_for(hub, channels[i]);
         if (!t)
             continue;
         t->state = TKL__ASKED;
@@ -547,12 +529,6 @@ void tkl__hub_ask_ahead(tkl__hub *hub, const tkl_bytes *channels, size_t count, 
         tkl__buf_free(&wire);
 }
 
-static int refused(tkl__topic *t)
-{
-    t->state = TKL__OFF;
-    return tkl__fail(t->code, "SSUBSCRIBE: %s", t->refusal ? t->refusal : "");
-}
-
 int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 {
     int rc = TKL_OK;
@@ -561,10 +537,11 @@ int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
     while (rc == TKL_OK && t->state != TKL__ON) {
         if (tkl__left(deadline) == 0)
             rc = tkl__fail(TKL_ENOTSENT, "no subscription in time");
-        else if (t->state == TKL__REFUSED)
-            rc = refused(t);
-        else if (t->state == TKL__OFF)
-            rc = ask_for(hub, t, deadline);
+        else if (t->state == TKL__REFUSED) {
+            rc = tkl__fail(t->code, "SSUBSCRIBE: %s", t->refusal ? t->refusal : "");
+            t->state = TKL__OFF; /* the next caller asks again */
+        } else if (t->state == TKL__OFF)
+            rc = ask_for_topic(hub, t, deadline);
         else if (hub->reading)
             tkl__cond_wait(&hub->changed, &hub->mutex, deadline);
         else
@@ -580,7 +557,11 @@ static void unsubscribe_oldest(tkl__hub *hub)
     idle_remove(hub, t);
     if (t->state == TKL__ON && hub->conn)
         send_word(hub, "SUNSUBSCRIBE", t, tkl__deadline_ms(SEND_MS));
-    drop_topic(hub, t);
+    tkl__topic **at = bucket_of(hub, (tkl_bytes){t->channel, t->len});
+    while (*at != t)
+        at = &(*at)->chain;
+    *at = t->chain;
+    free_topic(t);
 }
 
 tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel)
@@ -618,21 +599,16 @@ static void init_hub(tkl__hub *hub, tkl_client *client, tkl__node *node)
     tkl__cond_init(&hub->changed);
 }
 
-static void free_hub(tkl__hub *hub)
-{
-    free_topics(hub);
-    tkl__conn_close(hub->conn);
-    tkl__node_unref(hub->node);
-    pthread_mutex_destroy(&hub->mutex);
-    tkl__cond_destroy(&hub->changed);
-    free(hub);
-}
-
 static void free_hubs(tkl__hub *hub)
 {
     for (tkl__hub *next; hub; hub = next) {
         next = hub->next;
-        free_hub(hub);
+        free_topics(hub);
+        tkl__conn_close(hub->conn);
+        tkl__node_unref(hub->node);
+        pthread_mutex_destroy(&hub->mutex);
+        tkl__cond_destroy(&hub->changed);
+        free(hub);
     }
 }
 
@@ -653,25 +629,6 @@ static tkl__hub *take_forsaken(tkl_client *client)
     return forsaken;
 }
 
-static tkl__hub *find_hub(tkl_client *client, const tkl__node *node)
-{
-    tkl__hub *hub = client->hubs;
-    while (hub && hub->node != node)
-        hub = hub->next;
-    return hub;
-}
-
-static tkl__hub *make_hub(tkl_client *client, tkl__node *node)
-{
-    tkl__hub *hub = malloc(sizeof *hub);
-    if (!hub)
-        return NULL;
-    init_hub(hub, client, tkl__node_ref(node));
-    hub->next = client->hubs;
-    client->hubs = hub;
-    return hub;
-}
-
 /* In a forked child a thread of the parent may hold hubs_mutex. Locking the client notices the fork
  * and initializes it again. */
 static void notice_fork(tkl_client *client)
@@ -684,9 +641,14 @@ tkl__hub *tkl__hub_get(tkl_client *client, tkl__node *node)
 {
     notice_fork(client);
     pthread_mutex_lock(&client->hubs_mutex);
-    tkl__hub *hub = find_hub(client, node);
-    if (!hub)
-        hub = make_hub(client, node);
+    tkl__hub *hub = client->hubs;
+    while (hub && hub->node != node)
+        hub = hub->next;
+    if (!hub && (hub = malloc(sizeof *hub))) {
+        init_hub(hub, client, tkl__node_ref(node));
+        hub->next = client->hubs;
+        client->hubs = hub;
+    }
     if (hub)
         hub->users++;
     tkl__hub *forsaken = take_forsaken(client);

@@ -37,21 +37,6 @@ static void detach_waiter(tkl__waiter *w)
     tkl__cond_destroy(&w->woken);
 }
 
-static int listen_on(tkl__hub *hub, tkl_bytes channel, tkl_bytes id, int64_t deadline,
-                     tkl__waiter *w)
-{
-    pthread_mutex_lock(&hub->mutex);
-    tkl__topic *t = tkl__hub_join(hub, channel);
-    int rc = t ? tkl__hub_subscribe(hub, t, deadline) : tkl__nomem();
-    if (rc == TKL_OK) {
-        attach_waiter(w, hub, t, id);
-        w->cut = !tkl__hub_serves(hub, t); /* the route changed meanwhile */
-    } else if (t)
-        tkl__hub_leave(hub, t);
-    pthread_mutex_unlock(&hub->mutex);
-    return rc;
-}
-
 static int slot_of(const tkl_client *client, tkl_bytes channel)
 {
     return client->route->cluster ? tkl__slot_of(channel) : TKL__NO_SLOT;
@@ -67,8 +52,9 @@ bool tkl__serves(tkl_client *client, const tkl__node *node, tkl_bytes channel)
     return client->route->serves(client, slot_of(client, channel), node);
 }
 
-static int listen_at(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t deadline,
-                     tkl__waiter *w)
+/* Subscribes at the node of the channel, and attaches the waiter. */
+static int subscribe_waiter(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t deadline,
+                            tkl__waiter *w)
 {
     tkl__node *node;
     int rc = tkl__server_of(client, channel, deadline, &node);
@@ -77,9 +63,17 @@ static int listen_at(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_
     tkl__hub *hub = tkl__hub_get(client, node);
     if (!hub)
         return tkl__nomem();
-    rc = listen_on(hub, channel, id, deadline, w);
+    pthread_mutex_lock(&hub->mutex);
+    tkl__topic *t = tkl__hub_join(hub, channel);
+    rc = t ? tkl__hub_subscribe(hub, t, deadline) : tkl__nomem();
+    if (rc == TKL_OK) {
+        attach_waiter(w, hub, t, id);
+        w->cut = !tkl__hub_serves(hub, t); /* the route changed meanwhile */
+    } else if (t)
+        tkl__hub_leave(hub, t);
+    pthread_mutex_unlock(&hub->mutex);
     if (rc == TKL_OK)
-        return TKL_OK;
+        return TKL_OK; /* the waiter has the hub */
     if (!tkl__is_interrupted(client))
         client->route->suspect(client, hub->node); /* the slot moved, or the node is down */
     tkl__hub_put(hub);
@@ -93,7 +87,7 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
     if (tkl__is_interrupted(client))
         return tkl__interrupted();
     tkl__heed_interrupt(client);
-    int rc = listen_at(client, channel, id, deadline, w);
+    int rc = subscribe_waiter(client, channel, id, deadline, w);
     return tkl__unheed_interrupt(client) && rc != TKL_OK ? tkl__interrupted() : rc;
 }
 
@@ -223,13 +217,6 @@ static void take_message(tkl__waiter *w, tkl__event event, tkl_bytes *message)
     *message = (tkl_bytes){w->read->text, w->read->len};
 }
 
-static void sleep_until(tkl__hub *hub, tkl__waiter *w, int64_t deadline)
-{
-    tkl__sleeper_add(hub, w);
-    tkl__cond_wait(&w->woken, &hub->mutex, deadline);
-    tkl__sleeper_remove(hub, w);
-}
-
 tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
 {
     tkl__hub *hub = w->hub;
@@ -237,10 +224,13 @@ tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
     pthread_mutex_lock(&hub->mutex);
     while (!has_event(w, deadline, &event)) {
         int64_t until = sleep_end(w->topic, deadline);
-        if (hub->reading)
-            sleep_until(hub, w, until);
-        else
+        if (!hub->reading) {
             tkl__hub_read(hub, until);
+            continue;
+        }
+        tkl__sleeper_add(hub, w);
+        tkl__cond_wait(&w->woken, &hub->mutex, until);
+        tkl__sleeper_remove(hub, w);
     }
     take_message(w, event, message);
     tkl__hub_pass_on(hub);
@@ -300,7 +290,7 @@ static size_t settle_all(places *p, int64_t *until, tkl__event *event, tkl_bytes
 }
 
 /* Takes the waiter's bell away and removes it from the sleepers. */
-static void get_up(tkl__waiter *w)
+static void end_sleep(tkl__waiter *w)
 {
     pthread_mutex_lock(&w->hub->mutex);
     w->bell = -1;
@@ -310,7 +300,7 @@ static void get_up(tkl__waiter *w)
 }
 
 /* If this waiter reads for its hub, handles the replies that arrived, for all waiters. */
-static void read_up(tkl__waiter *w)
+static void read_for_hub(tkl__waiter *w)
 {
     pthread_mutex_lock(&w->hub->mutex);
     if (w->reads) {
@@ -346,8 +336,8 @@ static size_t wait_once(places *p, tkl__event *event, tkl_bytes *message)
         int ready = tkl__poll(p->files, p->count + 1 + TKL__HUB_FILES, until);
         tkl__hub_side_read(p->client, of_client, ready);
     }
-    for_each(p->waiters, settled, get_up);
-    for_each(p->waiters, settled, read_up);
+    for_each(p->waiters, settled, end_sleep);
+    for_each(p->waiters, settled, read_for_hub);
     return settled;
 }
 

@@ -317,19 +317,6 @@ static bool is_over(const tkl__wait *w)
     return w->is_over && w->is_over(w->arg);
 }
 
-/* One round: listens where it does not, and sleeps if there is nothing to look at. TKL_OK: look;
- * TKL__NOT_YET: go round again, unless the wait is over. */
-static int go_round(tkl__wait *w, tkl__news *news, bool *over)
-{
-    bool is_last = tkl__left(w->deadline) == 0;
-    int rc = listen_everywhere(w);
-    *news = (tkl__news){.kind = TKL__NEWS_BEGUN};
-    if (rc == TKL_OK && !any_is_fresh(w))
-        rc = is_last || is_over(w) ? TKL__NOT_YET : sleep_once(w, news);
-    *over = is_last || is_over(w);
-    return rc;
-}
-
 bool tkl__wait_goes_on(tkl__wait *w, int *rc, tkl__news *news)
 {
     bool over = w->begun && is_over(w);
@@ -340,8 +327,15 @@ bool tkl__wait_goes_on(tkl__wait *w, int *rc, tkl__news *news)
     } else if (!note_look(w, *rc)) {
         return false;
     }
-    for (*rc = TKL__NOT_YET; *rc == TKL__NOT_YET && !over;)
-        *rc = go_round(w, news, &over);
+    /* Each round listens where the wait does not yet, and sleeps if there is nothing to look at. */
+    for (*rc = TKL__NOT_YET; *rc == TKL__NOT_YET && !over;) {
+        bool is_last = tkl__left(w->deadline) == 0;
+        *news = (tkl__news){.kind = TKL__NEWS_BEGUN};
+        *rc = listen_everywhere(w);
+        if (*rc == TKL_OK && !any_is_fresh(w))
+            *rc = is_last || is_over(w) ? TKL__NOT_YET : sleep_once(w, news);
+        over = is_last || is_over(w);
+    }
     if (*rc != TKL_OK) {
         *rc = *rc == TKL__NOT_YET ? result_at_end(w) : *rc;
         return false;
