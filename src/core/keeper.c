@@ -12,7 +12,7 @@
 /* Leases that are due within this time are renewed in the same round trip. */
 #define TOGETHER_US 20000
 /* How many leases are renewed in one round trip. */
-#define TURN_MAX 256
+#define ROUND_MAX 256
 
 typedef struct tkl__keeper {
     pthread_mutex_t mutex;
@@ -26,8 +26,8 @@ typedef struct tkl__keeper {
 } tkl__keeper;
 
 typedef struct keeper_round {
-    tkl__kept *items[TURN_MAX];
-    tkl__kept *callers[TURN_MAX]; /* the item of each call */
+    tkl__kept *items[ROUND_MAX];
+    tkl__kept *callers[ROUND_MAX]; /* the item of each call */
     size_t nitems, ncalls;
     tkl__batch calls;
     int64_t patience_us;
@@ -55,7 +55,7 @@ static void list_remove(tkl__keeper *k, tkl__kept *kept)
         kept->next->prev = kept->prev;
 }
 
-static int64_t earliest(const tkl__keeper *k)
+static int64_t earliest_due(const tkl__keeper *k)
 {
     int64_t at = TKL__FOREVER;
     for (const tkl__kept *i = k->list; i; i = i->next)
@@ -66,59 +66,56 @@ static int64_t earliest(const tkl__keeper *k)
 
 /* ---- A round ------------------------------------------------------------- */
 
-static void collect_due(tkl__keeper *k, keeper_round *t)
+static void collect_due(tkl__keeper *k, keeper_round *r)
 {
     int64_t until = tkl__now() + TOGETHER_US;
-    t->nitems = t->ncalls = 0;
-    t->patience_us = TKL__FOREVER;
+    r->nitems = r->ncalls = 0;
+    r->patience_us = TKL__FOREVER;
     for (tkl__kept *i = k->list; i; i = i->next) {
         int64_t patience = i->patience ? i->patience(i) : TKL__FOREVER;
-        if (patience < t->patience_us)
-            t->patience_us = patience;
-        if (i->at <= until && t->nitems < TURN_MAX) {
+        if (patience < r->patience_us)
+            r->patience_us = patience;
+        if (i->at <= until && r->nitems < ROUND_MAX) {
             i->busy = true;
             i->at = TKL__FOREVER; /* unless tkl__keep() moves it during the round */
-            t->items[t->nitems++] = i;
+            r->items[r->nitems++] = i;
         }
     }
 }
 
-static int64_t round_deadline(const tkl_client *client, const keeper_round *t)
+static int64_t round_deadline(const tkl_client *client, const keeper_round *r)
 {
     int64_t deadline = tkl__call_deadline(client, NULL);
     int64_t left = tkl__left(deadline);
-    return t->patience_us < left ? deadline - (left - t->patience_us) : deadline;
+    return r->patience_us < left ? deadline - (left - r->patience_us) : deadline;
 }
 
-static void prepare_round(keeper_round *t)
+/* Asks the items for their calls, runs them in one batch, and hands each item its result. */
+static void run_round(tkl_client *client, keeper_round *r)
 {
-    for (size_t i = 0; i < t->nitems; i++) {
+    for (size_t i = 0; i < r->nitems; i++) {
         tkl__invocation call = {0};
-        if (t->items[i]->prepare(t->items[i], &call)) {
-            t->callers[t->ncalls++] = t->items[i];
-            tkl__batch_add(&t->calls, &call);
+        if (r->items[i]->prepare(r->items[i], &call)) {
+            r->callers[r->ncalls++] = r->items[i];
+            tkl__batch_add(&r->calls, &call);
         }
     }
-}
-
-static void renew_round(tkl_client *client, keeper_round *t)
-{
-    (void)tkl__batch_run(&t->calls, round_deadline(client, t));
-    for (size_t i = 0; i < t->ncalls; i++) {
-        int rc = tkl__batch_code(&t->calls, i);
+    (void)tkl__batch_run(&r->calls, round_deadline(client, r));
+    for (size_t i = 0; i < r->ncalls; i++) {
+        int rc = tkl__batch_code(&r->calls, i);
         if (rc != TKL_OK)
             tkl__tell_event(client, TKL_EVENT_RENEWAL_FAILED, rc, NULL, tkl_errmsg());
-        t->callers[i]->done(t->callers[i], rc, tkl__batch_reply(&t->calls, i));
+        r->callers[i]->done(r->callers[i], rc, tkl__batch_reply(&r->calls, i));
     }
-    tkl__batch_clear(&t->calls);
+    tkl__batch_clear(&r->calls);
 }
 
 /* With the lock: sets when each item is due again. A time that tkl__keep() set during the round
  * stays if it is earlier. */
-static void settle_round(tkl__keeper *k, keeper_round *t)
+static void settle_round(tkl__keeper *k, keeper_round *r)
 {
-    for (size_t i = 0; i < t->nitems; i++) {
-        tkl__kept *kept = t->items[i];
+    for (size_t i = 0; i < r->nitems; i++) {
+        tkl__kept *kept = r->items[i];
         kept->busy = false;
         if (!kept->listed)
             continue;
@@ -135,27 +132,26 @@ static void *keep_all(void *arg)
 {
     tkl_client *client = arg;
     tkl__keeper *k = client->keeper;
-    keeper_round *t = malloc(sizeof *t);
-    if (t)
-        tkl__batch_init(&t->calls, client);
+    keeper_round *r = malloc(sizeof *r);
+    if (r)
+        tkl__batch_init(&r->calls, client);
     pthread_mutex_lock(&k->mutex);
-    while (!k->stop && t) {
-        k->sleeps_until = earliest(k);
+    while (!k->stop && r) {
+        k->sleeps_until = earliest_due(k);
         if (k->sleeps_until > tkl__now()) {
             tkl__cond_wait(&k->wake, &k->mutex, k->sleeps_until);
             continue;
         }
-        collect_due(k, t);
+        collect_due(k, r);
         pthread_mutex_unlock(&k->mutex);
-        prepare_round(t);
-        renew_round(client, t);
+        run_round(client, r);
         pthread_mutex_lock(&k->mutex);
-        settle_round(k, t);
+        settle_round(k, r);
     }
     pthread_mutex_unlock(&k->mutex);
-    if (t)
-        tkl__batch_free(&t->calls);
-    free(t);
+    if (r)
+        tkl__batch_free(&r->calls);
+    free(r);
     return NULL;
 }
 
