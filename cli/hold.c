@@ -102,14 +102,15 @@ static void say_waiting(void *arg)
     tkl_holders_free(holders);
 }
 
-static void interrupt(void *arg)
+static void interrupt_waits(void *arg)
 {
     const cli_hold *hold = arg;
     for (size_t i = 0; i < hold->count; i++)
         tkl_interrupt(hold->clients[i]);
 }
 
-static int give_back(cli_session *cli, const cli_hold *hold, int code)
+/* A signal ended the wait, perhaps just after the lock was acquired. */
+static int end_by_signal(cli_session *cli, const cli_hold *hold, int code)
 {
     if (code == TKL_OK)
         hold->kind->release(hold->handle);
@@ -133,13 +134,13 @@ int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms)
 {
     bool tell = isatty(STDERR_FILENO) && !cli->json;
     cli_patience_tell(tell ? say_waiting : NULL);
-    int failed = cli_patience_begin(cli, interrupt, hold);
+    int failed = cli_patience_begin(cli, interrupt_waits, hold);
     if (failed)
         return failed;
     int code = hold->kind->acquire(hold->handle, wait_ms);
     cli_patience_end(cli);
     if (cli_patience_signal() != 0)
-        return give_back(cli, hold, code);
+        return end_by_signal(cli, hold, code);
     return code == TKL_BUSY ? end_busy(cli, hold) : cli_end(cli, code);
 }
 
@@ -218,17 +219,7 @@ static bool release_hold(const cli_session *cli, const cli_hold *hold, int exit)
     return code == TKL_NOTOWNER;
 }
 
-static int run_started(cli_session *cli, cli_hold *hold, cli_child *child)
-{
-    if (cli_patience_signal() != 0) /* the signal came before the child could get it */
-        kill(-child->pid, cli_patience_signal());
-    hold->was_lost = watch_command(cli, hold, child);
-    int exit = cli_child_close(cli, child);
-    if (!hold->was_lost)
-        hold->was_lost = release_hold(cli, hold, exit);
-    return hold->was_lost && is_deadly(cli, hold) ? CLI_LOST : exit;
-}
-
+/* Runs the command and releases the hold. Returns the exit code of the program. */
 static int run_command(cli_session *cli, cli_hold *hold)
 {
     const char *verb = hold->kind->gives_back != NULL ? hold->kind->gives_back : "release";
@@ -246,10 +237,18 @@ static int run_command(cli_session *cli, cli_hold *hold)
     hold->kind->token(hold->handle, token);
     cli_release_plan(cli, words, hold->nodes, token, &plan);
     int exit = cli_child_start(cli, &command, &child);
-    if (exit == CLI_OK)
-        exit = run_started(cli, hold, &child);
-    else
+    if (exit == CLI_OK) {
+        if (cli_patience_signal() != 0) /* the signal came before the child could get it */
+            kill(-child.pid, cli_patience_signal());
+        hold->was_lost = watch_command(cli, hold, &child);
+        exit = cli_child_close(cli, &child);
+        if (!hold->was_lost)
+            hold->was_lost = release_hold(cli, hold, exit);
+        if (hold->was_lost && is_deadly(cli, hold))
+            exit = CLI_LOST;
+    } else {
         release_hold(cli, hold, exit);
+    }
     cli_release_free(&plan);
     return exit;
 }
