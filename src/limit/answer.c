@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers of limit/check: checked once, here. Times are rounded up, so that a program that comes
- * back after the reported time is not too early.
+ * Reads and checks the answers of limit/check, in this place only. Rounds times up, so that a
+ * program that comes back after the reported time is not too early.
  */
 #include <string.h>
 
@@ -21,7 +21,8 @@ bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number)
            *number <= TKL__LIMIT_EXACT;
 }
 
-/* A quantity that is booked ahead must be usable within the requested time. */
+/* Whether the answer can be true. A quantity that is booked ahead must be usable within the
+ * requested time. */
 static bool is_sound(const tkl__limit_question *q, int64_t fits, int64_t remaining, int64_t turn)
 {
     bool booked = fits == 1 && q->quantity > 0;

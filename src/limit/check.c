@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks limits: one, each of several, or several as one.
+ * Checks a limit, several limits one by one, or several limits as one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -301,7 +301,8 @@ static int check_together(const bundle *b)
     return TKL_OK;
 }
 
-/* When one quantity can never fit, takes nothing from the other limits. */
+/* Checks all limits together. When one quantity can never fit, takes nothing from the other
+ * limits. */
 static int run_together(const bundle *b, tkl_reply **reply)
 {
     const tkl_limit *limit = b->questions[0].limit;
@@ -331,7 +332,7 @@ static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answ
     int rc = tkl__first_tell(&first);
     for (size_t i = 0; rc != TKL_OK && i < b->count; i++)
         answers[i].ticket[0] = '\0';
-    for (size_t i = 0; i < b->count; i++) /* limits that would allow it did not refuse */
+    for (size_t i = 0; i < b->count; i++) /* counts nothing for limits that would have allowed it */
         if (rc == TKL_OK || (rc == TKL_LIMITED && !answers[i].allowed))
             tkl__limit_count(b->items[i].limit, b->keys[i], b->items[i].quantity, true, rc);
     return rc;

@@ -3,15 +3,16 @@
  * Counting refused checks, for operators.
  *
  * A handle counts its own checks that were refused, and which keys they were for. It reports them
- * at most once a second, behind a refused check, and when it is closed; the server's answer is not
- * awaited once the function is known to be there. So an allowed check costs nothing more, and a
- * flood of refused ones a report a second. The report goes to a key of the limit's name, in a
- * cluster to another master than that of the check, perhaps to one that hangs: it is given a tenth
- * of a second, and after a failure nothing is reported for a minute. The count of a report that
- * failed is lost; a report is never repeated, so nothing counts twice.
+ * at most once a second, behind a refused check, and when it is closed. It does not wait for the
+ * server's answer once it knows that the server has the function. So an allowed check costs nothing
+ * more, and a flood of refused checks costs one report a second. The report goes to a key of the
+ * limit's name, which in a cluster may be on another master than the check's key, perhaps on one
+ * that hangs. So the report gets a tenth of a second, and after a failure the handle reports nothing
+ * for a minute. The counts of a failed report are lost; a report is never repeated, so nothing
+ * counts twice.
  *
- * Which keys: of each second the first KEYS that are refused. A key that is refused often is nearly
- * always among them, so its number is hardly too low, and never too high.
+ * A report names the first KEYS keys that were refused in its second. A key that is refused often is
+ * nearly always among them, so its number is hardly too low, and never too high.
  *
  * "ns:limit:refused:{name}" and two more keys have the counts of all programs: see refuse.lua. They
  * expire a day, or two hours, after the last report.
@@ -69,7 +70,7 @@ static void clear_counts(tkl__limit_counts *c)
 
 /* ---- Reporting ----------------------------------------------------------- */
 
-/* The three keys of a limit's counts. */
+/* The names of the three keys of a limit's counts. */
 typedef struct count_keys {
     tkl__buf bufs[3];
     tkl_bytes items[3];
@@ -136,7 +137,7 @@ static int send_report(const tkl_limit *limit, tkl__limit_counts *c)
     return rc;
 }
 
-/* Reports what there is, when it is time; the error of the caller's own call stays. */
+/* Reports the counts when it is time. Keeps the error text of the caller's own call. */
 static void report_counts(const tkl_limit *limit, tkl__limit_counts *c, bool at_last)
 {
     tkl_error before;
@@ -182,7 +183,7 @@ static void count_key(tkl__limit_counts *c, tkl_bytes name)
     c->keys[c->key_count++] = (refused_key){copy, name.len, 1};
 }
 
-/* In a forked child: its parent reports what was counted before. */
+/* In a forked child, forgets the counts: the parent reports them. */
 static void notice_fork(tkl_client *client, tkl__limit_counts *c)
 {
     tkl__client_lock(client);
@@ -320,7 +321,7 @@ static int read_names(tkl_client *client, tkl_names *names, tkl_limit_overview *
     return rc;
 }
 
-/* The names come from the register; without one, from the keys of counts. */
+/* Reads the names from the register; without a register, from the keys of counts. */
 int tkl_limit_overview_get(tkl_client *client, tkl_limit_overview **result)
 {
     tkl_names *names = NULL;

@@ -22,8 +22,8 @@
  *   the last entry.
  *
  * approx: a string, "approx <period> <index> <count> <count before>" of the stretch of time number
- *   index. The one before counts by the part of it that a window ending now would still cover. The
- *   key expires when neither counts.
+ *   index. The stretch before it counts by the part that a window ending now still covers. The key
+ *   expires when neither stretch counts.
  *
  * The rule of the last check that wrote is kept with the state, for operators (show.c): a string
  * ends with " / <count> <period in ms> <capacity>", a sorted set begins with the element "<kind>

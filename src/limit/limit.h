@@ -40,7 +40,7 @@ bool tkl__limit_has_tickets(const tkl__limit_rule *rule);
 
 /* ---- Limits -------------------------------------------------------------- */
 
-/* Components as the register and keys have them; see register.c and count.c. */
+/* Names of components in the register and in keys; see register.c and count.c. */
 #define TKL__LIMIT_USED    "limit:used"
 #define TKL__LIMIT_REFUSED "limit:refused"
 
@@ -58,10 +58,10 @@ struct tkl_limit {
 /* TKL_EINVAL unless `name` has 1 to TKL_NAME_MAX bytes. `what`: "name" or "key". */
 int tkl__limit_check_name(tkl_bytes name, const char *what);
 
-/* Appends the server's key of a subject. TKL_EINVAL for a subject that is empty or too long. */
+/* Appends the server's key of a subject. TKL_EINVAL: the subject is empty or too long. */
 int tkl__limit_key(const tkl_limit *limit, tkl_bytes subject, tkl__buf *out);
 
-/* TKL_EINVAL: more than one call can take or give back. */
+/* TKL_EINVAL: one call cannot take or give back that much. */
 int tkl__limit_check_quantity(const tkl__limit_rule *rule, int64_t quantity);
 
 /* The deadline of a call that begins now. */
@@ -93,10 +93,10 @@ typedef struct tkl__limit_question {
     const tkl_limit *limit;
     size_t start, len; /* place of the server's key in the buffer of keys */
     char ticket[TKL_TOKEN_SIZE];
-    int64_t quantity; /* 0 also when it never fits: the script only looks */
-    int64_t ahead_us; /* how far ahead may be booked */
+    int64_t quantity; /* 0 also when it never fits: then the script only looks */
+    int64_t ahead_us; /* how far ahead the check may book */
     bool never;
-    bool charges; /* counts although it is denied */
+    bool charges; /* it counts even if it is denied */
 } tkl__limit_question;
 
 #define TKL__LIMIT_NUMBERS 5 /* numbers per key in an answer of limit/check */
@@ -106,7 +106,7 @@ typedef struct tkl__limit_question {
 int tkl__limit_read(const tkl__limit_question *question, const tkl_reply *reply, size_t index,
                     tkl_limit_answer *answer, tkl__limit_times *times);
 
-/* Reads a number of a reply. False unless it is from 0 to TKL__LIMIT_EXACT. */
+/* Reads a number of a reply. False: it is not from 0 to TKL__LIMIT_EXACT. */
 bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number);
 
 /* Milliseconds, rounded up; -1 stays. */

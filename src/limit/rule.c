@@ -111,7 +111,8 @@ static void set_window(const tkl_limit_rule *given, tkl__limit_rule *rule)
     rule->capacity = given->count;
 }
 
-/* Half of the exact range leaves room for the sum of two. */
+/* Checks that the script can count exactly. Half of the exact range leaves room for the sum of
+ * two. */
 static int check_exact(const tkl__limit_rule *rule)
 {
     if (rule->unit < TKL__LIMIT_EXACT / 2 / rule->capacity)

@@ -19,12 +19,12 @@
 
 typedef struct search {
     tkl_client *client;
-    const char *limit; /* the escaped name of a limit: looks for its keys; NULL: for all names */
+    const char *limit; /* the escaped name of a limit whose keys are wanted; NULL: all names */
     size_t limit_len;
     tkl__names found;
 } search;
 
-/* Keeps the name of a limit, or its key if it is the limit that is looked for. */
+/* Keeps the name of a limit, or its key if only one limit is wanted. */
 static int visit_state(tkl_bytes key, void *arg)
 {
     search *s = arg;

@@ -8,19 +8,19 @@
  * same round trip. So debt and slices together are never less than the quantity really taken, and
  * the limit holds over all clients.
  *
- * The server keeps no list of slices, but only how much was lent in this half second of its clock,
- * the epoch, and in the one before. When the next epoch begins, slices of the epoch before that
- * were not settled count as spent: their client has died, or its message was lost. Hence a slice
- * lasts from half a second to a second, and the state stays small however many clients there are. A
- * settlement carries no id, so it is never repeated: the worst is that the rest counts as spent.
+ * The server keeps no list of slices. It keeps how much it lent in the current epoch (half a second
+ * of its clock) and in the epoch before. When an epoch ends, slices of the epoch before it that were
+ * not settled count as spent: their client has died, or its message was lost. So a slice lasts from
+ * half a second to a second, and the state stays small however many clients there are. A settlement
+ * carries no id, so it is never repeated: at worst the rest of the slice counts as spent.
  * When the server's clock is set back, all slices count as spent at once.
  *
  * The client stops spending a little before the end, by its own monotonic clock, counted from
  * before it asked. The keeper settles a slice that is not used up, so that other clients can use
  * the rest.
  *
- * Checking is then one look at a clock and one atomic subtraction. The coarse clock will do: it
- * lags by a tick, which the margin covers, and costs a few nanoseconds on every machine.
+ * So a check reads a clock and makes one atomic subtraction. The clock is the coarse one, which
+ * costs a few nanoseconds on every machine; it lags by a tick, which the margin covers.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -268,7 +268,8 @@ static tkl_limit_slice *slice_of(tkl__kept *kept)
     return (tkl_limit_slice *)(void *)((char *)kept - offsetof(tkl_limit_slice, kept));
 }
 
-/* When the mutex is taken, a thread is on a round trip, which settles. */
+/* Settles the slice when it is due. While another thread has the mutex, that thread is on a round
+ * trip, which settles. */
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl_limit_slice *l = slice_of(kept);
@@ -289,7 +290,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     return settle;
 }
 
-/* Nothing to do: a slice that could not be settled counts as spent. */
+/* Does nothing: a slice that could not be settled counts as spent. */
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     (void)kept, (void)rc, (void)reply;

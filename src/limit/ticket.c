@@ -35,7 +35,7 @@ static int check_ticket(const tkl__limit_rule *rule, int64_t quantity, const cha
     return TKL_OK;
 }
 
-/* Limits a quantity to the capacity: nobody can have taken more. */
+/* Limits a quantity to the capacity: no holder can have taken more. */
 static int64_t at_most(const tkl__limit_rule *rule, int64_t quantity)
 {
     return quantity < rule->capacity ? quantity : rule->capacity;

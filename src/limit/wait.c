@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waits until a limit allows: for the time that the server reports, or until slots are given back.
+ * Waits until a limit allows a quantity: after the time that the server reports, or when slots are
+ * given back.
  */
 #include "core/clock.h"
 #include "core/error.h"
@@ -37,8 +38,8 @@ static int wait_in_order(const request *r, int64_t wait_ms)
     return rc == TKL_OK && times.turn > 0 ? tkl__sleep(client, tkl__now() + times.turn) : rc;
 }
 
-/* Checks, and says when to check again. Does not wait for what never fits, or fits too late; slots
- * may be given back before the reported time. */
+/* Checks, and plans the next check. A quantity that never fits ends the wait. So does one that fits
+ * too late, unless slots may be given back before the reported time. */
 static int check_again(void *arg, tkl__wait *wait, const tkl__news *news)
 {
     const request *r = arg;
@@ -56,7 +57,8 @@ static int check_again(void *arg, tkl__wait *wait, const tkl__news *news)
     return TKL__NOT_YET;
 }
 
-/* Slots that are given back are announced on the channel that is named like their key. */
+/* Waits until the limit allows. Slots that are given back are announced on a channel with the name
+ * of their key. */
 static int wait_until_allowed(request *r, int64_t wait_ms)
 {
     const tkl_limit *limit = r->limit;

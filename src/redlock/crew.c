@@ -14,8 +14,8 @@
 /* How many questions may wait for one server. Each ends at its own deadline, so only a server that
  * hangs while callers keep asking can have that many. */
 #define BACKLOG 16
-/* Extra time beyond a deadline. The threads check deadlines themselves; only a thread stuck in the
- * resolver, which has no deadline, takes longer. */
+/* A crew waits this much longer than a deadline. Its threads check deadlines themselves; only a
+ * thread that is stuck in the resolver, which has no deadline, takes longer. */
 #define SLACK_US 20000
 
 /* A question under way; its last user frees it. */
@@ -73,9 +73,10 @@ static uint64_t silent_ones(const tkl__redlock_crew *c)
     return silent;
 }
 
-/* Whether the open answers can no longer change the outcome: a majority says yes, or cannot any
- * more. In the second case it is also settled whether a majority answers at all. */
-static bool decided(const tkl__redlock_crew *c, const redlock_round *r)
+/* Whether the missing answers cannot change the outcome any more: a majority says yes, or no
+ * majority can say yes. In the second case it must also be clear whether a majority answers at
+ * all. */
+static bool is_decided(const tkl__redlock_crew *c, const redlock_round *r)
 {
     const tkl__redlock_answers *a = &r->answers;
     uint64_t said = a->yes | a->no;
@@ -89,10 +90,10 @@ static bool decided(const tkl__redlock_crew *c, const redlock_round *r)
     return tkl__redlock_crew_is_majority(c, said) || !tkl__redlock_crew_is_majority(c, said | open);
 }
 
-static bool enough(const tkl__redlock_crew *c, const redlock_round *r)
+static bool has_enough_answers(const tkl__redlock_crew *c, const redlock_round *r)
 {
     const tkl__redlock_answers *a = &r->answers;
-    return r->by_majority ? decided(c, r) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
+    return r->by_majority ? is_decided(c, r) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
 }
 
 /* Notes one server's answer; `text` is the error message of a failure. */
@@ -151,7 +152,7 @@ static void *serve_rounds(void *arg)
         pthread_mutex_lock(&c->mutex);
         note_answer(&r->answers, w->server, rc, tkl_errmsg());
         w->silent = rc < 0;
-        if (enough(c, r))
+        if (has_enough_answers(c, r))
             tkl__cond_signal(&c->news);
         leave_round(r);
     }
@@ -242,14 +243,14 @@ static void await_answers(tkl__redlock_crew *c, redlock_round *r, tkl__redlock_a
 {
     int64_t until = r->question.deadline + SLACK_US;
     pthread_mutex_lock(&c->mutex);
-    while (!enough(c, r) && tkl__cond_wait(&c->news, &c->mutex, until))
+    while (!has_enough_answers(c, r) && tkl__cond_wait(&c->news, &c->mutex, until))
         ;
     *answers = r->answers;
     leave_round(r);
     pthread_mutex_unlock(&c->mutex);
 }
 
-/* Asks `whom`; `wanted` says which answers are enough. */
+/* Asks the servers in `whom`; `wanted` says which answers are enough. */
 static int ask_servers(tkl__redlock_crew *c, const redlock_round *wanted, uint64_t whom,
                        tkl__redlock_answers *answers)
 {

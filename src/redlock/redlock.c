@@ -4,23 +4,23 @@
  *
  * Key of a name on each server: ns:redlock:{name}, a string that holds the owner's token and
  * expires with the lease. An owner that has it on more than half of the servers has the lock, for
- * lease - elapsed - drift. The keys cannot expire before the lease has passed since we began to
- * ask, except for clocks that run at different speeds (lease/100) and their resolution (2 ms).
+ * lease - elapsed - drift. No key expires before the lease has passed since the owner began to ask.
+ * The drift allows for clocks that run at different speeds (lease/100) and their resolution (2 ms).
  *
  * One rule keeps this safe when servers hang and requests arrive late and in any order: a surplus
  * token on a server only delays other owners until it expires; a missing token can give the lock to
- * two owners. Hence
+ * two owners. So:
  *
- *   - each try has a token of its own: a late release of an earlier try, which had no answer in
- *     time, cannot remove what a later one has written;
- *   - renewing never shortens what a server has: a late one does no harm;
- *   - an answer that did not come counts as a no, and is followed by a release all the same;
- *   - a try that failed is given back at once. While it waits for silent servers, the keys it
- *     has on the others block other owners: several could keep each other from the
- *     majority for ever. So a server that was silent the last time is not waited for;
- *   - a server that lost the key, because it was restarted empty, gets it back with the next
- *     renewal of a lock that is valid still; it does not count then: another owner may have
- *     had it there in between. So a lock survives even the restart of one server after the other.
+ *   - Each attempt has a token of its own. A late release of an earlier attempt, which had no answer
+ *     in time, cannot remove what a later attempt has written.
+ *   - A renewal never shortens the lease on a server, so a late renewal does no harm.
+ *   - A server that does not answer counts as a "no", and still gets a release.
+ *   - The owner gives back a failed attempt at once. While an attempt waits for silent servers, its
+ *     keys on the others block other owners, and several owners could keep each other from the
+ *     majority for ever. So an attempt does not wait for a server that was silent the last time.
+ *   - A server that lost the key, because it was restarted empty, gets it back with the next renewal
+ *     while the lock is valid. Its answer does not count then: another owner may have had the lock
+ *     there in between. So a lock survives even the restart of one server after the other.
  */
 #include <tackle/redlock.h>
 
@@ -71,7 +71,7 @@ static const server *server_at(const void *owner, size_t index)
 }
 
 /* An acquisition whose reply was lost is not repeated: the repeat would find its own key and take
- * it for another owner's. */
+ * it for the key of another owner. */
 static int ask_acquire(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     const server *s = server_at(owner, index);
@@ -111,7 +111,7 @@ static int ask_renew(const void *owner, const tkl__redlock_question *q, size_t i
                          q->deadline);
 }
 
-/* Not repeated either: the repeat would find no key. */
+/* A release is not repeated either: the repeat would find no key. */
 static int ask_release(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     tkl_bytes args[] = {tkl_str(q->token)};
@@ -147,8 +147,8 @@ static int verdict_of_acquire(const tkl_redlock *l, const tkl__redlock_answers *
                                                                   : no_answer(l, a);
 }
 
-/* The outcome of a renewal or release. The lock is lost when so many servers said no that the rest
- * is no majority; silent servers may still have it. */
+/* The outcome of a renewal or release. The lock is lost when the servers that did not say no are no
+ * majority; silent servers may still have it. */
 static int verdict_of_owner(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
     if (tkl__redlock_crew_is_majority(l->crew, a->yes))
@@ -171,7 +171,7 @@ static bool is_ours(const tkl_redlock *l)
 
 static int check_ours(const tkl_redlock *l)
 {
-    tkl__begin(); /* clears the error here: other threads ask the servers */
+    tkl__begin(); /* clears the text of an earlier error here: other threads ask the servers */
     return is_ours(l) ? TKL_OK
                       : tkl__fail(TKL_EINVAL, "this handle belongs to the parent of this process");
 }
@@ -284,15 +284,15 @@ static bool become_valid(tkl_redlock *l, int64_t started, int64_t lease_ms)
     return tkl_redlock_left_ms(l) > 0;
 }
 
-/* Releases what a failed try may have left, on every server that did not say no. Waits for the
- * servers that said yes, so that no key is left there to block others. */
+/* Releases what a failed attempt may have left, on every server that did not say no. Waits for the
+ * servers that said yes, so that no key stays there and blocks others. */
 static void give_back(tkl_redlock *l, const tkl__redlock_answers *a)
 {
     tkl__redlock_question q = question(l, ask_release, 0);
     tkl__redlock_crew_ask(l->crew, &q, ~a->no, a->yes);
 }
 
-static int try_once(tkl_redlock *l)
+static int attempt_once(tkl_redlock *l)
 {
     tkl__redlock_answers a;
     tkl__token_new(l->token);
@@ -311,9 +311,9 @@ static int try_once(tkl_redlock *l)
     return rc;
 }
 
-/* Whether to try again. Not when a majority of the servers was never reached: the addresses may be
- * wrong. */
-static bool worth_another_try(const tkl_redlock *l, int rc)
+/* Whether another attempt makes sense. It does not when a majority of the servers was never
+ * reached: the addresses may be wrong. */
+static bool is_worth_another_attempt(const tkl_redlock *l, int rc)
 {
     size_t reached = 0;
     if (rc != TKL_ENOTSENT)
@@ -323,8 +323,8 @@ static bool worth_another_try(const tkl_redlock *l, int rc)
     return reached > l->count / 2;
 }
 
-/* A random pause, half to one and a half times the mean, so that owners that split the servers
- * between them do not do so again. */
+/* A random pause, half to one and a half times the mean, so that owners that have split the servers
+ * between them do not split them again. */
 static int64_t random_pause(int64_t mean_ms)
 {
     uint32_t dice;
@@ -352,7 +352,7 @@ static int sleep_until(tkl_redlock *l, int64_t at)
     return TKL_OK;
 }
 
-/* Pauses before the next try. Any code but TKL_OK: there is no next try. */
+/* Pauses before the next attempt. TKL_OK: make it; any other code is the result. */
 static int pause_before_next(tkl_redlock *l, int64_t deadline, int why)
 {
     if (tkl__left(deadline) == 0)
@@ -370,8 +370,8 @@ int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
         return tkl__fail(TKL_EINVAL, "this handle holds it already");
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     for (;;) {
-        rc = try_once(l);
-        if (!worth_another_try(l, rc))
+        rc = attempt_once(l);
+        if (!is_worth_another_attempt(l, rc))
             return rc;
         int paused = pause_before_next(l, deadline, rc);
         if (paused != TKL_OK)
@@ -379,7 +379,7 @@ int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
     }
 }
 
-/* ---- Renewing and releasing - --------------------------------------------- */
+/* ---- Renewing and releasing ---------------------------------------------- */
 
 static int check_held(const tkl_redlock *l)
 {

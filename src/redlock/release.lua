@@ -1,4 +1,4 @@
--- redlock/release: let go, if it is ours.
+-- redlock/release: remove the key if it has the owner's token.
 -- KEYS[1] lock   string: the owner's token
 -- ARGV[1] token
 -- flags: allow-oom
