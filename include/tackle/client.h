@@ -158,8 +158,8 @@ typedef struct tkl_default_server {
 
 /* Finds the server: $TACKLE_URL, $REDIS_URL, else the first of these files that exists:
  * $XDG_CONFIG_HOME/tackle/config (by default ~/.config/tackle/config), /etc/tackle/config.
- * $TACKLE_CONFIG names another file in their place; /dev/null: none. Lines of a file are
- * "NAME = VALUE", and "#" begins a comment. The names: url, user, password-file, ca, namespace. In a
+ * $TACKLE_CONFIG names another file in their place; /dev/null: none. A line of a file is
+ * "NAME = VALUE"; "#" begins a comment. The names: url, user, password-file, ca, namespace. In a
  * file, "embedded:" without a directory is the user's own private server, in $XDG_DATA_HOME/tackle
  * (by default ~/.local/share/tackle).
  *
@@ -197,8 +197,8 @@ typedef struct tkl_client_stats {
 /* No I/O. */
 TKL_API void tkl_client_stats_get(tkl_client *client, tkl_client_stats *stats) TKL_NONNULL(1, 2);
 
-/* The same numbers as text for Prometheus, "tackle_client_calls_total 42" and so on, with # HELP and
- * # TYPE lines, for programs that serve metrics of their own. No I/O. Free it with
+/* The same numbers as text for Prometheus, "tackle_client_calls_total 42" and so on, with # HELP
+ * and # TYPE lines, for programs that serve metrics of their own. No I/O. Free it with
  * tkl_metrics_free(). */
 TKL_API int tkl_metrics(tkl_client *client, tkl_bytes *text) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_metrics_free(tkl_bytes text);
@@ -213,9 +213,9 @@ TKL_API void tkl_key_free(tkl_bytes key);
 /* ---- Views of a cluster with masters that hang ---------------------------- */
 
 /* A list of names and an overview fail when one master of a cluster does not answer. Between these
- * calls, those that the calling thread reads leave out what such masters have, and the others are
- * not kept waiting: the first of these masters is given a second, each further one less. Other
- * calls that need such a master fail soon. For views of operators, who prefer a part to nothing.
+ * calls, the lists and overviews that the calling thread reads leave out the data of such masters.
+ * They wait a second for the first of these masters, and less for each further one. Other calls
+ * that need such a master fail soon. For views of operators, who prefer a part to nothing.
  *
  * tkl_lenient_end() lists the masters that did not answer the client since, "host:port". The
  * calls may be nested. Without a cluster they change nothing. */
@@ -280,9 +280,9 @@ TKL_API int tkl_pipeline_add(tkl_pipeline *pipeline, int argc, const char *const
                              const size_t *lens) TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SENTINEL TKL_CHECK;
 
-/* The outcome of an operation of a component in a pipeline. Functions whose names end with _in, such
- * as tkl_limit_check_in(), add what the functions without _in do at once: any operations, of any
- * components, are then one round trip per server.
+/* The outcome of an operation of a component in a pipeline. Functions whose names end with _in,
+ * such as tkl_limit_check_in(), add what the functions without _in do at once: any operations, of
+ * any components, are then one round trip per server.
  *
  *     tkl_result seen, allowed;
  *     tkl_limit_answer answer;
@@ -301,8 +301,9 @@ TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SE
  * are not affected. Without a result (NULL) nobody learns that it failed.
  *
  * The operations have the time-out of the pipeline. Each is one step by itself: other clients'
- * operations may come in between. An operation may be repeated when its reply is lost if it would be
- * without the pipeline. fork(): operations must run in the process that added them (TKL_EINVAL). */
+ * operations may come in between. An operation may be repeated when its reply is lost if it would
+ * be without the pipeline. fork(): operations must run in the process that added them
+ * (TKL_EINVAL). */
 typedef struct tkl_result {
     int code;       /* result of the function without _in; TKL_ENOTSENT: not run yet */
     char text[256]; /* the reason in words; "" for TKL_OK */
@@ -385,10 +386,10 @@ TKL_API int tkl_server_stop(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_status(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Write files of the running server now, and return when they are complete; TKL_NOTFOUND: it does
- * not run. Save writes the snapshot dump.rdb (TKL_EINVAL with durability none, which keeps nothing).
- * Rewrite makes the append-only file as short as the data allows (TKL_EINVAL without such a file).
- * Backup copies all data as dump.rdb into a directory that it makes, mode 0700: open that as
- * embedded:/dir, or put the file into another new directory. TKL_EXISTS: it has a dump.rdb. */
+ * not run. Save writes the snapshot dump.rdb (TKL_EINVAL with durability none, which keeps
+ * nothing). Rewrite makes the append-only file as short as the data allows (TKL_EINVAL without such
+ * a file). Backup copies all data as dump.rdb into a directory that it makes, mode 0700: open that
+ * as embedded:/dir, or put the file into another new directory. TKL_EXISTS: it has a dump.rdb. */
 TKL_API int tkl_server_save(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_rewrite(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_backup(const char *url, const char *dir) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -115,8 +115,8 @@ TKL_API int tkl_leader_break(tkl_leader *leader) TKL_NONNULL(1) TKL_CHECK;
  * with tkl_names_free(). */
 TKL_API int tkl_leader_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* All that are held or waited for, with who holds them, in a few round trips however many there
- * are. Free with tkl_hold_overview_free(). */
+/* All names that have a leader or candidates, with the leaders, in a few round trips, however many
+ * there are. Free with tkl_hold_overview_free(). */
 TKL_API int tkl_leader_overview(tkl_client *client, tkl_hold_overview **overview)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

@@ -93,10 +93,10 @@ TKL_API void tkl_limit_close(tkl_limit *limit);
 /* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed.
  *
  * With `count_denied` a denied quantity counts as if it had been taken, but a key never owes more
- * than one that is used up: a caller that then stays away for the time of the answer is allowed. A
+ * than its whole limit: a caller that then stays away for the time of the answer is allowed. A
  * quantity above the limit never fits and is not counted, nor are denials of tkl_limit_wait(),
- * which comes back when it is told to. A quantity that denied entries of an exact window have
- * pushed out cannot be given back.
+ * which asks again only at the reported time. A quantity that denied entries of an exact window
+ * have pushed out cannot be given back.
  *
  * A quantity of 0 takes nothing and answers as a check of 1 would: TKL_OK when one would fit,
  * TKL_LIMITED when not. Exact windows and concurrency allow at most 1000 in one call. `answer` may
@@ -196,8 +196,8 @@ TKL_API int tkl_limit_show(tkl_client *client, tkl_bytes name, tkl_bytes key,
 TKL_API void tkl_limit_usage_free(tkl_limit_usage *usage); /* NULL is fine */
 
 /* The names of all limits that were used in the last day, from the register. A client that keeps no
- * register, or may not read it, looks through all keys of the servers without blocking them, for the
- * names of which a key is in use. Free with tkl_names_free(). */
+ * register, or may not read it, looks through all keys of the servers without blocking them, for
+ * the names of which a key is in use. Free with tkl_names_free(). */
 TKL_API int tkl_limit_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 /* The keys of one limit that are in use: looks through all keys of the servers. */
 TKL_API int tkl_limit_keys(tkl_client *client, tkl_bytes name, tkl_names **keys)
@@ -230,10 +230,10 @@ typedef struct tkl_limit_overview {
     size_t count;
 } tkl_limit_overview;
 
-/* Which limits refused lately. Clients report refused checks at most once a second: the first ones at
- * once, others behind the next refused check, or when the limit is closed. A report is not repeated:
- * those of a program that is killed, or of a connection that breaks, are lost. Looks (quantity 0) and
- * checks of a wait that goes on are not counted. */
+/* Which limits refused lately. Clients report refused checks at most once a second: the first ones
+ * at once, others behind the next refused check, or when the limit is closed. A report is not
+ * repeated: those of a program that is killed, or of a connection that breaks, are lost. Looks
+ * (quantity 0) and checks of a wait that goes on are not counted. */
 TKL_API int tkl_limit_overview_get(tkl_client *client, tkl_limit_overview **overview)
     TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_limit_overview_free(tkl_limit_overview *overview); /* NULL is fine */

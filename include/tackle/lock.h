@@ -97,10 +97,10 @@ TKL_API int tkl_lock_downgrade(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
 /* No I/O. */
 TKL_API tkl_hold_state tkl_lock_state(tkl_lock *lock) TKL_NONNULL(1);
-/* Waits up to `wait_ms` (0: looks once; negative: for ever) until the lock is lost: the lease ended,
- * or, noticed by a renewal or at once with `watch`, it was broken. No I/O; from any thread. TKL_OK:
- * it is lost. TKL_BUSY: it was still held when the time was up. TKL_NOTOWNER: the handle holds
- * nothing, or was released meanwhile. TKL_EINTR: tkl_interrupt(). */
+/* Waits up to `wait_ms` (0: looks once; negative: for ever) until the lock is lost: the lease
+ * ended, or, noticed by a renewal or at once with `watch`, it was broken. No I/O; from any thread.
+ * TKL_OK: it is lost. TKL_BUSY: it was still held when the time was up. TKL_NOTOWNER: the handle
+ * holds nothing, or was released meanwhile. TKL_EINTR: tkl_interrupt(). */
 TKL_API int tkl_lock_wait_lost(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 /* The fence of the acquisition; 0 when the handle is free. No I/O. */
 TKL_API uint64_t tkl_lock_fence(tkl_lock *lock) TKL_NONNULL(1);
@@ -136,8 +136,8 @@ TKL_API int tkl_lock_break(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
  * tkl_options.no_register. Free with tkl_names_free(). */
 TKL_API int tkl_lock_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* All that are held or waited for, with who holds them, in a few round trips however many there
- * are. Free with tkl_hold_overview_free(). */
+/* All locks that are held or waited for, with their holders, in a few round trips, however many
+ * there are. Free with tkl_hold_overview_free(). */
 TKL_API int tkl_lock_overview(tkl_client *client, tkl_hold_overview **overview)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

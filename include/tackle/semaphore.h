@@ -69,8 +69,8 @@ TKL_API int tkl_semaphore_show(tkl_semaphore *sem, tkl_holders **holders)
 TKL_API int tkl_semaphore_break(tkl_semaphore *sem) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* All that are held or waited for, with who holds them, in a few round trips however many there
- * are. Free with tkl_hold_overview_free(). */
+/* All semaphores that are held or waited for, with their holders, in a few round trips, however
+ * many there are. Free with tkl_hold_overview_free(). */
 TKL_API int tkl_semaphore_overview(tkl_client *client, tkl_hold_overview **overview)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
