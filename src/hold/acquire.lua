@@ -37,7 +37,7 @@ local function stand(state, me, till)
   return looks
 end
 
--- The answer when the call lacks a key: STATE may show that others are first.
+-- The answer when the call lacks a key: STATE may show a live writer or waiters, which come first.
 local function answer_by_state(state)
   local writer = hold.is_live(state, state.writer) and state.writer
   if not (writer or state.waiting) or hold.is_noted(state, token) then

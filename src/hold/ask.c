@@ -42,8 +42,8 @@ int64_t tkl__hold_deadline(const tkl__hold *h)
 
 /* Runs a script that may hand over, or free what waiters wait for. On a node that is about to get
  * the slot the script finds no waiters: they still listen at the slot's owner. A message there
- * calls them, and they ask. */
-static int run_and_call(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
+ * recalls them, and they ask again. */
+static int run_and_recall(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
 {
     bool imported = false;
     call.imported = &imported;
@@ -73,7 +73,7 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
     tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
     call.retry_safe = script != &tkl__lua_hold_break;
     return script->no_writes ? tkl__run(h->client, &call, tkl__hold_deadline(h), reply)
-                             : run_and_call(h, tkl__hold_deadline(h), call, reply);
+                             : run_and_recall(h, tkl__hold_deadline(h), call, reply);
 }
 
 /* Limits a duration from the server to the range 0 to TKL__HOLD_US_MAX. */
@@ -169,7 +169,8 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6);
     int64_t deadline = tkl__hold_deadline(h);
     tkl__let_take_turn(deadline);
-    int rc = run_and_call(h, tkl__wait_overtime(deadline, 0), call, &reply); /* the wait is over */
+    int rc =
+        run_and_recall(h, tkl__wait_overtime(deadline, 0), call, &reply); /* the wait is over */
     tkl__let_take_turn(0);
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, started, g);
@@ -185,7 +186,7 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     call.crowded = h->in_line; /* other clients may be waiting */
     int64_t deadline = tkl__hold_deadline(h);
     tkl_reply *reply = NULL;
-    int rc = wait_for_reply ? run_and_call(h, deadline, call, &reply)
+    int rc = wait_for_reply ? run_and_recall(h, deadline, call, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
     tkl__hold_grant g;
     if (rc == TKL_OK && wait_for_reply)

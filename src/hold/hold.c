@@ -32,25 +32,26 @@
  *
  * Handing over. The script that frees something (release, leave, break, a look that finds a lease
  * ended) gives it to the first waiter whose client listens at this server: writes it down as the
- * holder, then publishes that on the channel of the waiter's client. Waking up is owning. A machine
- * that fell silent without closing its connection hears nothing and answers nothing, so a hand-over
- * is for FIRST_LEASE at most; the keeper of a living client renews it to the whole lease long
- * before that. Work that is done sooner needs no renewal.
+ * holder, then publishes that on the channel of the waiter's client. A waiter that wakes up is the
+ * holder already. A machine that fell silent without closing its connection hears nothing and
+ * answers nothing, so a hand-over is for FIRST_LEASE at most; the keeper of a living client renews
+ * it to the whole lease long before that. A holder that releases sooner needs no renewal.
  *
  * The script checks who listens before it publishes anything, so that a hand-over is never taken
  * back. That matters after a failover. The old master may live on as a replica, with subscribers,
- * and passes on what the new master publishes. The new master does not count them: it would publish
- * a hand-over that nobody seems to hear, take it back and go on to the next, and all of them would
- * have heard that they own it. As it is, a message about a hand-over exists only if the heir's own
- * client has a connection to the master, wherever it hears the message.
+ * and passes on what the new master publishes. The new master does not count them. Without the
+ * check it would publish a hand-over that no client seems to hear, take it back and go on to the
+ * next waiter, and all of these waiters would have heard that they hold the lock. With the check, a
+ * message about a hand-over exists only if the heir's own client has a connection to the master,
+ * wherever it hears the message.
  *
  * A waiter whose client does not listen here loses its place. Mostly its process is gone. But it
- * may be alive and listen at the old master: so it is recalled, by a message that is no more
- * than a hint, on its own channel. It comes at once, asks here, and finds that its place to listen
- * has changed (hub.h: "The right node"). The others hear nothing of it.
+ * may be alive and listen at the old master. So the script recalls it on its own channel; the
+ * message is only a hint. The waiter asks here at once, and finds that it must listen at another
+ * server (hub.h: "The right node"). The other waiters hear nothing of it.
  *
- * Looking. A lease that ends without a release is noticed by the waiters: each client knows when
- * the earliest lease ends and runs the acquire script again then (one of its waiters, for all).
+ * Looking. The waiters notice a lease that ends without a release: each client knows when the
+ * earliest lease ends and runs the acquire script again then (one of its waiters, for all).
  * FIRST_LEASE ends earlier than they expect, so the script that hands over tells one waiter, the
  * looker, unless one has promised to look in time. The looker is on another machine than the heir
  * (the new holder) if there is such a waiter, else of another process: what silences the heir must
@@ -59,18 +60,18 @@
  *
  * Silence. An heir whose lease ended unconfirmed is silent, and is passed over. When the next heir
  * is silent, too, the script sends the first waiters back to the end of the line: it removes their
- * places and tells them to come again. The living do so at once. So many silent waiters cost
- * FIRST_LEASE twice, not once each; the living may lose their order.
+ * places and recalls them. Live waiters stand in line again at once. So a line of silent waiters
+ * costs FIRST_LEASE twice in all, not once for each of them; live waiters may lose their order.
  *
- * Lost answers. An acquire is repeated with the same token, and so recognised. A repeated release
- * may find nothing to release: while the lease lasts, that counts as released. Any other request
- * without an answer leaves the handle unsure: it may have a place in the line, or the lock, and
- * gives back both.
+ * Lost answers. The client repeats an acquire with the same token, by which the script recognises
+ * it. A repeated release may find nothing to release: while the lease lasts, that counts as
+ * released. An acquire that gets no answer at all leaves the handle unsure: it may have a place in
+ * the line, or the lock, and gives back both.
  *
  * Lost places. A server that was flushed, evicted or restarted without its data has lost the line.
  * A script that finds no state, or a state with waiters and no line, publishes "recall" on the
  * channel of all waiters of the name, and they stand in line again. A waiter of each client looks
- * every two heartbeats at the latest, in case no other script comes by.
+ * every two heartbeats at the latest, in case no other script runs.
  *
  * A slot that moves. While a cluster moves a slot, it refuses a call that names several keys unless
  * all of them exist, on one node. Often some do not: a lock without waiters has no line, and one
@@ -81,7 +82,7 @@
  * Time. Only the server's clock decides when a lease ends. The holder goes by its own monotonic
  * clock (which goes on while the machine sleeps), and counts from before the request was sent: so
  * it always stops relying on the lease first. A grant may have waited in a buffer for long: its age
- * comes from the server's clock, which an earlier reply related to ours.
+ * comes from the server's clock, which an earlier reply related to the local clock.
  */
 #include "hold/inside.h"
 

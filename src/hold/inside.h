@@ -67,7 +67,7 @@ struct tkl__hold {
     tkl__base base;
     tkl_bytes keys[NKEYS];     /* state, sharers, line */
     tkl_bytes channel;         /* grants for this client's waiters are published here */
-    tkl_bytes everyone;        /* calls all waiters of the name back into the line */
+    tkl_bytes everyone;        /* the channel on which all waiters of the name are recalled */
     char *who;                 /* "host/pid/label", one word */
     tkl__hold_rules rules;     /* adopting changes lease_ms, with turn and mutex */
     char id[33];               /* the client's id */
@@ -83,7 +83,7 @@ struct tkl__hold {
     pthread_mutex_t mutex; /* guards what follows */
     tkl__hold_phase phase;
     tkl__hold_phase before; /* RENEWING, RELEASING: the phase before */
-    bool called;    /* RENEWING: the keeper was due meanwhile, and gets its turn afterwards */
+    bool was_due;   /* RENEWING: the keeper was due meanwhile, and gets its turn afterwards */
     bool confirmed; /* held for the whole lease: no hand-over, or one that was renewed */
     bool may_share; /* acquired shared, adopted, or a downgrade was requested */
     char token[TKL_TOKEN_SIZE];

@@ -48,7 +48,7 @@ static void begin_operation(tkl__hold *h, tkl__hold_phase phase)
 {
     h->before = h->phase;
     h->phase = phase;
-    h->called = false;
+    h->was_due = false;
     h->serial++;
 }
 
@@ -83,9 +83,9 @@ static int64_t next_due(const tkl__hold *h)
 /* ---- Listening while the name is held ------------------------------------ */
 
 /* A break by an operator, and a script that finds that the server lost the state, publish a message
- * on the channel of all waiters of the name. The keeper then renews at once, and the server's answer
- * shows whether the hold is lost. The follower's thread calls this at every message and whenever it
- * starts to listen. */
+ * on the channel of all waiters of the name. The keeper then renews at once, and the server's
+ * answer shows whether the hold is lost. The follower's thread calls this at every message and
+ * whenever it starts to listen. */
 static int renew_now(void *arg, int64_t deadline, int64_t *again)
 {
     tkl__hold *h = arg;
@@ -116,8 +116,8 @@ void tkl__hold_unwatch(tkl__hold *h)
 /* Ends a change: unlocks the mutex, and tells the keeper when it is due. */
 static void unlock_and_keep(tkl__hold *h)
 {
-    int64_t due = h->called && is_kept(h) ? tkl__lease_now() : next_due(h);
-    h->called = false;
+    int64_t due = h->was_due && is_kept(h) ? tkl__lease_now() : next_due(h);
+    h->was_due = false;
     tkl__hold_wake_onlookers(h);
     pthread_mutex_unlock(&h->mutex);
     if (due != TKL__FOREVER)
@@ -280,7 +280,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     bool over = is_over(h);
     if (over && (is_kept(h) || h->phase == TKL__HOLD_RENEWING))
         h->phase = TKL__HOLD_LOST;
-    h->called = h->phase == TKL__HOLD_RENEWING;
+    h->was_due = h->phase == TKL__HOLD_RENEWING;
     bool renews = is_kept(h) && (h->rules.auto_renew || !h->confirmed);
     bool asks = renews || (h->phase == TKL__HOLD_FREEING && !over);
     if (asks)

@@ -18,7 +18,7 @@
  * may have lost the line, or the looker may hang. */
 #define LOOK_BEATS 2
 
-/* A thread in the line. */
+/* A thread that waits, or is about to. */
 typedef struct line_waiter {
     tkl__hold *hold;
     tkl__hold_grant *grant;
@@ -60,29 +60,29 @@ static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looke
     tkl__look_at(w, tkl__now() + delay);
 }
 
-/* Asks for the lock, with a place in the line. A waiter without a place hears nothing and asks again
- * soon. */
-static int ask_in_line(line_waiter *s, tkl__wait *wait, tkl__waiter *own)
+/* Asks for the lock, with a place in the line. A waiter without a place hears nothing and asks
+ * again soon. */
+static int ask_in_line(line_waiter *me, tkl__wait *wait, tkl__waiter *own)
 {
-    s->in_line = true;
-    int rc = tkl__hold_ask_acquire(s->hold, true, tkl__wait_deadline(wait), s->grant, &s->busy);
-    s->doubted |= tkl_is_unknown(rc);
+    me->in_line = true;
+    int rc = tkl__hold_ask_acquire(me->hold, true, tkl__wait_deadline(wait), me->grant, &me->busy);
+    me->doubted |= tkl_is_unknown(rc);
     if (rc != TKL_BUSY)
         return rc;
-    if (s->busy.placeless) {
+    if (me->busy.placeless) {
         wait->again = tkl__now() + tkl__backoff(6, REPEAT_US);
         return TKL__NOT_YET;
     }
-    plan_look(s->hold, own, s->busy.left_us, s->busy.looker);
+    plan_look(me->hold, own, me->busy.left_us, me->busy.looker);
     return TKL__NOT_YET;
 }
 
 /* Asks again: the time to look has come, or the server lost the line. A failure that may pass makes
  * this waiter look again soon; it goes on listening. */
-static int ask_again(line_waiter *s, tkl__wait *wait, tkl__waiter *own)
+static int ask_again(line_waiter *me, tkl__wait *wait, tkl__waiter *own)
 {
-    int rc = ask_in_line(s, wait, own);
-    if (!tkl__may_pass(rc) || tkl__is_interrupted(s->hold->client))
+    int rc = ask_in_line(me, wait, own);
+    if (!tkl__may_pass(rc) || tkl__is_interrupted(me->hold->client))
         return rc;
     tkl__look_at(own, tkl__now() + REPEAT_US);
     return TKL__NOT_YET;
@@ -90,13 +90,13 @@ static int ask_again(line_waiter *s, tkl__wait *wait, tkl__waiter *own)
 
 /* Renews a grant that is older than half its lease before the caller relies on it. When the lease
  * was missed, goes back to the line. */
-static int accept_grant(line_waiter *s, tkl__wait *wait, tkl__ear *ear)
+static int accept_grant(line_waiter *me, tkl__wait *wait, tkl__ear *ear)
 {
-    tkl__hold_grant *g = s->grant;
+    tkl__hold_grant *g = me->grant;
     if (tkl__lease_now() - g->started < g->lease_us / 2)
         return TKL_OK;
-    int rc = tkl__hold_ask_renew(s->hold, s->hold->rules.lease_ms, false, g);
-    s->doubted |= tkl_is_unknown(rc);
+    int rc = tkl__hold_ask_renew(me->hold, me->hold->rules.lease_ms, false, g);
+    me->doubted |= tkl_is_unknown(rc);
     if (rc != TKL_NOTOWNER)
         return rc;
     tkl__ear_cut(wait, ear);
@@ -105,7 +105,7 @@ static int accept_grant(line_waiter *s, tkl__wait *wait, tkl__ear *ear)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static int heed_message(line_waiter *s, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
+static int heed_message(line_waiter *me, tkl__wait *wait, tkl__ear *ear, tkl_bytes message)
 {
     char text[96] = "";
     int64_t us;
@@ -113,57 +113,57 @@ static int heed_message(line_waiter *s, tkl__wait *wait, tkl__ear *ear, tkl_byte
         memcpy(text, message.data, message.len);
         text[message.len] = '\0';
     }
-    if (parse_grant(text, &s->busy, s->grant))
-        return accept_grant(s, wait, ear);
+    if (parse_grant(text, &me->busy, me->grant))
+        return accept_grant(me, wait, ear);
     if (strcmp(text, " recall") == 0 || strcmp(text, "recall ") == 0) /* to it, or to all */
-        return ask_again(s, wait, &ear->waiter);
+        return ask_again(me, wait, &ear->waiter);
     if (sscanf(text, " look %" SCNd64, &us) == 1 && us >= 0)
-        plan_look(s->hold, &ear->waiter, us, true);
+        plan_look(me->hold, &ear->waiter, us, true);
     return TKL__NOT_YET;
 }
 
 static int look_in_line(void *arg, tkl__wait *wait, const tkl__news *news)
 {
-    line_waiter *s = arg;
+    line_waiter *me = arg;
     tkl__ear *ear = wait->ears[0];
     wait->again = TKL__FOREVER; /* one waiter of this client looks for all: see plan_look() */
     switch (news->kind) {
     case TKL__NEWS_FIRST: {
-        int rc =
-            tkl__hold_ask_acquire(s->hold, false, tkl__hold_deadline(s->hold), s->grant, &s->busy);
-        s->doubted |= tkl_is_unknown(rc);
+        int rc = tkl__hold_ask_acquire(me->hold, false, tkl__hold_deadline(me->hold), me->grant,
+                                       &me->busy);
+        me->doubted |= tkl_is_unknown(rc);
         return rc == TKL_BUSY ? TKL__NOT_YET : rc;
     }
     case TKL__NEWS_BEGUN:
-        return ask_in_line(s, wait, &ear->waiter);
+        return ask_in_line(me, wait, &ear->waiter);
     case TKL__NEWS_MESSAGE:
-        return heed_message(s, wait, ear, news->message);
+        return heed_message(me, wait, ear, news->message);
     case TKL__NEWS_LOOK:
         break;
     }
-    return ask_again(s, wait, &ear->waiter);
+    return ask_again(me, wait, &ear->waiter);
 }
 
 /* Gives up the place in the line when the wait ends without the lock. `why` is the reason. */
-static int give_up_place(const line_waiter *s, int why)
+static int give_up_place(const line_waiter *me, int why)
 {
-    bool may_stand = s->hold->in_line || s->doubted || why == TKL_EINTR;
-    int left = may_stand ? tkl__hold_ask_leave(s->hold, s->grant) : TKL_BUSY;
+    bool may_stand = me->hold->in_line || me->doubted || why == TKL_EINTR;
+    int left = may_stand ? tkl__hold_ask_leave(me->hold, me->grant) : TKL_BUSY;
     if (left == TKL_OK)
         return TKL_OK; /* granted just before */
     if (left == TKL_BUSY)
         return why == TKL_EINTR ? tkl__interrupted() : tkl__no(TKL_BUSY);
     if (why == TKL__NOT_YET || why == TKL_EINTR)
         why = left;
-    return s->doubted ? tkl__in_doubt(why) : why;
+    return me->doubted ? tkl__in_doubt(why) : why;
 }
 
 /* Tries, then waits in line until the deadline. */
 int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
-    line_waiter s = {.hold = h, .grant = g};
+    line_waiter me = {.hold = h, .grant = g};
     if (deadline == TKL__HOLD_TRY)
-        return tkl__hold_ask_acquire(h, false, tkl__hold_deadline(h), g, &s.busy);
+        return tkl__hold_ask_acquire(h, false, tkl__hold_deadline(h), g, &me.busy);
     tkl__ear ear = {.channel = h->channel, .id = tkl_str(h->token), .also = h->everyone};
     tkl__wait wait = {.client = h->client,
                       .timeout_ms = h->rules.timeout_ms,
@@ -171,10 +171,10 @@ int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
                       .ears = TKL__EARS(&ear),
                       .count = 1,
                       .looks_first = true};
-    int rc = tkl__wait_until(&wait, look_in_line, &s);
-    if (rc == TKL__NOT_YET || rc == TKL_EINTR || (s.in_line && tkl__may_pass(rc)))
-        rc = give_up_place(&s, rc);
-    else if (s.in_line && s.doubted)
+    int rc = tkl__wait_until(&wait, look_in_line, &me);
+    if (rc == TKL__NOT_YET || rc == TKL_EINTR || (me.in_line && tkl__may_pass(rc)))
+        rc = give_up_place(&me, rc);
+    else if (me.in_line && me.doubted)
         rc = tkl__in_doubt(rc);
     if (rc == TKL_OK) /* other waiters of this client look when this lease ends */
         tkl__look_at(&ear.waiter, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);

@@ -1,4 +1,4 @@
--- The line of the waiters of a name: their places, messages to them, the looker, and handing over.
+-- The line of a name: places of waiters, messages to them, the looker, and handing over.
 -- The essay of hold.c explains why.
 -- include: hold
 -- include: line/waiters

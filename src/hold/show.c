@@ -62,7 +62,7 @@ static void read_who(const char *who, char **words, tkl_bytes *host, int64_t *pi
 /* ---- The answer ---------------------------------------------------------- */
 
 /* Limits a time from the server's clock to the range 0 to 2^53. */
-static int64_t moment(double us)
+static int64_t bounded_moment(double us)
 {
     static const double most = 9007199254740992; /* 2^53 */
     return us >= 0 ? (int64_t)(us < most ? us : most) : 0;
@@ -74,8 +74,8 @@ static void read_holder(const tkl_reply *text, const tkl_reply *till, int64_t no
 {
     char *at;
     item->fence = strtoull(tkl_reply_str(text), &at, 10);
-    item->since_ms = (now - moment((double)strtoll(at, &at, 10))) / 1000;
-    item->left_ms = (moment(tkl_reply_double(till)) - now) / 1000;
+    item->since_ms = (now - bounded_moment((double)strtoll(at, &at, 10))) / 1000;
+    item->left_ms = (bounded_moment(tkl_reply_double(till)) - now) / 1000;
     read_who(*at == ' ' ? at + 1 : at, words, &item->host, &item->pid, &item->label);
 }
 
@@ -132,7 +132,7 @@ static listing *read_listing(const tkl_reply *reply)
     if (!l)
         return NULL;
     char *words = l->words;
-    int64_t now = moment((double)tkl_reply_int(tkl_reply_at(reply, NOW)));
+    int64_t now = bounded_moment((double)tkl_reply_int(tkl_reply_at(reply, NOW)));
     for (size_t i = 0; i < count; i++)
         read_holder(tkl_reply_at(reply, HEAD + 2 * i), tkl_reply_at(reply, HEAD + 1 + 2 * i), now,
                     &words, &l->items[i]);

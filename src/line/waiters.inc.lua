@@ -1,6 +1,6 @@
--- Waiters in a line, for locks, semaphores and queues: what they are told, and whether they are
--- there. A waiter is a table with its token and the channel of its client. The essay of hold.c
--- explains handing over, looking and recalling.
+-- Waiters in a line, for locks, semaphores and queues: messages to them, and whether they listen. A
+-- waiter is a table with its token and the channel of its client. The essay of hold.c explains
+-- handing over, looking and recalling.
 --
 -- Messages to one waiter, on the channel of its client: "TOKEN grant ..." or "TOKEN job ...", the
 -- hand-over; "TOKEN look TIME", the request to look; "TOKEN recall", the request to ask again. A
@@ -39,14 +39,14 @@ function waiters.ask_to_look(waiter, time)
   return waiters.tell(waiter, 'look ' .. decimal.whole(time))
 end
 
--- Calls back a waiter that has lost its place, or has to ask again. A waiter that does not listen
--- here is mostly gone. But it may listen at another server, which was the master until a moment ago
--- and passes on what is published here: then it hears this.
+-- Recalls a waiter that has lost its place, or has to ask again. A waiter that does not listen here
+-- is mostly gone. But it may listen at another server, which was the master until a moment ago and
+-- passes on what is published here: then it hears this.
 function waiters.recall(waiter)
   return waiters.tell(waiter, 'recall')
 end
 
--- Calls back all waiters after the server lost the line, but the one with that token, if any.
+-- Recalls all waiters after the server lost the line, except the waiter with that token, if any.
 -- Returns how many clients heard it.
 function waiters.recall_all(channel, token)
   return waiters.publish(channel, 'recall ' .. (token or '')) or 0
