@@ -10,7 +10,7 @@
 
 #define BLOCK_BYTES 2000
 
-/* Texts never move: a full block is followed by another one. */
+/* A text never moves: when a block is full, the arguments get another one. */
 struct tkl__args_block {
     struct tkl__args_block *next;
     size_t used, size;

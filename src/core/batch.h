@@ -11,9 +11,9 @@
  *         read(tkl__batch_reply(&batch, i));
  *     tkl__batch_free(&batch);
  *
- * The first failure is that of the call that was added first, whichever failed earlier. Its code is
- * returned, and its text is the calling thread's. A component that judges its replies itself keeps
- * to this rule with tkl__batch_code() and tkl__first_note().
+ * When several calls fail, the failure of the call that was added first counts, whichever failed
+ * earlier. The run returns its code, and its text becomes the calling thread's. A component that
+ * judges its replies itself keeps to this rule with tkl__batch_code() and tkl__first_note().
  */
 #ifndef TKL_CORE_BATCH_H
 #define TKL_CORE_BATCH_H
@@ -53,8 +53,8 @@ void tkl__batch_words(tkl__batch *batch, const tkl_bytes *words, size_t count, b
 /* A plain command whose words are in RESP form already. */
 void tkl__batch_body(tkl__batch *batch, size_t words, const tkl__buf *body, tkl_bytes key,
                      bool retry_safe);
-/* The last call that was added is one that changes something: this word of it is a key whose name
- * the register gets. Calls of scripts need not say so. */
+/* Says that the call that was added last changes something: the register gets the name of its key,
+ * which is this word. Calls of scripts need not say so. */
 void tkl__batch_names(tkl__batch *batch, int word);
 void tkl__batch_plain(tkl__batch *batch, const tkl__args *words, bool retry_safe);
 
@@ -65,17 +65,17 @@ void tkl__batch_fail(tkl__batch *batch, int code);
  * Returns the first failure, an error reply included. */
 int tkl__batch_run(tkl__batch *batch, int64_t deadline);
 
-/* The same for a view of operators: a call whose server does not answer is no failure of the batch,
- * where the view may do without it (lenient.h). It has its code. */
+/* The same for a view of operators. A call whose server does not answer keeps its own code, but
+ * does not fail the batch if the view may do without that server (lenient.h). */
 int tkl__batch_run_lenient(tkl__batch *batch, int64_t deadline);
 
-/* The same as tkl__batch_run(), but no call overtakes another one with the same first key. A server may lose its
- * functions in the middle of the batch, and get them back from another client: then calls behind
- * the gap would run before those in it. So the argument number `condition`, from 0, tells a call
- * which call must have run before; empty: none. The script answers nil when that one has not run,
- * and does nothing. Such a call is run again, without the condition, once those before it are
- * answered; after an error it is not run, and gets the same error. `calls`: those that were
- * added. */
+/* The same as tkl__batch_run(), but no call overtakes another call with the same first key. A
+ * server may lose its functions in the middle of the batch and get them back from another client;
+ * then calls behind the gap would run before the calls in it. So the argument number `condition`,
+ * from 0, names the call that must have run before; empty: none. The script answers nil and does
+ * nothing when that call has not run. The client runs such a call again, without the condition,
+ * once the calls before it are answered. After an error it does not run the call, which gets the
+ * same error. `calls`: the calls that were added. */
 int tkl__batch_run_in_order(tkl__batch *batch, const tkl__invocation *calls, size_t condition,
                             int64_t deadline);
 

@@ -21,17 +21,17 @@ static int64_t timeout_of(const tkl_client *client, const tkl__blocking *command
 }
 
 /* The deadline for the reply: `end` plus the time-out of a call. */
-static int64_t late(int64_t timeout_ms, int64_t end)
+static int64_t reply_deadline(int64_t timeout_ms, int64_t end)
 {
     int64_t slack = timeout_ms * 1000;
     return end > TKL__FOREVER - slack ? TKL__FOREVER : end + slack;
 }
 
 /* The deadline for sending the command. */
-static int64_t soon(int64_t timeout_ms, int64_t end)
+static int64_t send_deadline(int64_t timeout_ms, int64_t end)
 {
     int64_t timeout = tkl__deadline_ms(timeout_ms);
-    return timeout < late(timeout_ms, end) ? timeout : late(timeout_ms, end);
+    return timeout < reply_deadline(timeout_ms, end) ? timeout : reply_deadline(timeout_ms, end);
 }
 
 /* Everything that is sent, in one write: CLIENT ID, ASKING and the command. */
@@ -83,7 +83,7 @@ static void poll_until(tkl_client *client, const tkl__conn *conn, int64_t until)
 }
 
 /* A server that hangs counts as down: another one may be the master by now. */
-static bool hangs(tkl_client *client, tkl__node *node)
+static bool server_hangs(tkl_client *client, tkl__node *node)
 {
     tkl__heed_interrupt(client);
     bool hung = tkl__node_hangs(node);
@@ -103,7 +103,7 @@ static int await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int
             return TKL_EINTR;
         if (tkl__left(deadline) == 0)
             return tkl__conn_give_up(conn, TKL_ETIMEOUT, "timed out");
-        if (tkl__now() >= beat && hangs(client, node))
+        if (tkl__now() >= beat && server_hangs(client, node))
             return tkl__conn_give_up(conn, TKL_EUNKNOWN, "the server hangs");
         if (tkl__now() >= beat)
             beat = tkl__now() + client->heartbeat_us;
@@ -147,7 +147,7 @@ static int take_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
  * connection would end the wait too, but would lose an item that is on its way: the server has
  * already removed it from the list. Asks the server repeatedly, because it may not have read the
  * command yet. A server that does not answer until the deadline may have lost an item. */
-static int unblock(tkl__node *node, tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+static int unblock_server(tkl__node *node, tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
     int rc = conn->id > 0 ? TKL_OK : TKL_EREFUSED;
     while (rc == TKL_OK && !*reply && tkl__left(deadline) > 0) {
@@ -169,7 +169,7 @@ static int send_and_block(tkl_client *client, tkl__node *node, tkl__conn *conn,
                           tkl_reply **reply)
 {
     sending r;
-    int64_t deadline = soon(timeout_of(client, command), end);
+    int64_t deadline = send_deadline(timeout_of(client, command), end);
     sending_make(&r, conn, command, asking, end);
     int rc = r.wire.failed
                  ? tkl__nomem()
@@ -178,18 +178,20 @@ static int send_and_block(tkl_client *client, tkl__node *node, tkl__conn *conn,
     if (rc == TKL_OK)
         rc = read_preface(&r, conn, deadline);
     if (rc == TKL_OK)
-        rc = await_reply(client, node, conn, late(timeout_of(client, command), end), reply);
+        rc = await_reply(client, node, conn, reply_deadline(timeout_of(client, command), end),
+                         reply);
     *nothing = !conn->midway;
     if (rc != TKL_EINTR)
         return rc;
-    return unblock(node, conn, tkl__deadline_ms(timeout_of(client, command)), reply);
+    return unblock_server(node, conn, tkl__deadline_ms(timeout_of(client, command)), reply);
 }
 
 static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *command, bool asking,
                   int64_t end, bool *nothing, tkl_reply **reply)
 {
     tkl__conn *conn;
-    int64_t deadline = tkl__borrow_deadline(client, soon(timeout_of(client, command), end));
+    int64_t deadline =
+        tkl__borrow_deadline(client, send_deadline(timeout_of(client, command), end));
     tkl__heed_interrupt(client);
     int rc = tkl__node_borrow_apart(node, deadline, &conn);
     if (tkl__unheed_interrupt(client) && rc != TKL_OK)
@@ -217,8 +219,8 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
         int rc = TKL_OK;
         tkl__heed_interrupt(client);
         if (!node)
-            rc = client->route->pick(client, command->slot, soon(timeout_of(client, command), end),
-                                     &node);
+            rc = client->route->pick(client, command->slot,
+                                     send_deadline(timeout_of(client, command), end), &node);
         if (tkl__unheed_interrupt(client) && rc != TKL_OK)
             rc = tkl__interrupted();
         if (rc == TKL_OK)

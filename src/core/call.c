@@ -50,7 +50,7 @@ static tkl__node *follow_redirection(tkl_client *client, tkl__node *node, tkl_by
 }
 
 /* READONLY: another server behind the same address may be the master by now. */
-static tkl__outcome demoted(tkl_client *client, tkl__node *node)
+static tkl__outcome judge_demoted(tkl_client *client, tkl__node *node)
 {
     client->route->suspect(client, node);
     tkl__node_flush(node);
@@ -73,7 +73,7 @@ static tkl__outcome judge_reply(tkl_client *client, tkl__node *node, const tkl_r
         client->route->suspect(client, node);
         return (tkl__outcome){.again = true};
     case TKL__DEMOTED:
-        return demoted(client, node);
+        return judge_demoted(client, node);
     case TKL__FINAL:
         break;
     }

@@ -19,9 +19,9 @@ typedef struct tkl__request {
     bool doubted;     /* an earlier attempt of the caller may have been executed */
     bool no_tryagain; /* return TRYAGAIN to the caller, who has another way */
     bool crowded;     /* other calls need the processors: do not spin for the reply */
-    bool *imported; /* NULL, or gets whether a node answered that is about to get the slot from its
-                       owner, which still has the subscribers; not for tkl__exec_many() */
-    int names_word; /* the word that is a key whose name the register gets; 0: none */
+    bool *imported;   /* NULL, or set when the node that answered is about to get the slot, whose
+                         owner still has the subscribers; not for tkl__exec_many() */
+    int names_word;   /* the word that is a key whose name the register gets; 0: none */
     const struct tkl__script *script; /* the function it calls, loaded where it is missing; NULL:
                                          none */
 } tkl__request;

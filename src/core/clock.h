@@ -46,12 +46,13 @@ int64_t tkl__finish_by(int64_t deadline);
 /* How long a server may take to begin its answer to a caller that is about to leave: it may be
  * down. */
 #define TKL__PROMPT_US 500000
-/* From now on (0: no longer) the time in which the calling thread waits for a connection does not
- * count, until this moment and while the server answers other callers. For requests with a short
- * deadline that very many callers may have at once: a server that hangs still ends them soon. */
+/* From now on (0: no longer), the time in which the calling thread waits for a connection does not
+ * count against its deadline: as long as the server answers other callers, and until this moment at
+ * the latest. For requests with a short deadline that very many callers may make at once: a server
+ * that hangs still ends them soon. */
 void tkl__let_take_turn(int64_t until);
-/* The deadline, or TKL__PROMPT_US after `at` where tkl__let_take_turn() allows that: the server
- * answered then, or the caller got its turn. */
+/* The deadline. Where tkl__let_take_turn() allows it, TKL__PROMPT_US after `at`, when the server
+ * answered or the caller got its turn. */
 int64_t tkl__turn_by(int64_t deadline, int64_t at);
 
 /* The backoff before attempt number `attempt` (from 0), in microseconds: 2 ms, doubled each time up

@@ -225,7 +225,7 @@ static void list_free(node_list *list)
     free(list->nodes);
 }
 
-static void shuffle(tkl__node **nodes, size_t count)
+static void shuffle_nodes(tkl__node **nodes, size_t count)
 {
     for (size_t i = count; i > 1; i--) {
         uint32_t dice;
@@ -236,7 +236,7 @@ static void shuffle(tkl__node **nodes, size_t count)
     }
 }
 
-static bool suspicious(const member *server)
+static bool is_suspicious(const member *server)
 {
     return (server->suspected > 0 && tkl__now() - server->suspected < SUSPECT_FOR) ||
            tkl__lenient_skips(server->node);
@@ -248,12 +248,12 @@ static void list_members(node_list *list, const slot_map *map, bool suspected)
 {
     size_t start = list->count;
     for (size_t i = 0; i < map->count; i++)
-        if (suspicious(&map->members[i]) == suspected)
+        if (is_suspicious(&map->members[i]) == suspected)
             list->nodes[list->count++] = tkl__node_ref(map->members[i].node);
-    shuffle(list->nodes + start, list->count - start);
+    shuffle_nodes(list->nodes + start, list->count - start);
 }
 
-static bool listed(const node_list *list, const tkl__node *node)
+static bool is_listed(const node_list *list, const tkl__node *node)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->nodes[i] == node)
@@ -267,12 +267,12 @@ static void list_seeds(node_list *list, tkl_client *client)
     for (size_t i = 0; i < client->target.naddrs; i++) {
         const tkl__addr *seed = &client->target.addrs[i];
         tkl__node *node = tkl__node_get(client, seed->host, seed->port);
-        if (node && listed(list, node))
+        if (node && is_listed(list, node))
             tkl__node_unref(node);
         else if (node)
             list->nodes[list->count++] = node;
     }
-    shuffle(list->nodes + start, list->count - start);
+    shuffle_nodes(list->nodes + start, list->count - start);
 }
 
 /* Lists all servers that may know the map, in the order in which to ask them. */
@@ -359,7 +359,7 @@ static member *any_master(cluster *c)
     member *last_resort = NULL;
     for (size_t i = 0; i < c->map->count; i++) {
         member *candidate = &c->map->members[(c->turn + i) % c->map->count];
-        if (candidate->master && !suspicious(candidate))
+        if (candidate->master && !is_suspicious(candidate))
             return candidate;
         if (candidate->master)
             last_resort = candidate;

@@ -422,7 +422,7 @@ static void compare_slot(void *context, int index)
 }
 
 /* Keys may be long or binary. The first part is enough to find them in a program. */
-static int shown(tkl_bytes key)
+static int shown_length(tkl_bytes key)
 {
     return key.len < 64 ? (int)key.len : 64;
 }
@@ -432,8 +432,8 @@ static int cross_slot(tkl_bytes name, tkl_bytes first, tkl_bytes other)
     return tkl__fail(TKL_ECROSSSLOT,
                      "%.*s: the keys '%.*s' (slot %d) and '%.*s' (slot %d) live in different "
                      "slots; a common {tag} in their names would keep them together",
-                     shown(name), name.data, shown(first), first.data, tkl__slot_of(first),
-                     shown(other), other.data, tkl__slot_of(other));
+                     shown_length(name), name.data, shown_length(first), first.data,
+                     tkl__slot_of(first), shown_length(other), other.data, tkl__slot_of(other));
 }
 
 static int slot_by_table(const entry *command, const words *args, int *slot)

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A condition variable on CLOCK_MONOTONIC. Its rules are those of pthread_cond_t: a wait may end for
- * no reason, and a signal needs no mutex if the change before it was made with the mutex. */
+/* A condition variable on CLOCK_MONOTONIC. Its rules are those of pthread_cond_t: a wait may end
+ * for no reason, and a signal needs no mutex if the change before it was made with the mutex. */
 typedef struct tkl__cond {
-    pthread_cond_t threads;                  /* that sleep here */
+    pthread_cond_t threads;                  /* threads that sleep here */
     pthread_mutex_t mutex;                   /* guards the list; held for a few instructions */
-    struct tkl__cond_sleeper *fibers, *last; /* that sleep here, by arrival */
+    struct tkl__cond_sleeper *fibers, *last; /* fibers that sleep here, by arrival */
 } tkl__cond;
 
 void tkl__cond_init(tkl__cond *cond);

@@ -22,7 +22,7 @@
 
 /* ---- Sending and receiving ----------------------------------------------- */
 
-static int broken(tkl__conn *conn, int rc)
+static int mark_broken(tkl__conn *conn, int rc)
 {
     conn->broken = true;
     conn->code = rc;
@@ -38,14 +38,14 @@ int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *wr
     conn->answers = false;
     if (written)
         *written = done;
-    return rc == TKL_OK ? TKL_OK : broken(conn, TKL_ENOTSENT);
+    return rc == TKL_OK ? TKL_OK : mark_broken(conn, TKL_ENOTSENT);
 }
 
 static int protocol_error(tkl__conn *conn)
 {
     const char *why = conn->reader->err == REDIS_ERR_OOM ? "a reply that is too large or too deep"
                                                          : conn->reader->errstr;
-    return broken(conn, tkl__fail(TKL_EPROTO, "%s", why));
+    return mark_broken(conn, tkl__fail(TKL_EPROTO, "%s", why));
 }
 
 /* `finish`: the deadline once the server has begun to answer. */
@@ -67,8 +67,9 @@ static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_rep
         if (more && tkl__left(until) == 0) /* a server could send a reply without end */
             return tkl__fail(TKL_ETIMEOUT, "timed out");
         if (tkl__reader_size(conn->reader) > conn->reply_max)
-            return broken(conn, tkl__fail(TKL_EPROTO, "a reply of more than %zu bytes (reply_max)",
-                                          conn->reply_max));
+            return mark_broken(conn,
+                               tkl__fail(TKL_EPROTO, "a reply of more than %zu bytes (reply_max)",
+                                         conn->reply_max));
         char chunk[READ_CHUNK];
         size_t n;
         int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, until, &n);
@@ -109,7 +110,7 @@ static int wanted_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_r
 /* Marks the connection as broken. Requests sent before may have been executed. */
 static int conn_lost(tkl__conn *conn, int rc)
 {
-    return broken(conn, rc == TKL_ETLS ? TKL_EUNKNOWN : rc);
+    return mark_broken(conn, rc == TKL_ETLS ? TKL_EUNKNOWN : rc);
 }
 
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
@@ -131,7 +132,7 @@ int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply)
 
 int tkl__conn_give_up(tkl__conn *conn, int code, const char *why)
 {
-    return broken(conn, tkl__fail(code, "%s", why));
+    return mark_broken(conn, tkl__fail(code, "%s", why));
 }
 
 bool tkl__conn_more(const tkl__conn *conn)
@@ -250,7 +251,7 @@ static int read_answers(tkl__conn *conn, const greeting *g, int64_t deadline)
     return optional ? TKL_OK : rc;
 }
 
-static int greet(tkl__conn *conn, const tkl__target *target, int64_t deadline)
+static int greet_server(tkl__conn *conn, const tkl__target *target, int64_t deadline)
 {
     greeting g;
     greeting_make(&g, target);
@@ -285,7 +286,7 @@ int tkl__conn_dial(const tkl__target *target, const tkl__addr *addr, struct ssl_
     c->reader = tkl__reader_new();
     int rc = c->reader ? tkl__stream_open(&c->stream, target, addr, tls, deadline) : tkl__nomem();
     if (rc == TKL_OK)
-        rc = greet(c, target, deadline);
+        rc = greet_server(c, target, deadline);
     if (rc != TKL_OK) {
         tkl__conn_close(c);
         return failed_to(addr, rc);

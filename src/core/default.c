@@ -247,7 +247,7 @@ static int check_file(const char *path, const struct stat *file)
     return TKL_OK;
 }
 
-/* Whether a file that cannot be opened is one of a user whose folders are closed to us. A program
+/* Whether the file is out of reach because the folders of another user are closed to us. A program
  * that runs as another user than its HOME says has no file there. */
 static bool is_out_of_reach(const char *path)
 {

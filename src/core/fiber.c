@@ -2,22 +2,23 @@
  *
  * Carriers. A carrier is a thread with an epoll instance. It resumes the fibers that are ready,
  * begins new ones from the queue that all carriers share, and sleeps until a descriptor is ready, a
- * timer ends, or another thread rings its bell. A fiber runs until it parks or ends: carriers take
- * nothing away from it.
+ * timer ends, or another thread rings its bell. A fiber runs until it parks or ends: carriers do
+ * not interrupt it.
  *
  * Descriptors. Several fibers may poll one descriptor, such as that of interruptions, but epoll
- * knows a descriptor only once. So a carrier has a list of watchers for each. Descriptors are armed
- * for one event (EPOLLONESHOT), which wakes all watchers; those that park again arm it again. After
- * the event it stays in epoll, since the next call on the same connection arms it again, in one
- * system call; closing a descriptor removes it. It never stays armed without watchers: the number
- * may soon belong to another file, and a forked child may keep the old one open.
+ * knows a descriptor only once. So a carrier has a list of watchers for each. A descriptor is armed
+ * for one event (EPOLLONESHOT), which wakes all watchers; a watcher that parks again arms it again.
+ * After the event the descriptor stays in epoll, since the next call on the same connection arms it
+ * again, in one system call; closing a descriptor removes it. It never stays armed without
+ * watchers: the number may soon belong to another file, and a forked child may keep the old file
+ * open.
  *
- * Stacks. A fiber that rests may do so for hours, and thousands of them may: it keeps only the pages
- * of its stack that are in use. Its carrier gives the pages below back to the system, which costs a
- * system call, and a fault for each page when the fiber goes on. So memory that a resting fiber does
- * not need must not stand in the frames above its sleep.
+ * Stacks. A fiber that rests may do so for hours, and thousands of them may: it keeps only the
+ * pages of its stack that are in use. Its carrier gives the pages below back to the system, which
+ * costs a system call, and a fault for each page when the fiber goes on. So memory that a resting
+ * fiber does not need must not stand in the frames above its sleep.
  *
- * Switching is swapcontext()'s. Sanitizers have to be told of it.
+ * A switch is a swapcontext(). Sanitizers must be told of it.
  */
 #include "core/fiber.h"
 
@@ -107,7 +108,7 @@ typedef struct tkl__carrier {
     /* With the mutex of all fibers: */
     tkl__fiber *ready, *ready_last;
     size_t begun, resting;
-    bool sleeps; /* in epoll_wait(): whoever has something for it rings the bell */
+    bool sleeps; /* in epoll_wait(): a thread that has work for it rings the bell */
 
     void *shadow, *fake_stack; /* for sanitizers */
     const void *bottom;
@@ -173,8 +174,8 @@ static void arrive_on_fiber(carrier *c, const strand *s)
 #endif
 }
 
-/* Switches from the fiber to its carrier. Returns when the fiber is resumed: never, if it is over. Not
- * inlined, so that its frame is small. */
+/* Switches from the fiber to its carrier. Returns when the fiber is resumed: never, if it is over.
+ * Not inlined, so that its frame is small. */
 __attribute__((noinline)) static void switch_back(carrier *c, strand *s)
 {
     s->frame = __builtin_frame_address(0);
@@ -465,12 +466,12 @@ static void unwatch_file(carrier *c, watcher *w)
         w->next->prev = w->prev;
     if (s->watchers)
         return;
-    if (s->armed != 0) /* nothing happened: an event must not come when nobody watches */
+    if (s->armed != 0) /* no event came: disarms, because an event must not come without watchers */
         epoll_ctl(c->epoll, EPOLL_CTL_DEL, w->file->fd, NULL);
     s->armed = 0;
 }
 
-/* Something happened at a descriptor: all of its watchers have a look. */
+/* An event came for a descriptor: wakes all of its watchers. */
 static void wake_watchers(carrier *c, int fd, uint32_t events)
 {
     slot *s = &c->slots[fd];
@@ -617,8 +618,8 @@ static bool may_begin(const carrier *c)
 }
 
 /* With the mutex: wakes the carrier that has the least to do, if it sleeps. A carrier that is awake
- * looks at the queue before it sleeps. When all have enough to do, one gets up to see when the first
- * fiber of the queue expires. */
+ * looks at the queue before it sleeps. When all carriers have enough to do, one wakes up to see
+ * when the first fiber of the queue expires. */
 static void wake_for_queue(tkl__fibers *all)
 {
     carrier *least = NULL;
@@ -711,7 +712,7 @@ static void run_batch(carrier *c)
 }
 
 /* Decides how long to sleep, in ms for epoll_wait(). */
-static int lie_down(carrier *c)
+static int prepare_sleep(carrier *c)
 {
     tkl__fibers *all = c->fibers;
     int64_t until = c->timer_count > 0 ? c->timers[0]->until : TKL__FOREVER;
@@ -725,7 +726,7 @@ static int lie_down(carrier *c)
     return tkl__poll_ms(until);
 }
 
-static void get_up(carrier *c)
+static void end_sleep(carrier *c)
 {
     pthread_mutex_lock(&c->fibers->mutex);
     c->sleeps = false;
@@ -736,8 +737,8 @@ static void get_up(carrier *c)
 static void await_events(carrier *c)
 {
     struct epoll_event events[EVENTS];
-    int count = epoll_wait(c->epoll, events, EVENTS, lie_down(c));
-    get_up(c);
+    int count = epoll_wait(c->epoll, events, EVENTS, prepare_sleep(c));
+    end_sleep(c);
     for (int i = 0; i < count; i++) {
         eventfd_t rung;
         if (events[i].data.fd == c->bell)

@@ -2,8 +2,9 @@
  *
  * This thread does not use the loop of core/waiting.h. That loop waits for one result, has a
  * deadline, and ends when the client is interrupted. A follower has no result and no deadline: it
- * goes on after an interruption, knows at each moment whether its copy is current (tkl__follow_age),
- * asks for a sign of life with each heartbeat, and polls once a second where it may not subscribe.
+ * goes on after an interruption, knows at each moment whether its copy is current
+ * (tkl__follow_age), asks for a sign of life with each heartbeat, and polls once a second where it
+ * may not subscribe.
  */
 #include "core/follow.h"
 

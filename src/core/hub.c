@@ -381,7 +381,7 @@ static void beat_hub(tkl__hub *hub)
 /* Wakes the reader, which may be a waiter whose channel was cut and that sleeps in poll(). A node
  * that still serves slots answers a PING. A node without slots may hang, and its connection is not
  * needed: it is shut down. */
-static void rouse_reader(tkl__hub *hub)
+static void wake_reader(tkl__hub *hub)
 {
     tkl_client *client = hub->client;
     if (!client->route->serves(client, TKL__NO_SLOT, hub->node))
@@ -397,7 +397,7 @@ void tkl__hubs_reroute(tkl_client *client)
     for (tkl__hub *hub = client->hubs; hub; hub = hub->next) {
         pthread_mutex_lock(&hub->mutex);
         if (hub->conn && cut_strays(hub) && hub->reading)
-            rouse_reader(hub);
+            wake_reader(hub);
         pthread_mutex_unlock(&hub->mutex);
     }
     pthread_mutex_unlock(&client->hubs_mutex);
@@ -612,21 +612,20 @@ static void free_hubs(tkl__hub *hub)
     }
 }
 
-/* Removes from the list the hubs that are no longer needed: without users, and of nodes that serve
- * nothing any more. */
-static tkl__hub *take_forsaken(tkl_client *client)
+/* Takes out of the list the hubs without users whose nodes serve nothing any more. */
+static tkl__hub *take_unused(tkl_client *client)
 {
-    tkl__hub *forsaken = NULL;
+    tkl__hub *unused = NULL;
     for (tkl__hub **at = &client->hubs, *hub; (hub = *at);) {
         if (hub->users > 0 || client->route->serves(client, TKL__NO_SLOT, hub->node)) {
             at = &hub->next;
             continue;
         }
         *at = hub->next;
-        hub->next = forsaken;
-        forsaken = hub;
+        hub->next = unused;
+        unused = hub;
     }
-    return forsaken;
+    return unused;
 }
 
 /* In a forked child a thread of the parent may hold hubs_mutex. Locking the client notices the fork
@@ -651,9 +650,9 @@ tkl__hub *tkl__hub_get(tkl_client *client, tkl__node *node)
     }
     if (hub)
         hub->users++;
-    tkl__hub *forsaken = take_forsaken(client);
+    tkl__hub *unused = take_unused(client);
     pthread_mutex_unlock(&client->hubs_mutex);
-    free_hubs(forsaken);
+    free_hubs(unused);
     tkl__node_unref(node);
     return hub;
 }

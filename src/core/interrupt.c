@@ -33,7 +33,7 @@ static void ring_bell(const tkl__interrupt *interrupt)
         eventfd_write(interrupt->fd, 1);
 }
 
-static void silence(const tkl__interrupt *interrupt)
+static void empty_bell(const tkl__interrupt *interrupt)
 {
     eventfd_t rung;
     if (interrupt->fd >= 0)
@@ -70,7 +70,7 @@ void tkl_resume(tkl_client *client)
     int saved = errno;
     atomic_store(&client->interrupt.at, 0);
     if (is_own(client))
-        silence(&client->interrupt);
+        empty_bell(&client->interrupt);
     errno = saved;
 }
 
@@ -90,7 +90,7 @@ int tkl__interrupt_fd(tkl_client *client)
 void tkl__interrupt_seen(tkl_client *client)
 {
     if (atomic_load(&client->interrupt.at) == 0)
-        silence(&client->interrupt);
+        empty_bell(&client->interrupt);
 }
 
 int tkl__sleep(tkl_client *client, int64_t at)

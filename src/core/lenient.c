@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A view that reads all masters of a cluster would fail, or wait for its whole time-out, because one
+ * A view that reads all masters of a cluster would fail, or wait for its whole time-out, when one
  * of them hangs. Between tkl_lenient_begin() and tkl_lenient_end() a thread gives each master a
- * bounded time once; requests to one that let it pass fail at once, and lists leave out what it has.
+ * bounded time, once. When a master does not answer in that time, later requests to it fail at
+ * once, and lists leave out its keys.
  *
- * A node notes when it last let a view wait. That is all: a view does without the nodes that did so
- * since it began.
+ * A node notes when it last let a view wait in vain. A view does without the nodes that have done
+ * so since it began; it keeps no other state.
  */
 #include "core/lenient.h"
 

@@ -31,7 +31,7 @@ typedef struct batch {
     tkl_reply *replies; /* NULL elements are not done yet */
     size_t *open;       /* indices of the requests that are not done, in order */
     size_t nopen;
-    size_t *group; /* indices of those that go to the round's node */
+    size_t *group; /* indices of the requests that go to the round's node */
     size_t ngroup;
     bool *doubted;               /* per request: an earlier attempt may have executed it */
     const tkl__library *loaded;  /* in this round, by the first call that needed it */

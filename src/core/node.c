@@ -174,7 +174,7 @@ static void leave_queue(tkl__node *node, waiter *w)
     end_watch(node, w);
 }
 
-static void wake(waiter *w)
+static void wake_caller(waiter *w)
 {
     if (w)
         tkl__cond_signal(&w->woken);
@@ -182,13 +182,13 @@ static void wake(waiter *w)
 
 static void wake_first(tkl__node *node)
 {
-    wake(node->first);
+    wake_caller(node->first);
 }
 
 static void wake_all(tkl__node *node)
 {
     for (waiter *w = node->first; w; w = w->next)
-        wake(w);
+        wake_caller(w);
 }
 
 /* ---- Nodes of a client --------------------------------------------------- */
@@ -307,7 +307,7 @@ static void forget_conn(tkl__node *node, tkl__conn *conn)
 }
 
 /* Unlocks while closing. */
-static void discard(tkl__node *node, tkl__conn *conn)
+static void discard_conn(tkl__node *node, tkl__conn *conn)
 {
     forget_conn(node, conn);
     tkl__client_unlock(node->client);
@@ -315,7 +315,7 @@ static void discard(tkl__node *node, tkl__conn *conn)
     tkl__client_lock(node->client);
 }
 
-static bool fresh(tkl__conn *conn)
+static bool is_usable(tkl__conn *conn)
 {
     return tkl__now() - conn->idle_since < TRUST_US || !tkl__conn_stale(conn);
 }
@@ -326,10 +326,10 @@ static tkl__conn *take_idle(tkl__node *node)
     tkl__conn *conn;
     while ((conn = node->newest)) {
         idle_remove(node, conn);
-        if (fresh(conn))
+        if (is_usable(conn))
             return conn;
         node->let_go = true;
-        discard(node, conn);
+        discard_conn(node, conn);
     }
     return NULL;
 }
@@ -401,7 +401,7 @@ static int dial_node(tkl__node *node, int64_t deadline, tkl__conn **conn)
 
 /* When a waiter must check again by itself: after WATCH_US when it is on watch, else at the next
  * dial or at its deadline. */
-static int64_t look_again(const tkl__node *node, const waiter *w, int64_t deadline)
+static int64_t next_look(const tkl__node *node, const waiter *w, int64_t deadline)
 {
     bool dial_soon = node->total < node->client->target.pool_size && !node->dialling;
     int64_t at = dial_soon && node->retry_at < deadline ? node->retry_at : deadline;
@@ -437,7 +437,7 @@ static int await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
     queue_add(node, w);
     while (!w->conn && !may_proceed(node) && may_wait_on(node, deadline)) {
         int64_t end = tkl__turn_by(deadline, node->heard_at);
-        if (!tkl__cond_wait(&w->woken, &node->client->mutex, look_again(node, w, end)))
+        if (!tkl__cond_wait(&w->woken, &node->client->mutex, next_look(node, w, end)))
             end_watch(node, w);
     }
     *conn = w->conn;
@@ -490,14 +490,14 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
     }
     waiter *next = post_watch(node);
     tkl__client_unlock(node->client);
-    wake(next);
+    wake_caller(next);
     return rc;
 }
 
 /* ---- Taking back --------------------------------------------------------- */
 
 /* Returns the connection that was idle longest, if that was too long. */
-static tkl__conn *expired(tkl__node *node, int64_t now)
+static tkl__conn *expired_conn(tkl__node *node, int64_t now)
 {
     tkl__conn *conn = node->oldest;
     if (!conn || (now - conn->idle_since) / 1000 < node->client->target.idle_ms)
@@ -573,10 +573,10 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     } else {
         conn->idle_since = now;
         next = hand_on(node, conn, now);
-        old = expired(node, now);
+        old = expired_conn(node, now);
     }
     tkl__client_unlock(client);
-    wake(next);
+    wake_caller(next);
     tkl__conn_close(old);
     if (failed)
         failed->redo(client, failed);
@@ -621,7 +621,7 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
         all_remove(node, conn);
     }
     tkl__client_unlock(node->client);
-    wake(next);
+    wake_caller(next);
     tkl__conn_close(conn);
 }
 
@@ -646,7 +646,7 @@ static bool is_silent(const tkl__node *node)
 }
 
 /* With the lock, which is released while a PING is sent. */
-static void find_out(tkl__node *node)
+static void probe_node(tkl__node *node)
 {
     node->asking = true;
     node->hung = false;
@@ -664,7 +664,7 @@ bool tkl__node_hangs(tkl__node *node)
     tkl__client_lock(client);
     bool known = node->asking || tkl__now() - node->asked_at < client->heartbeat_us;
     if (is_silent(node) && !known)
-        find_out(node);
+        probe_node(node);
     bool hangs = is_silent(node) && node->hung;
     tkl__client_unlock(client);
     return hangs;
@@ -709,7 +709,7 @@ void tkl__node_flush(tkl__node *node)
     tkl__conn *conn;
     while ((conn = node->newest)) {
         idle_remove(node, conn);
-        discard(node, conn);
+        discard_conn(node, conn);
     }
     tkl__client_unlock(node->client);
 }

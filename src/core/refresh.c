@@ -46,7 +46,7 @@ void tkl__refresh_free(tkl_client *client, tkl__refresh *refresh)
 
 /* Whether this caller must fetch. A fetch by another thread that began after the caller came is
  * good enough. */
-static bool due(const tkl__refresh *refresh, bool have, int64_t since)
+static bool is_due(const tkl__refresh *refresh, bool have, int64_t since)
 {
     if (!have)
         return refresh->began < since;
@@ -86,7 +86,7 @@ int tkl__refresh_ensure(tkl_client *client, tkl__refresh *refresh, int slot, int
         if (refresh->running) {
             if (!tkl__cond_wait(&refresh->ended, &client->mutex, deadline))
                 return tkl__fail(TKL_ENOTSENT, "which server to ask was not found out in time");
-        } else if (due(refresh, have, since)) {
+        } else if (is_due(refresh, have, since)) {
             fetch_map(client, refresh, deadline);
         } else if (have) {
             return TKL_OK;

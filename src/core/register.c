@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators ask which queues, locks or indexes there are. Looking through all keys takes seconds
- * beside millions of others, so each component has a register: a sorted set "ns:component:names" of
- * names as they stand in keys, escaped, with the time when a client last used each, in Unix ms.
+ * Operators ask which queues, locks or indexes there are. A walk over millions of keys takes
+ * seconds, so each component has a register: a sorted set "ns:component:names" of names as they
+ * stand in keys, escaped, with the time when a client last used each name, in Unix ms.
  *
  * Writing. A client announces a name when it first changes something of it, and again after a
  * minute of use. ZADD goes in front of the request on the same connection, and nobody waits for its
@@ -20,9 +20,10 @@
  * of a component, "ns:component:names:{tag}", whose slots are spread evenly; the client takes one
  * that this server serves. A reader reads all of them.
  *
- * Reading. The keys of all names are checked in one batch, where a component says which. A name
- * without keys that was not seen for ten minutes is removed. The clock is that of the announcing client: if it is wrong, a name without
- * keys leaves too early or too late, and one with keys is never affected.
+ * Reading. Where a component says which keys its names have, a reader checks the keys of all names
+ * in one batch. It removes a name without keys that was not used for ten minutes. The times are
+ * those of the announcing clients: if a clock is wrong, a name without keys leaves too early or too
+ * late, and a name with keys is not affected.
  *
  * Bounds. A register holds the 10,000 names used last; each of the 64 of a cluster 1,000. One in 64
  * announcements trims it. An evicted or flushed register comes back within a minute of use.
@@ -91,8 +92,8 @@ static bool is_limit(const tkl_client *client, tkl_bytes component)
            memcmp(component.data + ns, ":limit", sizeof ":limit" - 1) == 0;
 }
 
-/* Splits "ns:component:{name}..." into "ns:component" and "name". For the key of a limit, the name is
- * that of the limit. */
+/* Splits "ns:component:{name}..." into "ns:component" and "name". For the key of a limit, the name
+ * is that of the limit. */
 static bool split_key(const tkl_client *client, tkl_bytes key, tkl_bytes *component,
                       tkl_bytes *name)
 {
@@ -380,8 +381,9 @@ static int ask_types(reading *r, const tkl_reply *name, const tkl_reply *seen, s
     return failed ? tkl__nomem() : TKL_OK;
 }
 
-/* The first part of this name whose key has the type; NULL: none. A view takes the register's word
- * for names whose server does not answer. Without parts every name has its keys for a while. */
+/* The first part of this name whose key has the type; NULL: none. When the server of a name does
+ * not answer, a view believes the register. Without parts, each name counts as having its keys for
+ * a while. */
 static const char *part_found(const reading *r, const tkl_reply *seen, size_t index)
 {
     if (r->nparts == 0)
@@ -415,8 +417,8 @@ static bool is_forgotten(const reading *r, const tkl_reply *seen, size_t index)
            !part_found(r, seen, index);
 }
 
-/* Removes the names that are gone and old, in one batch. A user who may not do that goes without:
- * the next reader does. */
+/* Removes the names that are gone and old, in one batch. If this user may not remove them, the next
+ * reader does. */
 static void forget_gone(reading *r, int64_t deadline)
 {
     tkl__batch removals;

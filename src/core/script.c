@@ -23,7 +23,7 @@ void tkl__script_wire(tkl__buf *out, const tkl__invocation *call)
         tkl__resp_arg(out, call->args[i].data, call->args[i].len);
 }
 
-static bool fits(size_t given, int declared, bool open)
+static bool count_fits(size_t given, int declared, bool open)
 {
     return open ? given >= (size_t)declared : given == (size_t)declared;
 }
@@ -31,8 +31,8 @@ static bool fits(size_t given, int declared, bool open)
 int tkl__script_check(const tkl__invocation *call)
 {
     const tkl__script *script = call->script;
-    if (fits(call->nkeys, script->nkeys, script->open_keys) &&
-        fits(call->nargs, script->nargs, script->open_args))
+    if (count_fits(call->nkeys, script->nkeys, script->open_keys) &&
+        count_fits(call->nargs, script->nargs, script->open_args))
         return TKL_OK;
     return tkl__fail(TKL_EBUG, "script %s called with %zu keys and %zu arguments", script->name,
                      call->nkeys, call->nargs);

@@ -120,7 +120,7 @@ static bool is_heard(const tkl__tracking *t, const tkl__node *node)
     return false;
 }
 
-/* A child must find the list whole. */
+/* Adds a master. A forked child must find the list whole, so fork() waits meanwhile. */
 static void add_heard(tkl__tracking *t, heard h)
 {
     tkl__nofork_enter();
@@ -209,9 +209,9 @@ static bool beat_heard(const tkl__tracking *t, heard *h)
     return t->client->route->serves(t->client, TKL__NO_SLOT, h->node);
 }
 
-/* Sleeps until a file is readable, the time has come, or the bell rings; the bell is the first file.
- * The bell also rings when `end` is set. So the sleep ignores `end`, which it would have to check
- * 20 times a second. */
+/* Sleeps until a file is readable, the time has come, or the bell rings; the bell is the first
+ * file. The bell also rings when `end` is set. So the sleep ignores `end`, which it would have to
+ * check 20 times a second. */
 static int sleep_at(const tkl__tracking *t, struct pollfd *files, nfds_t count, int64_t until)
 {
     eventfd_t rung;
