@@ -56,8 +56,8 @@ typedef struct cli_hold {
     int lost;          /* an eventfd, readable once it is lost; -1: none */
 
     /* After cli_hold_run(), whose exit code may be the command's. */
-    bool was_held; /* acquired, whatever came then */
-    bool was_lost; /* ... and lost before the command ended */
+    bool was_held; /* acquired, even if it was lost later */
+    bool was_lost; /* lost before the command ended */
 } cli_hold;
 
 extern const cli_component cli_lock;
@@ -114,7 +114,7 @@ void cli_hold_lost(const cli_hold *hold); /* from any thread */
 int cli_hold_run(cli_session *cli, cli_hold *hold);
 void cli_hold_done(const cli_hold *hold);
 
-/* For its help. */
+/* The help that all `run` verbs share. */
 #define CLI_HOLD_RUN_DETAILS                                                           \
     "COMMAND and all that it starts are one process group, which gets the signals\n"   \
     "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"    \

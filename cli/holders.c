@@ -136,7 +136,7 @@ int cli_print_holders(const cli_session *cli, json_t *object)
 }
 
 /* A line of the list: the object itself and its first holder in one. */
-static json_t *flatten(json_t *object)
+static json_t *flatten_hold(json_t *object)
 {
     json_t *row = json_copy(object);
     json_t *first = json_array_get(json_object_get(object, "holders"), 0);
@@ -151,7 +151,7 @@ int cli_print_held(const cli_session *cli, json_t *objects)
         return cli_print_json(cli, objects);
     json_t *rows = json_array();
     for (size_t i = 0; i < json_array_size(objects); i++)
-        json_array_append_new(rows, flatten(json_array_get(objects, i)));
+        json_array_append_new(rows, flatten_hold(json_array_get(objects, i)));
     json_decref(objects);
     return cli_print_rows(cli, rows, has_limit(cli) ? held_permit_columns : held_lock_columns);
 }

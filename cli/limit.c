@@ -52,7 +52,8 @@ static int read_rule(const cli_session *cli, tkl_limit_rule *rule)
     return cli_number(cli, "burst", 0) < 0 ? cli_usage(cli, "invalid --burst: 0 or more") : CLI_OK;
 }
 
-/* The limit named by the first argument, with the rule of the options, and what `more` adds. */
+/* Opens the limit that the first argument names, with the rule of the options and the settings of
+ * `more`. */
 static int open_limit(cli_session *cli, tkl_limit_rule more, bool counted, tkl_limit **limit)
 {
     tkl_limit_options options = {.counted = counted};
@@ -204,7 +205,7 @@ static int give_back_slot(void *arg)
     return give_back(s->cli, s->limit, s->answer);
 }
 
-/* A slot is held while the command runs. */
+/* Gives the slot back after the command. If the server does not answer, ends the program. */
 static void end_slot(slot *s, int exit)
 {
     const char *message;

@@ -55,7 +55,7 @@ const cli_column cli_limit_refusals_columns[] = {{"name", "NAME"},
                                                  {"error", "ERROR"},
                                                  {0}};
 
-/* For qsort(): what refused more in these two hours is first; else the order of names. */
+/* For qsort(): limits that refused more in these two hours come first; then the order of names. */
 static int order_by_refused(const void *a, const void *b)
 {
     const tkl_limit_refusals *one = *(const tkl_limit_refusals *const *)a,

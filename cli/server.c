@@ -43,7 +43,7 @@ static const char *at_risk(const tkl_server_info *info)
 }
 
 /* Fields that a stopped server does not have are null; people do not see them. */
-static json_t *describe(const cli_session *cli, const char *url, const tkl_server_info *info)
+static json_t *describe_server(const cli_session *cli, const char *url, const tkl_server_info *info)
 {
     bool runs = info->pid != 0;
     json_t *where = cli_json_bytes(tkl_str(url));
@@ -96,7 +96,7 @@ static int server_start(cli_session *cli)
     tkl_server_info info;
     int code = tkl_server_start(full, &info);
     free(full);
-    return code == TKL_OK ? cli_print_record(cli, describe(cli, url, &info), fields)
+    return code == TKL_OK ? cli_print_record(cli, describe_server(cli, url, &info), fields)
                           : cli_end(cli, code);
 }
 
@@ -109,8 +109,9 @@ static int server_stop(cli_session *cli)
     int code = tkl_server_stop(url);
     if (code == TKL_NOTFOUND)
         return cli_fail(cli, CLI_NO, "not running: %s", url);
-    return code == TKL_OK ? cli_print_record(cli, describe(cli, url, &(tkl_server_info){0}), fields)
-                          : cli_end(cli, code);
+    return code == TKL_OK
+               ? cli_print_record(cli, describe_server(cli, url, &(tkl_server_info){0}), fields)
+               : cli_end(cli, code);
 }
 
 static int server_status(cli_session *cli)
@@ -123,7 +124,7 @@ static int server_status(cli_session *cli)
     int code = tkl_server_status(url, &info);
     if (code < 0)
         return cli_end(cli, code);
-    failed = cli_print_record(cli, describe(cli, url, &info), fields);
+    failed = cli_print_record(cli, describe_server(cli, url, &info), fields);
     return failed || info.pid != 0 ? failed : cli_answered_no(cli, TKL_NOTFOUND, "not running");
 }
 
@@ -137,7 +138,7 @@ static int end_written(cli_session *cli, const char *url, int code)
         return cli_fail(cli, CLI_NO, "not running: %s", url);
     if (code == TKL_OK)
         code = tkl_server_status(url, &info);
-    return code == TKL_OK ? cli_print_record(cli, describe(cli, url, &info), fields)
+    return code == TKL_OK ? cli_print_record(cli, describe_server(cli, url, &info), fields)
                           : cli_end(cli, code);
 }
 

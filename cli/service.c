@@ -121,7 +121,7 @@ static int print_registered(const cli_session *cli, const registering *r)
 }
 
 /* Without a command: waits for a signal. */
-static int stay(cli_session *cli, const registering *r)
+static int wait_for_signal(cli_session *cli, const registering *r)
 {
     struct pollfd file = {r->woken, POLLIN, 0};
     int failed = print_registered(cli, r);
@@ -150,13 +150,13 @@ static int run_command(cli_session *cli, const registering *r)
 }
 
 /* Runs while the instance is registered; returns when it is time to deregister. */
-static int be_there(cli_session *cli, const registering *r)
+static int stay_registered(cli_session *cli, const registering *r)
 {
     if (cli->argc > 1) {
         cli_patience_end(cli);
         return cli_patience_signal() != 0 ? CLI_OK : run_command(cli, r);
     }
-    int failed = stay(cli, r);
+    int failed = wait_for_signal(cli, r);
     cli_patience_end(cli);
     return failed;
 }
@@ -182,7 +182,7 @@ static int register_while(cli_session *cli, registering *r, tkl_service *service
         failed =
             cli_end(cli, tkl_service_register(service, &r->instance, &options, &r->registration));
     if (!failed)
-        failed = leave_service(cli, r, be_there(cli, r));
+        failed = leave_service(cli, r, stay_registered(cli, r));
     close(r->woken);
     return failed;
 }

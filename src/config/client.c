@@ -2,12 +2,12 @@
  *
  * A client for the server that a configuration names.
  *
- * A follower loads the configuration and opens a client for every new version. Borrowers count: a
- * client that is not the current one any more is closed by the last one that gives it back.
+ * A follower loads the configuration and opens a client for every new version. Each client counts
+ * its borrowers: when it is not current any more, the last borrower closes it.
  *
- * A new server must answer a PING before anybody is moved to it, so that a typing error does not
- * take programs away from a server that works; it is asked again every second. The very first one
- * is handed out unasked: there is nothing better, and its calls say what is wrong.
+ * A new server must answer a PING before callers get its client, so that a typing error does not
+ * take programs away from a server that works; the follower asks again every second. The first
+ * server is handed out without a PING: there is no other, and its calls say what is wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static int probe_server(tkl_client *client)
 
 /* ---- Moving over --------------------------------------------------------- */
 
-static link *current(const tkl_config_client *source)
+static link *current_link(const tkl_config_client *source)
 {
     link *at = source->links;
     while (at && at->retired)
@@ -101,7 +101,7 @@ static void close_links(link *links)
 static void move_to(tkl_config_client *source, link *fresh, tkl_config_value *value)
 {
     pthread_mutex_lock(&source->follower.mutex);
-    link *old = current(source);
+    link *old = current_link(source);
     if (old)
         old->retired = true;
     fresh->next = source->links;
@@ -212,7 +212,7 @@ int tkl_config_client_borrow(tkl_config_client *source, tkl_client **client)
     int rc = tkl__follow_lock(&source->follower);
     if (rc != TKL_OK)
         return rc;
-    link *l = current(source);
+    link *l = current_link(source);
     if (l) {
         l->borrowers++;
         *client = l->client;

@@ -196,7 +196,8 @@ int tkl__config_server_read(tkl_bytes json, bool with_files, char **url, int *po
     return rc;
 }
 
-/* The password file is on the machines of the readers, and not looked for. */
+/* Checks a description. Does not look for the password file, which is on the machines of the
+ * readers. */
 int tkl__config_server_check(tkl_bytes json)
 {
     tkl__target target;

@@ -7,12 +7,12 @@
  * server's answer once it knows that the server has the function. So an allowed check costs nothing
  * more, and a flood of refused checks costs one report a second. The report goes to a key of the
  * limit's name, which in a cluster may be on another master than the check's key, perhaps on one
- * that hangs. So the report gets a tenth of a second, and after a failure the handle reports nothing
- * for a minute. The counts of a failed report are lost; a report is never repeated, so nothing
- * counts twice.
+ * that hangs. So the report gets a tenth of a second, and after a failure the handle reports
+ * nothing for a minute. The counts of a failed report are lost; a report is never repeated, so
+ * nothing counts twice.
  *
- * A report names the first KEYS keys that were refused in its second. A key that is refused often is
- * nearly always among them, so its number is hardly too low, and never too high.
+ * A report names the first KEYS keys that were refused in its second. A key that is refused often
+ * is nearly always among them, so its number is hardly too low, and never too high.
  *
  * "ns:limit:refused:{name}" and two more keys have the counts of all programs: see refuse.lua. They
  * expire a day, or two hours, after the last report.

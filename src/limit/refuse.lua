@@ -8,7 +8,7 @@
 -- returns 1
 -- include: shared/hours
 
--- Keys of an hour. A newcomer always gets in; when the set has become too large, those that were
+-- Most keys of an hour. A new key always gets in; when the set is too large, the keys that were
 -- refused least leave. So no number is too high.
 local MOST, KEPT = 200, 100
 local STAYS = 86400 -- seconds after the last report

@@ -111,7 +111,7 @@ static int64_t burst_of(tkl_limit_algorithm algorithm, int64_t capacity)
     return capacity > 1 ? capacity - 1 : TKL_NONE;
 }
 
-static int senseless(void)
+static int fail_senseless(void)
 {
     return tkl__fail(TKL_EPROTO, "the server described a limit with senseless numbers");
 }
@@ -125,7 +125,7 @@ static int read_takes(const tkl_reply *reply, shown *s)
         if (!tkl__limit_number(reply, TAKE_PARTS * i, &take->at_ms) ||
             !tkl__limit_number(reply, TAKE_PARTS * i + 1, &take->quantity) ||
             !tkl__limit_number(reply, TAKE_PARTS * i + 2, &denied))
-            return senseless();
+            return fail_senseless();
         take->denied = denied != 0;
     }
     s->usage.takes = s->takes;
@@ -146,7 +146,7 @@ static int read_usage(const tkl_reply *reply, shown *s)
         return TKL_OK;
     for (size_t i = COUNT; i < NUMBERS; i++)
         if (!tkl__limit_number(reply, i, &numbers[i]))
-            return senseless();
+            return fail_senseless();
     rule->count = numbers[COUNT];
     rule->period_ms = numbers[PERIOD];
     rule->burst = burst_of(rule->algorithm, numbers[CAPACITY]);

@@ -9,11 +9,11 @@
  * the limit holds over all clients.
  *
  * The server keeps no list of slices. It keeps how much it lent in the current epoch (half a second
- * of its clock) and in the epoch before. When an epoch ends, slices of the epoch before it that were
- * not settled count as spent: their client has died, or its message was lost. So a slice lasts from
- * half a second to a second, and the state stays small however many clients there are. A settlement
- * carries no id, so it is never repeated: at worst the rest of the slice counts as spent.
- * When the server's clock is set back, all slices count as spent at once.
+ * of its clock) and in the epoch before. When an epoch ends, slices of the epoch before it that
+ * were not settled count as spent: their client has died, or its message was lost. So a slice lasts
+ * from half a second to a second, and the state stays small however many clients there are. A
+ * settlement carries no id, so it is never repeated: at worst the rest of the slice counts as
+ * spent. When the server's clock is set back, all slices count as spent at once.
  *
  * The client stops spending a little before the end, by its own monotonic clock, counted from
  * before it asked. The keeper settles a slice that is not used up, so that other clients can use

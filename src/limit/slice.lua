@@ -5,10 +5,10 @@
 -- ARGV[3] unit      ditto
 -- ARGV[4] rate      ditto
 -- ARGV[5] epoch     of the slice to settle; -1: none
--- ARGV[6] slice     how much it was
--- ARGV[7] spent     of it
--- ARGV[8] wish      for the next slice
--- ARGV[9] least     that it must be; 0: none is wanted
+-- ARGV[6] slice     size of that slice
+-- ARGV[7] spent     how much of it was spent
+-- ARGV[8] wish      size of the next slice
+-- ARGV[9] least     the smallest useful size; 0: no slice is wanted
 -- ARGV[10] rule     see limit/check
 -- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would
 --   fit, microseconds until all is unused}

@@ -1,4 +1,4 @@
--- Stored states of limits: reading their numbers, refusing those that tackle did not write.
+-- Reads the numbers of stored states of limits, and refuses states that tackle did not write.
 -- include: shared/decimal
 
 local stored = {}

@@ -11,16 +11,16 @@
  * token on a server only delays other owners until it expires; a missing token can give the lock to
  * two owners. So:
  *
- *   - Each attempt has a token of its own. A late release of an earlier attempt, which had no answer
- *     in time, cannot remove what a later attempt has written.
+ *   - Each attempt has a token of its own. A late release of an earlier attempt, which had no
+ *     answer in time, cannot remove what a later attempt has written.
  *   - A renewal never shortens the lease on a server, so a late renewal does no harm.
  *   - A server that does not answer counts as a "no", and still gets a release.
  *   - The owner gives back a failed attempt at once. While an attempt waits for silent servers, its
  *     keys on the others block other owners, and several owners could keep each other from the
  *     majority for ever. So an attempt does not wait for a server that was silent the last time.
- *   - A server that lost the key, because it was restarted empty, gets it back with the next renewal
- *     while the lock is valid. Its answer does not count then: another owner may have had the lock
- *     there in between. So a lock survives even the restart of one server after the other.
+ *   - A server that lost the key, because it was restarted empty, gets it back with the next
+ *     renewal while the lock is valid. Its answer does not count then: another owner may have had
+ *     the lock there in between. So a lock survives even the restart of one server after the other.
  */
 #include <tackle/redlock.h>
 
@@ -206,7 +206,7 @@ static int set_rules(tkl_redlock_options *rules, const tkl_redlock_options *opti
     return rc == TKL_OK ? check_lease(rules->lease_ms) : rc;
 }
 
-static bool repeats(tkl_client *const *nodes, size_t count)
+static bool has_node_twice(tkl_client *const *nodes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
@@ -222,7 +222,7 @@ static int check_nodes(tkl_client *const *nodes, size_t count)
     for (size_t i = 0; i < count; i++)
         if (!nodes[i])
             return tkl__fail(TKL_EINVAL, "client %zu of %zu is NULL", i + 1, count);
-    if (repeats(nodes, count))
+    if (has_node_twice(nodes, count))
         return tkl__fail(TKL_EINVAL, "a client is given twice: a majority needs many servers");
     return TKL_OK;
 }

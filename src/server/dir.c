@@ -4,8 +4,8 @@
  *
  *     lock           held by the server as long as it lives
  *     socket         where it is reached
- *     config         its configuration: written once, then the user's and the server's
- *     log, log.old   what it says
+ *     config         its configuration: written once here, then changed by the user and the server
+ *     log, log.old   its log
  *     dump.rdb, appendonlydir/   the data
  *
  * Everything depends on the lock. The process that gets it knows that no server runs here and that
@@ -293,7 +293,7 @@ static int server_died(const place *p, off_t log)
 /* ---- Joining ------------------------------------------------------------- */
 
 /* A process holds the lock, but the server does not answer. */
-static int unusable(const place *p, int rc)
+static int fail_unusable(const place *p, int rc)
 {
     if (rc == TKL_EUNREADY)
         return tkl__fail(rc, "the private server of %s is still loading its data", p->dir);
@@ -341,7 +341,7 @@ static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn
             return tkl__fail_in(seen, "the private server of %s", p->dir);
         a->loading = a->loading || seen == TKL_EUNREADY;
         if (tkl__left(deadline) == 0)
-            return unusable(p, a->loading ? TKL_EUNREADY : seen);
+            return fail_unusable(p, a->loading ? TKL_EUNREADY : seen);
         int rc = try_to_start(p, deadline, a);
         if (rc < 0)
             return rc;
@@ -454,7 +454,7 @@ static int reach_server(const place *p, int64_t deadline, tkl__conn **conn)
         if (is_free(p))
             return TKL_NOTFOUND;
         if (tkl__left(deadline) == 0)
-            return unusable(p, rc);
+            return fail_unusable(p, rc);
         tkl__sleep_until(tkl__now() + POLL_US);
     }
 }

@@ -60,7 +60,7 @@ static const char supervisor[] = "{\n"
 
 /* Whether `base` can hold the directory: other users must not be able to move it away. In /tmp the
  * sticky bit prevents that. */
-static bool usable(const char *base)
+static bool can_hold_dir(const char *base)
 {
     char way[DIR_MAX];
     if (!base || *base != '/' || access(base, W_OK | X_OK) != 0 ||
@@ -76,7 +76,7 @@ static int choose_dir(char *dir)
 {
     const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
-        if (!usable(bases[i]))
+        if (!can_hold_dir(bases[i]))
             continue;
         uint64_t id;
         tkl__random(&id, sizeof id);

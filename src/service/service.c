@@ -4,22 +4,23 @@
  *
  * Keys, which all expire a minute after the last lease:
  *
- *     ns:service:{name}          sorted set: id -> end of its lease, by the server's clock. Also
- * the name of the sharded channel ns:service:{name}:owners   hash: id -> token of the registration
+ *     ns:service:{name}          sorted set: id -> end of its lease, by the server's clock; also
+ *                                the name of the sharded channel
+ *     ns:service:{name}:owners   hash: id -> token of the registration
  *     ns:service:{name}:infos    hash: id -> address, weight, metadata (entry.c)
  *
  * One script registers and renews: it writes the lease, and if anything is new publishes the id. So
  * an instance whose lease has ended meanwhile, or whose entry was flushed, is listed again by its
- * next renewal. The token tells registrations of one id apart: the last one has it, the others find
- * out by their next renewal. Entries whose lease has ended are removed by whichever registration
- * comes next, a hundred at a time; lists leave them out anyway.
+ * next renewal. The token tells registrations of one id apart: the last registration has the id,
+ * and the others learn that at their next renewal. Each registration or renewal removes up to a
+ * hundred entries whose lease has ended; lists leave such entries out.
  *
  * Nobody publishes the end of a lease. So a follower loads the list again when the first lease that
  * it knows of ends, unless it was renewed.
  *
- * The server's clock: set forward, all leases end at once and come back within a third of their
- * length. Set back, leases would last longer by that; they are shortened to the longest lease there
- * is by the next registration or renewal.
+ * When the server's clock is set forward, all leases end at once, and the instances are listed
+ * again within a third of a lease. When it is set back, leases would last longer: the next
+ * registration or renewal shortens them to the longest lease there is.
  *
  * Files: entry.c stored form and snapshots; register.c registrations; service.c the rest.
  */

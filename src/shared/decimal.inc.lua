@@ -2,9 +2,9 @@
 
 local decimal = {}
 
--- Up to here whole numbers are exact: Lua's numbers are doubles. So are math.floor(a / b) and
--- math.ceil(a / b) of them: the quotient is off by less than the 1 / b that it can be from a whole
--- number.
+-- Whole numbers up to here are exact in Lua's numbers, which are doubles. So are math.floor(a / b)
+-- and math.ceil(a / b) of them: a quotient that is not whole is at least 1 / b away from a whole
+-- number, and its error is smaller than that.
 local EXACT = 2 ^ 53
 
 -- The text of a whole number, without an exponent.

@@ -50,8 +50,8 @@ function hours.of_event(at, now)
   return hour
 end
 
--- Where an event of `hour`, this or the last one, belongs when the table of this hour has an age:
--- whether to the last hour's table. As long as no event of this hour has come, the last hour's
+-- Whether an event of `hour`, this hour or the last, belongs to the last hour's table, when the
+-- table of this hour has this age. As long as no event of this hour has come, the last hour's
 -- events are in this hour's table.
 function hours.is_for_last(hour, this, age)
   return hour < this and age == 'this'

@@ -1,4 +1,4 @@
--- Lasting keys: they live as long as what is in them.
+-- Keys that live as long as their contents.
 -- include: shared/decimal
 
 local lasting = {}

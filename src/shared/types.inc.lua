@@ -1,5 +1,5 @@
--- The types of keys. A script checks the keys that it has not read before its first write: one that
--- another program has put there ends it before anything is changed.
+-- The types of keys. Before its first write a script checks the types of the keys that it has not
+-- read: a key of another program ends the script before it changes anything.
 
 local types = {}
 
