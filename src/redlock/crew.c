@@ -121,21 +121,7 @@ static void leave_round(redlock_round *r)
         free(r);
 }
 
-static redlock_round *next_round(worker *w)
-{
-    redlock_round *r = w->todo[w->first];
-    w->first = (w->first + 1) % BACKLOG;
-    w->count--;
-    return r;
-}
-
-static int ask_server(const worker *w, const tkl__redlock_question *question)
-{
-    if (tkl__left(question->deadline) == 0)
-        return tkl__fail(TKL_ENOTSENT, "a server is still busy with an earlier request");
-    return question->ask(w->crew->owner, question, w->server);
-}
-
+/* The thread of one server: asks it the next question, and notes the answer. */
 static void *serve_rounds(void *arg)
 {
     worker *w = arg;
@@ -146,9 +132,13 @@ static void *serve_rounds(void *arg)
             (void)tkl__cond_wait(&c->work, &c->mutex, TKL__FOREVER);
             continue;
         }
-        redlock_round *r = next_round(w);
+        redlock_round *r = w->todo[w->first];
+        w->first = (w->first + 1) % BACKLOG;
+        w->count--;
         pthread_mutex_unlock(&c->mutex);
-        int rc = ask_server(w, &r->question);
+        int rc = tkl__left(r->question.deadline) > 0
+                     ? r->question.ask(c->owner, &r->question, w->server)
+                     : tkl__fail(TKL_ENOTSENT, "a server is still busy with an earlier request");
         pthread_mutex_lock(&c->mutex);
         note_answer(&r->answers, w->server, rc, tkl_errmsg());
         w->silent = rc < 0;
@@ -174,16 +164,6 @@ static int start_all(tkl__redlock_crew *c)
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-static void set_up(tkl__redlock_crew *c)
-{
-    c->pid = getpid();
-    pthread_mutex_init(&c->mutex, NULL);
-    tkl__cond_init(&c->work);
-    tkl__cond_init(&c->news);
-    for (size_t i = 0; i < c->count; i++)
-        c->workers[i] = (worker){.crew = c, .server = i};
-}
-
 int tkl__redlock_crew_open(size_t count, const void *owner, tkl__redlock_crew **crew)
 {
     tkl__redlock_crew *c = calloc(1, sizeof *c + count * sizeof *c->workers);
@@ -192,7 +172,12 @@ int tkl__redlock_crew_open(size_t count, const void *owner, tkl__redlock_crew **
         return tkl__nomem();
     c->owner = owner;
     c->count = count;
-    set_up(c);
+    c->pid = getpid();
+    pthread_mutex_init(&c->mutex, NULL);
+    tkl__cond_init(&c->work);
+    tkl__cond_init(&c->news);
+    for (size_t i = 0; i < count; i++)
+        c->workers[i] = (worker){.crew = c, .server = i};
     return TKL_OK;
 }
 
@@ -229,28 +214,7 @@ static void put_round(worker *w, redlock_round *r)
     r->users++;
 }
 
-static void put_to(tkl__redlock_crew *c, redlock_round *r, uint64_t whom)
-{
-    pthread_mutex_lock(&c->mutex);
-    for (size_t i = 0; i < c->count; i++)
-        if (whom & UINT64_C(1) << i)
-            put_round(&c->workers[i], r);
-    pthread_mutex_unlock(&c->mutex);
-    tkl__cond_broadcast(&c->work);
-}
-
-static void await_answers(tkl__redlock_crew *c, redlock_round *r, tkl__redlock_answers *answers)
-{
-    int64_t until = r->question.deadline + SLACK_US;
-    pthread_mutex_lock(&c->mutex);
-    while (!has_enough_answers(c, r) && tkl__cond_wait(&c->news, &c->mutex, until))
-        ;
-    *answers = r->answers;
-    leave_round(r);
-    pthread_mutex_unlock(&c->mutex);
-}
-
-/* Asks the servers in `whom`; `wanted` says which answers are enough. */
+/* Asks the servers in `whom`, and waits for their answers; `wanted` says which are enough. */
 static int ask_servers(tkl__redlock_crew *c, const redlock_round *wanted, uint64_t whom,
                        tkl__redlock_answers *answers)
 {
@@ -261,8 +225,17 @@ static int ask_servers(tkl__redlock_crew *c, const redlock_round *wanted, uint64
         return rc == TKL_OK ? tkl__nomem() : rc;
     *r = *wanted;
     r->users = 1;
-    put_to(c, r, whom);
-    await_answers(c, r, answers);
+    int64_t until = r->question.deadline + SLACK_US;
+    pthread_mutex_lock(&c->mutex);
+    for (size_t i = 0; i < c->count; i++)
+        if (whom & UINT64_C(1) << i)
+            put_round(&c->workers[i], r);
+    tkl__cond_broadcast(&c->work);
+    while (!has_enough_answers(c, r) && tkl__cond_wait(&c->news, &c->mutex, until))
+        ;
+    *answers = r->answers;
+    leave_round(r);
+    pthread_mutex_unlock(&c->mutex);
     return TKL_OK;
 }
 

@@ -122,8 +122,8 @@ static int ask_release(const void *owner, const tkl__redlock_question *q, size_t
 /* ---- The outcome of all answers ------------------------------------------ */
 
 static tkl__redlock_question
-question(const tkl_redlock *l, int (*ask)(const void *, const tkl__redlock_question *, size_t),
-         int64_t lease_ms)
+make_question(const tkl_redlock *l, int (*ask)(const void *, const tkl__redlock_question *, size_t),
+              int64_t lease_ms)
 {
     tkl__redlock_question q = {.ask = ask, .deadline = tkl__deadline_ms(l->rules.timeout_ms)};
     snprintf(q.lease, sizeof q.lease, "%" PRId64, lease_ms);
@@ -131,7 +131,7 @@ question(const tkl_redlock *l, int (*ask)(const void *, const tkl__redlock_quest
     return q;
 }
 
-static int no_answer(const tkl_redlock *l, const tkl__redlock_answers *a)
+static int fail_unanswered(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
     int code = tkl__redlock_crew_is_majority(l->crew, a->fatal) ? a->why : TKL_ENOTSENT;
     return tkl__fail(code, "no majority of %zu servers answered: %s", l->count,
@@ -144,7 +144,7 @@ static int verdict_of_acquire(const tkl_redlock *l, const tkl__redlock_answers *
     if (tkl__redlock_crew_is_majority(l->crew, a->yes))
         return TKL_OK;
     return tkl__redlock_crew_is_majority(l->crew, a->yes | a->no) ? tkl__no(TKL_BUSY)
-                                                                  : no_answer(l, a);
+                                                                  : fail_unanswered(l, a);
 }
 
 /* The outcome of a renewal or release. The lock is lost when the servers that did not say no are no
@@ -156,7 +156,7 @@ static int verdict_of_owner(const tkl_redlock *l, const tkl__redlock_answers *a)
     if (!tkl__redlock_crew_is_majority(l->crew, tkl__redlock_crew_everybody(l->crew) & ~a->no))
         return tkl__no(TKL_NOTOWNER);
     if (!tkl__redlock_crew_is_majority(l->crew, a->yes | a->no))
-        return no_answer(l, a);
+        return fail_unanswered(l, a);
     return tkl__fail(TKL_EUNKNOWN, "too few of %zu servers answered to tell whether it is held: %s",
                      l->count, a->failed ? a->text : "no reply in time");
 }
@@ -288,7 +288,7 @@ static bool become_valid(tkl_redlock *l, int64_t started, int64_t lease_ms)
  * servers that said yes, so that no key stays there and blocks others. */
 static void give_back(tkl_redlock *l, const tkl__redlock_answers *a)
 {
-    tkl__redlock_question q = question(l, ask_release, 0);
+    tkl__redlock_question q = make_question(l, ask_release, 0);
     tkl__redlock_crew_ask(l->crew, &q, ~a->no, a->yes);
 }
 
@@ -296,7 +296,7 @@ static int attempt_once(tkl_redlock *l)
 {
     tkl__redlock_answers a;
     tkl__token_new(l->token);
-    tkl__redlock_question q = question(l, ask_acquire, l->rules.lease_ms);
+    tkl__redlock_question q = make_question(l, ask_acquire, l->rules.lease_ms);
     q.impatient = true;
     int64_t started = tkl__lease_now();
     int rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
@@ -352,15 +352,6 @@ static int sleep_until(tkl_redlock *l, int64_t at)
     return TKL_OK;
 }
 
-/* Pauses before the next attempt. TKL_OK: make it; any other code is the result. */
-static int pause_before_next(tkl_redlock *l, int64_t deadline, int why)
-{
-    if (tkl__left(deadline) == 0)
-        return why;
-    int64_t until = tkl__now() + random_pause(l->rules.retry_delay_ms);
-    return sleep_until(l, until < deadline ? until : deadline);
-}
-
 int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
 {
     int rc = check_ours(l);
@@ -371,9 +362,10 @@ int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     for (;;) {
         rc = attempt_once(l);
-        if (!is_worth_another_attempt(l, rc))
+        if (!is_worth_another_attempt(l, rc) || tkl__left(deadline) == 0)
             return rc;
-        int paused = pause_before_next(l, deadline, rc);
+        int64_t until = tkl__now() + random_pause(l->rules.retry_delay_ms);
+        int paused = sleep_until(l, until < deadline ? until : deadline);
         if (paused != TKL_OK)
             return paused;
     }
@@ -396,7 +388,7 @@ int tkl_redlock_renew(tkl_redlock *l, int64_t lease_ms)
         rc = check_lease(lease_ms);
     if (rc != TKL_OK || l->lost)
         return rc != TKL_OK ? rc : tkl__no(TKL_NOTOWNER);
-    tkl__redlock_question q = question(l, ask_renew, lease_ms);
+    tkl__redlock_question q = make_question(l, ask_renew, lease_ms);
     q.valid = tkl_redlock_left_ms(l) > 0;
     int64_t started = tkl__lease_now();
     rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
@@ -417,7 +409,7 @@ int tkl_redlock_release(tkl_redlock *l)
     int rc = check_held(l);
     if (rc != TKL_OK)
         return rc;
-    tkl__redlock_question q = question(l, ask_release, 0);
+    tkl__redlock_question q = make_question(l, ask_release, 0);
     bool lost = l->lost;
     become_free(l);
     rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
