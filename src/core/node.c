@@ -185,21 +185,7 @@ static void wake_first(tkl__node *node)
     wake_caller(node->first);
 }
 
-static void wake_all(tkl__node *node)
-{
-    for (waiter *w = node->first; w; w = w->next)
-        wake_caller(w);
-}
-
 /* ---- Nodes of a client --------------------------------------------------- */
-
-static tkl__node *find_node(tkl_client *client, const char *host, int port)
-{
-    for (tkl__node *node = client->nodes; node; node = node->next)
-        if (node->addr.port == port && strcmp(node->addr.host, host) == 0)
-            return node;
-    return NULL;
-}
 
 static tkl__node *make_node(tkl_client *client, const char *host, int port)
 {
@@ -221,7 +207,9 @@ static tkl__node *make_node(tkl_client *client, const char *host, int port)
 
 tkl__node *tkl__node_get_locked(tkl_client *client, const char *host, int port)
 {
-    tkl__node *node = find_node(client, host, port);
+    tkl__node *node = client->nodes;
+    while (node && (node->addr.port != port || strcmp(node->addr.host, host) != 0))
+        node = node->next;
     if (!node)
         node = make_node(client, host, port);
     if (node)
@@ -258,22 +246,15 @@ static void free_node(tkl__node *node)
     free(node);
 }
 
-/* Only the last reference needs the lock: until then no other thread can free the node. */
-static bool drop_one_of_many(tkl__node *node)
-{
-    int refs = atomic_load(&node->refs);
-    while (refs > 1)
-        if (atomic_compare_exchange_weak(&node->refs, &refs, refs - 1))
-            return true;
-    return false;
-}
-
 void tkl__node_unref(tkl__node *node)
 {
     if (!node)
         return;
-    if (drop_one_of_many(node))
-        return;
+    /* Only the last reference needs the lock: until then no other thread can free the node. */
+    int refs = atomic_load(&node->refs);
+    while (refs > 1)
+        if (atomic_compare_exchange_weak(&node->refs, &refs, refs - 1))
+            return;
     tkl_client *client = node->client;
     tkl__client_lock(client);
     bool last = atomic_fetch_sub(&node->refs, 1) == 1;
@@ -315,18 +296,13 @@ static void discard_conn(tkl__node *node, tkl__conn *conn)
     tkl__client_lock(node->client);
 }
 
-static bool is_usable(tkl__conn *conn)
-{
-    return tkl__now() - conn->idle_since < TRUST_US || !tkl__conn_stale(conn);
-}
-
 /* Takes the idle connection that was used last; NULL: none. Closes stale ones on the way. */
 static tkl__conn *take_idle(tkl__node *node)
 {
     tkl__conn *conn;
     while ((conn = node->newest)) {
         idle_remove(node, conn);
-        if (is_usable(conn))
+        if (tkl__now() - conn->idle_since < TRUST_US || !tkl__conn_stale(conn))
             return conn;
         node->let_go = true;
         discard_conn(node, conn);
@@ -339,35 +315,6 @@ static bool may_dial(const tkl__node *node)
     if (node->total >= node->client->target.pool_size)
         return false;
     return node->failures == 0 || (!node->dialling && tkl__now() >= node->retry_at);
-}
-
-static void note_success(tkl__node *node, tkl__conn *conn)
-{
-    all_add(node, conn);
-    node->heard_at = tkl__now();
-    node->client->counts.dials++;
-    node->reached = true;
-    node->client->reached = true;
-    node->failures = 0;
-    wake_first(node);
-}
-
-static void note_failure(tkl__node *node, int rc)
-{
-    node->total--;
-    node->client->counts.failures++;
-    node->let_go = true;
-    node->why = rc;
-    snprintf(node->why_text, sizeof node->why_text, "%s", tkl_errmsg());
-    node->retry_at = tkl__now() + tkl__backoff(node->failures++, BACKOFF_MAX_US);
-    wake_all(node);
-}
-
-/* An interruption ended the attempt, which says nothing about the server. */
-static void note_attempt_given_up(tkl__node *node)
-{
-    node->total--;
-    wake_first(node);
 }
 
 /* Whether the failure may pass: the server is restarting, or has too many clients. */
@@ -390,12 +337,27 @@ static int dial_node(tkl__node *node, int64_t deadline, tkl__conn **conn)
                         &node->addr, NULL);
     tkl__client_lock(client);
     node->dialling = false;
-    if (rc == TKL_OK)
-        note_success(node, *conn);
-    else if (given_up)
-        note_attempt_given_up(node);
-    else
-        note_failure(node, rc);
+    if (rc == TKL_OK) {
+        all_add(node, *conn);
+        node->heard_at = tkl__now();
+        client->counts.dials++;
+        node->reached = true;
+        client->reached = true;
+        node->failures = 0;
+        wake_first(node);
+    } else if (given_up) { /* an interruption: this says nothing about the server */
+        node->total--;
+        wake_first(node);
+    } else {
+        node->total--;
+        client->counts.failures++;
+        node->let_go = true;
+        node->why = rc;
+        snprintf(node->why_text, sizeof node->why_text, "%s", tkl_errmsg());
+        node->retry_at = tkl__now() + tkl__backoff(node->failures++, BACKOFF_MAX_US);
+        for (waiter *w = node->first; w; w = w->next)
+            wake_caller(w);
+    }
     return rc;
 }
 
@@ -521,21 +483,16 @@ static waiter *hand_on(tkl__node *node, tkl__conn *conn, int64_t now)
     return w;
 }
 
-/* The bucket of tkl_client_stats.took. */
-static int bucket_of_time(int64_t us)
-{
-    int bucket = 0;
-    while (bucket < TKL_LATENCY_BUCKETS - 1 && us > (int64_t)TKL__LATENCY_FIRST_US << bucket)
-        bucket++;
-    return bucket;
-}
-
 static void count_use(tkl__node *node, tkl__conn *conn, int64_t now)
 {
     tkl_client_stats *counts = &node->client->counts;
     if (conn->lent_at > 0 && !conn->broken) {
-        counts->took_us += now - conn->lent_at;
-        counts->took[bucket_of_time(now - conn->lent_at)]++;
+        int64_t took = now - conn->lent_at;
+        int bucket = 0;
+        while (bucket < TKL_LATENCY_BUCKETS - 1 && took > (int64_t)TKL__LATENCY_FIRST_US << bucket)
+            bucket++;
+        counts->took_us += took;
+        counts->took[bucket]++;
     }
     counts->errors += (int64_t)conn->errors;
     conn->errors = 0;
@@ -627,31 +584,26 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
 
 /* ---- Is it alive? -------------------------------------------------------- */
 
-static void ask_for_life(tkl__node *node)
-{
-    tkl__conn *conn;
-    tkl_reply *reply = NULL;
-    int64_t deadline = tkl__now() + node->client->heartbeat_us;
-    if (tkl__node_borrow_apart(node, deadline, &conn) != TKL_OK)
-        return;
-    if (tkl__conn_command(conn, deadline, &reply, "PING", NULL) == TKL_OK)
-        tkl_reply_free(reply);
-    tkl__node_return_apart(node, conn); /* notes the answer in heard_at */
-}
-
 /* With the lock. */
 static bool is_silent(const tkl__node *node)
 {
     return tkl__now() - node->heard_at >= node->client->heartbeat_us;
 }
 
-/* With the lock, which is released while a PING is sent. */
+/* Finds out whether the server answers a PING. With the lock, which is released meanwhile. */
 static void probe_node(tkl__node *node)
 {
+    tkl__conn *conn;
+    tkl_reply *reply = NULL;
     node->asking = true;
     node->hung = false;
     tkl__client_unlock(node->client);
-    ask_for_life(node);
+    int64_t deadline = tkl__now() + node->client->heartbeat_us;
+    if (tkl__node_borrow_apart(node, deadline, &conn) == TKL_OK) {
+        if (tkl__conn_command(conn, deadline, &reply, "PING", NULL) == TKL_OK)
+            tkl_reply_free(reply);
+        tkl__node_return_apart(node, conn); /* notes the answer in heard_at */
+    }
     tkl__client_lock(node->client);
     node->asking = false;
     node->hung = is_silent(node);
