@@ -22,9 +22,10 @@
 #include "core/thread.h"
 #include "core/wait.h"
 
-#define PAUSE_US \
-    1000000            /* between two attempts while the server is down or refuses subscriptions */
-#define LISTEN_MS 2000 /* how long an attempt to listen may take */
+/* The pause between two attempts while the server is down or refuses subscriptions. */
+#define PAUSE_US 1000000
+/* How long an attempt to listen may take. */
+#define LISTEN_MS 2000
 
 /* ---- The thread ---------------------------------------------------------- */
 

@@ -146,9 +146,8 @@ void tkl__hub_pass_on(tkl__hub *hub)
         return;
     if (hub->sleepers)
         wake_waiter(hub->sleepers);
-    else
-        tkl__cond_broadcast(&hub->changed); /* a thread may wait for its subscription to be
-                                                  confirmed */
+    else /* a thread may wait for its subscription to be confirmed */
+        tkl__cond_broadcast(&hub->changed);
 }
 
 static void cut_topic(tkl__topic *t)
@@ -585,8 +584,8 @@ void tkl__hub_leave(tkl__hub *hub, tkl__topic *t)
         return;
     t->look_at = TKL__FOREVER;
     idle_push(hub, t);
-    while (hub->idle_count > IDLE_TOPICS && hub->idle->state != TKL__ASKED) /* an answer is still
-                                                                               to come */
+    /* The topic of an answer that is still to come stays. */
+    while (hub->idle_count > IDLE_TOPICS && hub->idle->state != TKL__ASKED)
         unsubscribe_oldest(hub);
 }
 

@@ -157,6 +157,7 @@ static void *keep_all(void *arg)
 
 /* ---- Starting and stopping ----------------------------------------------- */
 
+/* The client's keeper; makes it if it is new. NULL: no memory. */
 static tkl__keeper *keeper_of(tkl_client *client)
 {
     tkl__client_lock(client);
@@ -171,6 +172,15 @@ static tkl__keeper *keeper_of(tkl_client *client)
     return k;
 }
 
+/* The keeper if the client has one; NULL: none. A forked child drops the parent's keeper here. */
+static tkl__keeper *known_keeper(tkl_client *client)
+{
+    tkl__client_lock(client);
+    tkl__keeper *k = client->keeper;
+    tkl__client_unlock(client);
+    return k;
+}
+
 static int start_keeper(tkl_client *client, tkl__keeper *k)
 {
     k->sleeps_until = TKL__FOREVER;
@@ -181,9 +191,7 @@ static int start_keeper(tkl_client *client, tkl__keeper *k)
 
 void tkl__keeper_stop(tkl_client *client)
 {
-    tkl__client_lock(client); /* a forked child drops the parent's thread here */
-    tkl__keeper *k = client->keeper;
-    tkl__client_unlock(client);
+    tkl__keeper *k = known_keeper(client);
     if (!k)
         return;
     pthread_mutex_lock(&k->mutex);
@@ -231,9 +239,7 @@ int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at)
 
 void tkl__keep_now(tkl_client *client)
 {
-    tkl__client_lock(client);
-    tkl__keeper *k = client->keeper;
-    tkl__client_unlock(client);
+    tkl__keeper *k = known_keeper(client);
     if (!k)
         return;
     pthread_mutex_lock(&k->mutex);
@@ -245,9 +251,7 @@ void tkl__keep_now(tkl_client *client)
 
 static void unkeep(tkl_client *client, tkl__kept *kept, bool wait)
 {
-    tkl__client_lock(client);
-    tkl__keeper *k = client->keeper;
-    tkl__client_unlock(client);
+    tkl__keeper *k = known_keeper(client);
     if (!k)
         return;
     pthread_mutex_lock(&k->mutex);

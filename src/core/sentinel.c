@@ -32,11 +32,10 @@
 #include "core/resp.h"
 #include "core/wait.h"
 
-#define READ_EVERY_US 100000 /* least time between two reads of the lookout by callers */
-#define POST_EVERY_US \
-    5000000             /* a lost lookout is replaced at once, but only after this pause again */
-#define POST_US 300000  /* longest delay of the caller that replaces it */
-#define HEED_US 1000000 /* longest time that a waiter spends on finding the new master */
+#define READ_EVERY_US 100000  /* least time between two reads of the lookout by callers */
+#define POST_EVERY_US 5000000 /* least time between two attempts to replace a lost lookout */
+#define POST_US       300000  /* longest delay of the caller that replaces it */
+#define HEED_US       1000000 /* longest time that a waiter spends on finding the new master */
 
 typedef struct sentinel {
     tkl__refresh refresh;
