@@ -52,8 +52,7 @@ static int read_rule(const cli_session *cli, tkl_limit_rule *rule)
     return cli_number(cli, "burst", 0) < 0 ? cli_usage(cli, "invalid --burst: 0 or more") : CLI_OK;
 }
 
-/* Opens the limit that the first argument names, with the rule of the options and the settings of
- * `more`. */
+/* Opens the limit of the first argument, with the rule of the options and what `more` sets. */
 static int open_limit(cli_session *cli, tkl_limit_rule more, bool counted, tkl_limit **limit)
 {
     tkl_limit_options options = {.counted = counted};

@@ -69,24 +69,19 @@ static bool may_repeat(const tkl__limit_question *q)
 
 /* ---- One ----------------------------------------------------------------- */
 
-static int send_question(const tkl__limit_question *q, tkl_bytes key, tkl_reply **reply)
+/* Asks a question whose key is in `keys`. */
+static int ask_question(const tkl__limit_question *q, const tkl__buf *keys,
+                        tkl_limit_answer *answer, tkl__limit_times *times)
 {
+    tkl_bytes key = key_of(q, keys);
+    tkl_reply *reply = NULL;
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_str(&args, "1");
     put_question(&args, q);
     int rc = tkl__eval(q->limit->client, &tkl__lua_limit_check, &(tkl__keys){&key, 1}, &args,
-                       tkl__limit_deadline(q->limit), may_repeat(q), reply);
+                       tkl__limit_deadline(q->limit), may_repeat(q), &reply);
     tkl__args_free(&args);
-    return rc;
-}
-
-/* Asks a question whose key is in `keys`. */
-static int ask_question(const tkl__limit_question *q, const tkl__buf *keys,
-                        tkl_limit_answer *answer, tkl__limit_times *times)
-{
-    tkl_reply *reply = NULL;
-    int rc = send_question(q, key_of(q, keys), &reply);
     if (rc == TKL_OK)
         rc = tkl__limit_read(q, reply, 0, answer, times);
     tkl_reply_free(reply);

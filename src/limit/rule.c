@@ -44,40 +44,30 @@ bool tkl__limit_has_tickets(const tkl__limit_rule *rule)
     return rule->algorithm == TKL_LIMIT_WINDOW || rule->algorithm == TKL_LIMIT_CONCURRENCY;
 }
 
-static int check_burst(const tkl_limit_rule *given, const tkl__limit_rule *rule)
+static int check_rule(const tkl_limit_rule *given, const tkl__limit_rule *rule)
 {
-    if (given->burst != 0 && !tkl__limit_has_debt(rule))
-        return tkl__fail(TKL_EINVAL, "only funnels and buckets have a burst");
-    if (given->burst == TKL_NONE && given->algorithm == TKL_LIMIT_BUCKET)
-        return tkl__fail(TKL_EINVAL, "the burst of a bucket is its size, 1 or more");
-    if (given->burst == TKL_NONE)
-        return TKL_OK;
-    return tkl__check_number("burst", given->burst, 0, MAX_COUNT);
-}
-
-static int check_ranges(const tkl_limit_rule *given, const tkl__limit_rule *rule)
-{
+    bool has_slots = rule->algorithm == TKL_LIMIT_CONCURRENCY;
     int64_t most = tkl__limit_has_tickets(rule) ? MAX_ENTRIES : MAX_COUNT;
     int rc = TKL__CHECK_OPTIONS(given, {"count", given->count, 1, most},
                                 {"period_ms", given->period_ms, 1, MAX_PERIOD_MS});
-    return rc == TKL_OK ? check_burst(given, rule) : rc;
-}
-
-/* A denied slot has no holder to release it, so concurrency cannot count denied attempts. */
-static int check_denied(const tkl__limit_rule *rule)
-{
-    if (!rule->count_denied || rule->algorithm != TKL_LIMIT_CONCURRENCY)
-        return TKL_OK;
-    return tkl__fail(TKL_EINVAL, "a limit of concurrency counts what is held, not what is denied");
-}
-
-static int check_order(const tkl__limit_rule *rule)
-{
-    if (!rule->in_order || tkl__limit_has_debt(rule) || rule->algorithm == TKL_LIMIT_WINDOW)
-        return TKL_OK;
-    return tkl__fail(TKL_EINVAL, rule->algorithm == TKL_LIMIT_CONCURRENCY
-                                     ? "for a fair line at a limit of concurrency use a semaphore"
-                                     : "an approximate window cannot be booked ahead");
+    if (rc != TKL_OK)
+        return rc;
+    if (given->burst != 0 && !tkl__limit_has_debt(rule))
+        return tkl__fail(TKL_EINVAL, "only funnels and buckets have a burst");
+    if (given->burst == TKL_NONE && rule->algorithm == TKL_LIMIT_BUCKET)
+        return tkl__fail(TKL_EINVAL, "the burst of a bucket is its size, 1 or more");
+    if (given->burst != TKL_NONE)
+        rc = tkl__check_number("burst", given->burst, 0, MAX_COUNT);
+    if (rc != TKL_OK)
+        return rc;
+    if (rule->in_order && has_slots)
+        return tkl__fail(TKL_EINVAL, "for a fair line at a limit of concurrency use a semaphore");
+    if (rule->in_order && rule->algorithm == TKL_LIMIT_WINDOW_APPROX)
+        return tkl__fail(TKL_EINVAL, "an approximate window cannot be booked ahead");
+    if (rule->count_denied && has_slots) /* a denied slot has no holder that releases it */
+        return tkl__fail(TKL_EINVAL,
+                         "a limit of concurrency counts what is held, not what is denied");
+    return TKL_OK;
 }
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -95,22 +85,6 @@ static int64_t capacity_of(const tkl_limit_rule *given)
     return given->algorithm == TKL_LIMIT_GCRA ? given->burst + 1 : given->burst;
 }
 
-/* The smallest whole numbers with the same ratio: 3000 in 30 days are 1 in 864 seconds. */
-static void set_debt(const tkl_limit_rule *given, tkl__limit_rule *rule)
-{
-    int64_t period = given->period_ms * 1000;
-    int64_t divisor = common_divisor(given->count, period);
-    rule->unit = period / divisor;
-    rule->rate = given->count / divisor;
-    rule->capacity = capacity_of(given);
-}
-
-static void set_window(const tkl_limit_rule *given, tkl__limit_rule *rule)
-{
-    rule->unit = given->period_ms * 1000;
-    rule->capacity = given->count;
-}
-
 /* Checks that the script can count exactly. Half of the exact range leaves room for the sum of
  * two. */
 static int check_exact(const tkl__limit_rule *rule)
@@ -123,15 +97,6 @@ static int check_exact(const tkl__limit_rule *rule)
                      rule->capacity, tkl__limit_has_debt(rule) ? "burst" : "count");
 }
 
-static void set_texts(const tkl_limit_rule *given, tkl__limit_rule *rule)
-{
-    snprintf(rule->stored_text, sizeof rule->stored_text, "%" PRId64 " %" PRId64 " %" PRId64,
-             given->count, given->period_ms, rule->capacity);
-    snprintf(rule->capacity_text, sizeof rule->capacity_text, "%" PRId64, rule->capacity);
-    snprintf(rule->unit_text, sizeof rule->unit_text, "%" PRId64, rule->unit);
-    snprintf(rule->rate_text, sizeof rule->rate_text, "%" PRId64, rule->rate);
-}
-
 int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
     *rule = (tkl__limit_rule){.algorithm = given->algorithm,
@@ -141,17 +106,22 @@ int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule)
     if (rc != TKL_OK)
         return rc;
     rule->kind = kinds[given->algorithm];
-    rc = check_ranges(given, rule);
-    if (rc == TKL_OK)
-        rc = check_order(rule);
-    if (rc == TKL_OK)
-        rc = check_denied(rule);
+    rc = check_rule(given, rule);
     if (rc != TKL_OK)
         return rc;
-    if (tkl__limit_has_debt(rule))
-        set_debt(given, rule);
-    else
-        set_window(given, rule);
-    set_texts(given, rule);
+    rule->unit = given->period_ms * 1000;
+    rule->capacity = given->count;
+    if (tkl__limit_has_debt(rule)) {
+        /* The smallest whole numbers with the same ratio: 3000 in 30 days are 1 in 864 seconds. */
+        int64_t divisor = common_divisor(given->count, rule->unit);
+        rule->unit /= divisor;
+        rule->rate = given->count / divisor;
+        rule->capacity = capacity_of(given);
+    }
+    snprintf(rule->stored_text, sizeof rule->stored_text, "%" PRId64 " %" PRId64 " %" PRId64,
+             given->count, given->period_ms, rule->capacity);
+    snprintf(rule->capacity_text, sizeof rule->capacity_text, "%" PRId64, rule->capacity);
+    snprintf(rule->unit_text, sizeof rule->unit_text, "%" PRId64, rule->unit);
+    snprintf(rule->rate_text, sizeof rule->rate_text, "%" PRId64, rule->rate);
     return check_exact(rule);
 }
