@@ -60,14 +60,6 @@ typedef struct place {
 
 /* ---- The directory ------------------------------------------------------- */
 
-static int too_long(const char *dir)
-{
-    return tkl__fail(TKL_EINVAL,
-                     "%s: too long, the path of a directory with a private server has at most %zu "
-                     "bytes: choose a shorter one, or make a symbolic link to it",
-                     dir, TKL__SOCKET_MAX - sizeof "/socket");
-}
-
 static int locate_dir(const char *dir, place *p)
 {
     char path[PATH_MAX];
@@ -78,7 +70,10 @@ static int locate_dir(const char *dir, place *p)
     while (len > 1 && path[len - 1] == '/')
         path[--len] = '\0';
     if (len + sizeof "/socket" > TKL__SOCKET_MAX)
-        return too_long(path);
+        return tkl__fail(TKL_EINVAL,
+                         "%s: too long, the path of a directory with a private server has at most "
+                         "%zu bytes: choose a shorter one, or make a symbolic link to it",
+                         path, TKL__SOCKET_MAX - sizeof "/socket");
     *p = (place){.dir = ""};
     memcpy(p->dir, path, len + 1);
     snprintf(p->socket, sizeof p->socket, "%.*s/socket", (int)len, path);
