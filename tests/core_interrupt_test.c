@@ -16,7 +16,7 @@
 #include "core/follow.h"
 #include "core/interrupt.h"
 #include "core/resp.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 #include "support/fixture.h"
 #include "support/process.h"
 

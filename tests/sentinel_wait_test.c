@@ -6,7 +6,7 @@
  * ctest: cost 30
  */
 #include "core/clock.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 #include "support/call.h"
 #include "support/cluster.h"
 #include "support/room.h"

@@ -82,8 +82,7 @@ static bool is_parsed(const tkl_maintenance *m, const tkl_config_value *value)
 
 static void lock_follower(tkl_maintenance *m)
 {
-    if (m->process != tkl__fork_generation()) { /* a forked child: the lock may belong to the parent
-                                                   */
+    if (m->process != tkl__fork_generation()) { /* a forked child: the parent may hold the lock */
         pthread_mutex_init(&m->mutex, NULL);
         m->process = tkl__fork_generation();
     }

@@ -21,7 +21,7 @@
 #include "core/refresh.h"
 #include "core/reply.h"
 #include "core/resp.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 
 #define SUSPECT_FOR 1000000 /* us during which a server that failed is asked last */
 #define SERVERS_MAX 4096    /* in one map: no cluster has more, but a hostile server may claim so */

@@ -20,7 +20,7 @@
 #include "core/interrupt.h"
 #include "core/options.h"
 #include "core/thread.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 
 /* The pause between two attempts while the server is down or refuses subscriptions. */
 #define PAUSE_US 1000000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hub is the subscription connection to one node, shared by all waiters of a client. For wait.c
- * and the client only; components use wait.h.
+ * A hub is the subscription connection to one node, shared by all waiters of a client. For waiter.c
+ * and the client only; components use waiter.h.
  *
  * It has no thread of its own: one of the waiters reads the connection for all, wakes the others
  * when their messages arrive, and passes the task on when it leaves. While there are no waiters,
@@ -29,7 +29,7 @@
 
 #include <poll.h>
 
-#include "core/wait.h"
+#include "core/waiter.h"
 
 /* The default heartbeat; a test may set another one in its client. */
 #define TKL__HEARTBEAT_US INT64_C(4000000)

@@ -30,7 +30,7 @@
 #include "core/lookout.h"
 #include "core/refresh.h"
 #include "core/resp.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 
 #define READ_EVERY_US 100000  /* least time between two reads of the lookout by callers */
 #define POST_EVERY_US 5000000 /* least time between two attempts to replace a lost lookout */

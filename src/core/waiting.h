@@ -26,7 +26,7 @@
 #ifndef TKL_CORE_WAITING_H
 #define TKL_CORE_WAITING_H
 
-#include "core/wait.h"
+#include "core/waiter.h"
 
 /* Result of a look that found nothing, and of a wait whose time is up. Internal: callers of the
  * library never see it. */

@@ -109,8 +109,8 @@ static tkl_bytes mode_of(const tkl__hold *h)
     return tkl_str(h->rules.shared ? "s" : "x");
 }
 
-/* Asks once. TKL_OK, TKL_BUSY, or an error. The first request for a place does not make the server
- * search the line for it, so the client does not repeat that request unchanged. */
+/* The first request for a place does not make the server search the line for it, so the client does
+ * not repeat that request unchanged. */
 int tkl__hold_ask_acquire(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
                           tkl__hold_busy *b)
 {
@@ -143,7 +143,6 @@ int tkl__hold_ask_acquire(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_g
     return rc;
 }
 
-/* Renews; *g gets the server's answer. */
 int tkl__hold_ask_renew(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g)
 {
     char lease[24];
@@ -159,7 +158,6 @@ int tkl__hold_ask_renew(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hol
     return rc;
 }
 
-/* Gives up the place in the line. TKL_OK: the lock was granted just before that. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
 {
     tkl_bytes args[] = {tkl_str(h->token), mode_of(h),     tkl_str(h->lease),
@@ -169,8 +167,8 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6);
     int64_t deadline = tkl__hold_deadline(h);
     tkl__let_take_turn(deadline);
-    int rc =
-        run_and_recall(h, tkl__wait_overtime(deadline, 0), call, &reply); /* the wait is over */
+    /* The wait is over: a server that is down must not prolong it. */
+    int rc = run_and_recall(h, tkl__wait_overtime(deadline, 0), call, &reply);
     tkl__let_take_turn(0);
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, started, g);

@@ -65,8 +65,8 @@
  *
  * Lost answers. The client repeats an acquire with the same token, by which the script recognises
  * it. A repeated release may find nothing to release: while the lease lasts, that counts as
- * released. An acquire that gets no answer at all leaves the handle unsure: it may have a place in
- * the line, or the lock, and gives back both.
+ * released. An acquire that ends without a clear answer leaves the handle unsure: it may have a
+ * place in the line, or the lock, and gives back both.
  *
  * Lost places. A server that was flushed, evicted or restarted without its data has lost the line.
  * A script that finds no state, or a state with waiters and no line, publishes "recall" on the
@@ -241,7 +241,7 @@ static void release_at_close(tkl__hold *h)
     tkl_hold_state state = tkl__hold_state(h);
     bool holds = state == TKL_HOLD_HELD || state == TKL_HOLD_SUSPECT;
     bool wanted = (holds && !h->out_of_reach) || tkl__hold_phase_now(h) == TKL__HOLD_UNSURE;
-    h->depth = 1; /* one release does, however often the owner has acquired */
+    h->depth = 1; /* one release is enough, however often it was acquired */
     tkl__turn_end(&h->turn);
     if (wanted)
         tkl__hold_release(h, true);

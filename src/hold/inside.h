@@ -13,7 +13,7 @@
 #include "core/keeper.h"
 #include "core/name.h"
 #include "core/options.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 #include "hold/hold.h"
 
 /* The longest lease: ten years, in microseconds. */

@@ -158,7 +158,6 @@ static int give_up_place(const line_waiter *me, int why)
     return me->doubted ? tkl__in_doubt(why) : why;
 }
 
-/* Tries, then waits in line until the deadline. */
 int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
     line_waiter me = {.hold = h, .grant = g};

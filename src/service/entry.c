@@ -317,7 +317,7 @@ bool tkl__service_snapshot_same(const tkl__service_snapshot *a, const tkl__servi
 
 /* ---- Views --------------------------------------------------------------- */
 
-/* Makes a view. Leases are reduced by the time that the snapshot was kept. */
+/* The leases of the view are shorter by the time that the snapshot was kept. */
 int tkl__service_snapshot_view(tkl__service_snapshot *s, int64_t index, int64_t age_ms,
                                tkl_service_instances **out)
 {

@@ -40,8 +40,8 @@ enum { TKL__SERVICE_TIME, TKL__SERVICE_CURSOR, TKL__SERVICE_ENDS, TKL__SERVICE_I
  * tkl__lease_now(). */
 int tkl__service_snapshot_make(tkl_reply *const *steps, size_t count, int64_t asked_at,
                                tkl__service_snapshot **snapshot);
-void tkl__service_snapshot_free(tkl__service_snapshot *snapshot); /* drops one reference; NULL is
-                                                                     fine */
+/* Drops one reference. NULL is fine. */
+void tkl__service_snapshot_free(tkl__service_snapshot *snapshot);
 size_t tkl__service_snapshot_count(const tkl__service_snapshot *snapshot);
 const tkl_service_instance *tkl__service_snapshot_at(const tkl__service_snapshot *snapshot,
                                                      size_t index);

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/clock.h"
-#include "core/wait.h"
+#include "core/waiter.h"
 #include "support/fixture.h"
 
 /* The deadline so many milliseconds from now. */

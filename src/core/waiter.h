@@ -13,8 +13,8 @@
  *     switch (tkl__await(&waiter, deadline, &message)) ...
  *     tkl__unlisten(&waiter);
  */
-#ifndef TKL_CORE_WAIT_H
-#define TKL_CORE_WAIT_H
+#ifndef TKL_CORE_WAITER_H
+#define TKL_CORE_WAITER_H
 
 #include "core/client.h"
 #include "core/cond.h"
