@@ -69,9 +69,7 @@ void tkl_leader_close(tkl_leader *leader)
 int tkl_leader_campaign(tkl_leader *leader, int64_t wait_ms)
 {
     if (tkl__hold_state(leader->hold) == TKL_HOLD_LOST)
-        tkl__hold_release(
-            leader->hold,
-            true); /* ends the lost term: the server refuses, and the handle forgets it */
+        tkl__hold_release(leader->hold, true); /* the server refuses, and the handle forgets it */
     return tkl__hold_acquire(leader->hold, wait_ms);
 }
 
