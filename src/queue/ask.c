@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/onekey.h"
+#include "core/options.h"
 #include "core/reply.h"
 #include "core/token.h"
 #include "queue/all.h"
@@ -18,8 +19,9 @@
 #include "queue/schedule.h"
 #include "queue/scripts.h"
 
-#define ERROR_MAX  1000
-#define CLAIM_ARGS 10
+#define ERROR_MAX    1000
+#define PROGRESS_MAX 1000
+#define CLAIM_ARGS   10
 /* A consumer that cannot fire a schedule looks this much later, so that others can fire it
  * first. */
 #define UNFIT_MS 500
@@ -29,6 +31,34 @@ void tkl__queue_source_begin(tkl__queue_source *source)
     memcpy(source->token, source->consumer->id, TKL__QUEUE_WORKER_LEN);
     tkl__token_letters(source->token + TKL__QUEUE_WORKER_LEN,
                        TKL_TOKEN_SIZE - 1 - TKL__QUEUE_WORKER_LEN);
+}
+
+/* ---- Servers that cannot be reached; see waiting.h: "Silent servers" ------- */
+
+bool tkl__queue_is_away(const tkl__queue_source *source)
+{
+    return source->consumer->nsources > 1 && tkl__ear_rests(&source->ear);
+}
+
+/* A server that is full or refuses writes counts as away, too: workers run unattended, and go on
+ * when it has recovered. */
+void tkl__queue_note_reached(tkl__queue_source *source, int code, int64_t began)
+{
+    if (tkl_is_transient(code))
+        tkl__ear_silent(&source->consumer->wait, &source->ear, code, began);
+    else
+        tkl__ear_answered(&source->ear);
+}
+
+int64_t tkl__queue_ask_deadline(const tkl_consumer *c)
+{
+    int64_t end = tkl__queue_consumer_deadline(c);
+    return c->nsources > 1 ? end - tkl__left(end) / 4 * 3 : end;
+}
+
+int64_t tkl__queue_consumer_deadline(const tkl_consumer *c)
+{
+    return tkl__deadline(c->client, c->timeout_ms);
 }
 
 /* ---- finish.lua ---------------------------------------------------------- */
@@ -48,6 +78,14 @@ static double jitter(void)
     uint32_t random;
     tkl__random(&random, sizeof random);
     return 0.5 + random / (2.0 * UINT32_MAX);
+}
+
+int tkl__queue_check_outcome(tkl_outcome outcome, int64_t delay_ms)
+{
+    int rc = tkl__check_number("outcome", outcome, TKL_OUTCOME_DONE, TKL_OUTCOME_RELEASED);
+    if (rc == TKL_OK && (delay_ms < 0 || delay_ms > TKL__QUEUE_DELAY_MAX_MS))
+        rc = tkl__fail(TKL_EINVAL, "a delay is from 0 to ten years");
+    return rc;
 }
 
 void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *partition,
@@ -74,7 +112,7 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *pa
     f->args[7] = tkl_str(counted ? "1" : "");
 }
 
-/* The call of a finish; `keys` are made before. */
+/* Makes the call of a finish, whose keys must be there. */
 static tkl__invocation finish_call(const tkl__queue_finish *f)
 {
     tkl__invocation call = tkl__queue_call(f->partition, &tkl__lua_queue_finish, f->args, 8);
@@ -97,8 +135,8 @@ static void add_done(tkl__queue_ask *ask)
     snprintf(ask->rich_text, sizeof ask->rich_text, "%zu", rich);
 }
 
-/* Makes room for the arguments. Fills in those for operators, whose text stands behind the
- * others. */
+/* Makes room for the arguments. Fills in those for operators; their text stands behind the
+ * array. */
 static bool allocate_args(tkl__queue_ask *ask)
 {
     size_t count = CLAIM_ARGS + ask->ndone, worker;
@@ -144,7 +182,8 @@ static tkl__invocation ask_call(tkl__queue_ask *ask)
 }
 
 #define CLAIM_ANSWER 8
-/* {now, look in ms, whether another looks, stale, schedules, ids, records, histories} */
+/* Reads {now, look in ms, whether another looks, stale, schedules, ids, records, histories}, and
+ * fires the schedules that are due. */
 static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t deadline,
                         tkl__queue_haul *haul)
 {
@@ -169,12 +208,12 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
     if (haul)
         ask->code = tkl__queue_haul_add(haul, ask->source, reply, 5, ask->started, now);
     if (haul && ask->got > 0 && tkl__queue_haul_count(haul) == before)
-        ask->look_ms = 0; /* records are damaged; other jobs may be behind them */
+        ask->look_ms = 0; /* all records are damaged; other jobs may be behind them */
 }
 
 /* ---- A batch ------------------------------------------------------------- */
 
-/* Repeats a request that had no answer, marked so that the server can recognise the repeat. */
+/* Repeats a request that had no answer. Its mark lets the server recognise the repeat. */
 static void repeat_request(tkl_client *client, tkl__queue_batch *t, size_t index, int64_t deadline,
                            tkl_reply *replies)
 {
@@ -198,7 +237,7 @@ static void repeat_request(tkl_client *client, tkl__queue_batch *t, size_t index
         tkl__reply_put(replies, index, reply);
 }
 
-/* Without a reply, the error text is already set. */
+/* Sets the error text from an error reply. Without a reply the text is already set. */
 static int note_failure(int code, const tkl_reply *reply)
 {
     return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
@@ -231,7 +270,7 @@ static void note_why(tkl__queue_batch *t, size_t index, int code)
         t->whys[index] = strdup(tkl_errmsg());
 }
 
-/* *replies is NULL when nothing was sent. */
+/* Sends the calls of a batch. *replies is NULL when nothing was sent. */
 static int run_calls(tkl_client *client, tkl__queue_batch *t, int64_t deadline, tkl_reply **replies)
 {
     tkl__batch batch;
@@ -327,4 +366,50 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
     if (replies)
         tkl__queue_haul_drop_empty(haul, replies, before);
     return tkl__first_tell(&first);
+}
+
+/* ---- With id and token --------------------------------------------------- */
+
+int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_outcome outcome,
+                     tkl_bytes text, int64_t delay_ms)
+{
+    tkl__queue_finish f = {0};
+    tkl__queue_batch batch = {.finishes = &f, .nfinishes = 1};
+    const char *digits;
+    tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
+    int rc = tkl__queue_check_outcome(outcome, delay_ms);
+    if (rc != TKL_OK)
+        return rc;
+    if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
+        return tkl__no(TKL_NOTOWNER);
+    tkl__queue_finish_make(&f, partition, digits, token, outcome, text, delay_ms, false);
+    tkl__queue_batch_run(queue->client, &batch, tkl__queue_deadline(queue), NULL);
+    return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
+}
+
+int tkl_queue_renew(tkl_queue *queue, const char *id, const char *token, int64_t lease_ms,
+                    tkl_bytes progress)
+{
+    char lease[24], member[TKL__QUEUE_MEMBER_LEN + 1];
+    const char *digits;
+    tkl_reply *reply;
+    tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
+    if (lease_ms < TKL__QUEUE_LEASE_MIN_MS || lease_ms > TKL__QUEUE_LEASE_MAX_MS ||
+        progress.len > PROGRESS_MAX)
+        return tkl__fail(TKL_EINVAL, "a lease of %d ms to 10 years, progress of at most %d bytes",
+                         TKL__QUEUE_LEASE_MIN_MS, PROGRESS_MAX);
+    if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
+        return tkl__no(TKL_NOTOWNER);
+    snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
+    snprintf(member, sizeof member, "%s:%s", digits, token);
+    tkl_bytes args[TKL__QUEUE_RENEW_ARGS + 1] = {tkl_str(lease), progress};
+    args[TKL__QUEUE_RENEW_ARGS] = (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
+    tkl__invocation call =
+        tkl__queue_call(partition, &tkl__lua_queue_renew, args, TKL__QUEUE_RENEW_ARGS + 1);
+    call.retry_safe = true;
+    int rc = tkl__run(queue->client, &call, tkl__queue_deadline(queue), &reply);
+    if (rc == TKL_OK && tkl_reply_count(reply) > 0)
+        rc = tkl__no(TKL_NOTOWNER);
+    tkl_reply_free(reply);
+    return rc;
 }

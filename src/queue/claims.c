@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The jobs that a consumer has claimed and not reported yet: a hash table by claim, and a list by
+ * The claims of a consumer that are not reported yet: in a hash table by claim, and in a list by
  * age for each source.
  */
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* ---- The table ----------------------------------------------------------- */
 
-/* A simple hash will do: the digits of id and token are random. */
+/* A simple hash is enough, since the digits of tokens are random. */
 static size_t hash(const char *member)
 {
     size_t h = 0;
@@ -29,7 +29,8 @@ static tkl__queue_claim **bucket_of(const tkl_consumer *c, const char *member)
     return &c->buckets[hash(member) & (c->nbuckets - 1)];
 }
 
-/* Doubles the buckets. Without memory the chains just become longer. */
+/* Doubles the buckets. Without memory the chains become longer. False: there are no buckets at
+ * all. */
 static bool grow_table(tkl_consumer *c)
 {
     size_t n = c->nbuckets ? 2 * c->nbuckets : BUCKETS_MIN, old = c->nbuckets;
@@ -148,7 +149,7 @@ int64_t tkl_consumer_left_ms(tkl_consumer *c, const tkl_job *job)
         return 0;
     pthread_mutex_lock(&c->mutex);
     const tkl__queue_claim *claim = tkl__queue_claim_find(c, partition, member);
-    bool held = claim && !claim->told;
+    bool held = claim && !claim->lost;
     int64_t left_us = held ? claim->started + claim->lease_us - tkl__lease_now() : 0;
     pthread_mutex_unlock(&c->mutex);
     return left_us > 0 ? left_us / 1000 : 0;

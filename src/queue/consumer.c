@@ -18,11 +18,8 @@
 #include "queue/record.h"
 #include "queue/scripts.h"
 
-#define LEASE_MS     10000
-#define LEASE_MIN_MS 100
-#define LEASE_MAX_MS INT64_C(315360000000) /* ten years */
-#define PROGRESS_MAX 1000
-#define LATE_MAX     3 /* claims made again when all jobs of the last one came too late */
+#define LEASE_MS 10000
+#define LATE_MAX 3 /* claims made again when all jobs of the last one came too late */
 
 /* ---- Opening and closing ------------------------------------------------- */
 
@@ -44,9 +41,9 @@ static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
         rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     if (rc != TKL_OK)
         return rc;
-    if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS)
+    if (lease_ms < TKL__QUEUE_LEASE_MIN_MS || lease_ms > TKL__QUEUE_LEASE_MAX_MS)
         return tkl__fail(TKL_EINVAL, "a lease lasts from %d milliseconds to 10 years",
-                         LEASE_MIN_MS);
+                         TKL__QUEUE_LEASE_MIN_MS);
     c->lease_us = lease_ms * 1000;
     snprintf(c->lease, sizeof c->lease, "%" PRId64, lease_ms);
     rc = tkl__queue_introduction_init(c, options);
@@ -119,7 +116,7 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     return TKL_OK;
 }
 
-/* Whether this is a forked child: the claims belong to its parent. */
+/* Whether this is a forked child: the claims belong to the parent. */
 static bool is_inherited(const tkl_consumer *c)
 {
     return c->generation != tkl__fork_generation();
@@ -140,7 +137,7 @@ static size_t find_unsure(const tkl_consumer *c, tkl__queue_source **found)
     return count;
 }
 
-/* Gives up places in line, and jobs, that unanswered requests may have left. */
+/* Gives up places in line and jobs that unanswered requests may have got. */
 static void give_back(tkl_consumer *c)
 {
     tkl__queue_source **unsure = calloc(c->nsources + 1, sizeof(tkl__queue_source *));
@@ -218,7 +215,7 @@ static void exchange_free(exchange *r)
     free(r->asks);
 }
 
-/* Marks the claim as being reported. True: it is done, and the report has nothing else. */
+/* Marks the claim as being reported. True: the report goes along with a claim, as `done`. */
 static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_done *done)
 {
     tkl__queue_partition *partition = tkl__queue_claim_of(report->job, done->member);
@@ -237,18 +234,10 @@ static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_d
     return simple;
 }
 
-static int check_outcome(tkl_outcome outcome, int64_t delay_ms)
-{
-    int rc = tkl__check_number("outcome", outcome, TKL_OUTCOME_DONE, TKL_OUTCOME_RELEASED);
-    if (rc == TKL_OK && (delay_ms < 0 || delay_ms > TKL__QUEUE_DELAY_MAX_MS))
-        rc = tkl__fail(TKL_EINVAL, "a delay is from 0 to ten years");
-    return rc;
-}
-
 static int check_report(const tkl_report *report)
 {
     const char *digits;
-    int rc = check_outcome(report->outcome, report->delay_ms);
+    int rc = tkl__queue_check_outcome(report->outcome, report->delay_ms);
     if (rc == TKL_OK)
         rc = tkl__check_number("run_us", report->run_us, 0, INT64_MAX);
     if (rc == TKL_OK && !tkl__queue_find_id(report->job->queue, report->job->id, &digits))
@@ -282,19 +271,10 @@ static int by_claim(const void *a, const void *b)
     return strcmp(x->member, y->member);
 }
 
-static bool is_sorted(const exchange *r)
-{
-    for (size_t i = 1; i < r->ndone; i++)
-        if (by_claim(&r->done[i - 1], &r->done[i]) > 0)
-            return false;
-    return true;
-}
-
-/* Makes an ask for each source, or several when it has many done jobs. */
+/* Makes an ask for each source with done jobs; several when it has many. */
 static void ask_for_done(exchange *r)
 {
-    if (!is_sorted(r))
-        qsort(r->done, r->ndone, sizeof *r->done, by_claim);
+    qsort(r->done, r->ndone, sizeof *r->done, by_claim);
     for (size_t i = 0; i < r->ndone; i++) {
         tkl__queue_ask *last = r->nasks > 0 ? &r->asks[r->nasks - 1] : NULL;
         tkl__queue_source *source = &r->consumer->sources[r->done[i].source];
@@ -358,9 +338,45 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
         tkl__queue_source_keep(still);
 }
 
-/* Ends each report with its outcome. */
-static void end_reports(exchange *r)
+/* Index of the request that sent a report; the number of requests: it was not sent. */
+static size_t request_of(const exchange *r, size_t report)
 {
+    for (size_t i = 0; i < r->nfinishes; i++)
+        if (r->finishes[i].report == report)
+            return i;
+    for (size_t i = 0; i < r->nasks; i++)
+        for (size_t k = 0; k < r->asks[i].ndone; k++)
+            if (r->asks[i].done[k].report == report)
+                return r->nfinishes + i;
+    return r->nfinishes + r->nasks;
+}
+
+/* Returns the code of the first report that did not count, with its own error text. */
+static int first_failure(const exchange *r, char *const *whys)
+{
+    size_t i = 0;
+    while (i < r->count && r->reports[i].code == TKL_OK)
+        i++;
+    if (i == r->count)
+        return TKL_OK;
+    const tkl_report *report = &r->reports[i];
+    size_t request = request_of(r, i);
+    if (request == r->nfinishes + r->nasks)
+        return check_report(report);
+    return whys && whys[request] ? tkl__fail(report->code, "%s", whys[request])
+                                 : tkl__no(report->code);
+}
+
+/* Sends all reports and claims in one round trip, and ends each report with its outcome. */
+static void send_all(exchange *r, int64_t deadline, tkl__queue_haul *haul, char **whys)
+{
+    tkl__queue_batch batch = {.finishes = r->finishes,
+                              .nfinishes = r->nfinishes,
+                              .asks = r->asks,
+                              .nasks = r->nasks,
+                              .whys = whys};
+    if (r->nfinishes + r->nasks > 0)
+        tkl__queue_batch_run(r->consumer->client, &batch, deadline, haul);
     for (size_t i = 0; i < r->nfinishes; i++) {
         tkl__queue_finish *f = &r->finishes[i];
         end_report(r->consumer, &r->reports[f->report], f->code, f->repeated);
@@ -373,46 +389,6 @@ static void end_reports(exchange *r)
         }
 }
 
-/* Index of the run that sent a report; the number of runs: it was not sent. */
-static size_t run_of(const exchange *r, size_t report)
-{
-    for (size_t i = 0; i < r->nfinishes; i++)
-        if (r->finishes[i].report == report)
-            return i;
-    for (size_t i = 0; i < r->nasks; i++)
-        for (size_t k = 0; k < r->asks[i].ndone; k++)
-            if (r->asks[i].done[k].report == report)
-                return r->nfinishes + i;
-    return r->nfinishes + r->nasks;
-}
-
-/* The first report that did not count, with its own error text. */
-static int first_failure(const exchange *r, char *const *whys)
-{
-    size_t i = 0;
-    while (i < r->count && r->reports[i].code == TKL_OK)
-        i++;
-    if (i == r->count)
-        return TKL_OK;
-    const tkl_report *report = &r->reports[i];
-    size_t run = run_of(r, i);
-    if (run == r->nfinishes + r->nasks)
-        return check_report(report);
-    return whys && whys[run] ? tkl__fail(report->code, "%s", whys[run]) : tkl__no(report->code);
-}
-
-/* Sends all reports and claims in one round trip. */
-static void send_all(exchange *r, int64_t deadline, tkl__queue_haul *haul, char **whys)
-{
-    tkl__queue_batch batch = {.finishes = r->finishes,
-                              .nfinishes = r->nfinishes,
-                              .asks = r->asks,
-                              .nasks = r->nasks,
-                              .whys = whys};
-    if (r->nfinishes + r->nasks > 0)
-        tkl__queue_batch_run(r->consumer->client, &batch, deadline, haul);
-}
-
 int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
 {
     exchange r;
@@ -421,12 +397,11 @@ int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
     int rc = exchange_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
-        size_t runs = r.nfinishes + r.nasks;
-        char **whys = calloc(runs + 1, sizeof *whys);
+        size_t requests = r.nfinishes + r.nasks;
+        char **whys = calloc(requests + 1, sizeof *whys);
         send_all(&r, tkl__queue_consumer_deadline(c), NULL, whys);
-        end_reports(&r);
         rc = first_failure(&r, whys);
-        for (size_t i = 0; whys && i < runs; i++)
+        for (size_t i = 0; whys && i < requests; i++)
             free(whys[i]);
         free(whys);
     }
@@ -434,30 +409,25 @@ int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
     return rc;
 }
 
-static void tell_damaged(const tkl_consumer *c, const tkl__queue_damaged *damaged)
-{
-    char id[TKL_JOB_ID_SIZE];
-    tkl__queue_show_id(damaged->partition, damaged->id, id);
-    if (c->on_damaged)
-        c->on_damaged(damaged->partition->queue, id, c->arg);
-}
-
-/* If the reports fail, the leases of the damaged jobs simply end. */
+/* If the reports fail, the leases of the damaged jobs end by themselves. */
 void tkl__queue_bury_damaged(tkl_consumer *c, tkl__queue_haul *haul)
 {
     const tkl__queue_damaged *damaged;
     size_t count = tkl__queue_haul_damaged(haul, &damaged);
     tkl__queue_finish *finishes = count > 0 ? calloc(count, sizeof *finishes) : NULL;
-    for (size_t i = 0; finishes && i < count; i++)
+    if (!finishes)
+        return;
+    for (size_t i = 0; i < count; i++)
         tkl__queue_finish_make(&finishes[i], damaged[i].partition, damaged[i].id, damaged[i].token,
                                TKL_OUTCOME_DEAD, tkl_str("the record is damaged"), 0, false);
-    if (finishes)
-        tkl__queue_batch_run(c->client,
-                             &(tkl__queue_batch){.finishes = finishes, .nfinishes = count},
-                             tkl__queue_ask_deadline(c), NULL);
-    for (size_t i = 0; finishes && i < count; i++)
-        if (finishes[i].code == TKL_OK)
-            tell_damaged(c, &damaged[i]);
+    tkl__queue_batch_run(c->client, &(tkl__queue_batch){.finishes = finishes, .nfinishes = count},
+                         tkl__queue_ask_deadline(c), NULL);
+    for (size_t i = 0; i < count; i++)
+        if (finishes[i].code == TKL_OK && c->on_damaged) {
+            char id[TKL_JOB_ID_SIZE];
+            tkl__queue_show_id(damaged[i].partition, damaged[i].id, id);
+            c->on_damaged(damaged[i].partition->queue, id, c->arg);
+        }
     free(finishes);
 }
 
@@ -476,7 +446,7 @@ void tkl__queue_hand_back(tkl_consumer *c, tkl__queue_haul *haul, size_t most)
 
 /* ---- Claiming ------------------------------------------------------------ */
 
-/* Adds a claim to the ask that reports to the same source, or makes one. */
+/* Adds a claim to the ask that reports to the same source, or to a new ask. */
 static void ask_for_jobs(exchange *r, tkl__queue_source *source, size_t max)
 {
     tkl__queue_ask *ask = NULL;
@@ -491,8 +461,8 @@ static void ask_for_jobs(exchange *r, tkl__queue_source *source, size_t max)
     ask->max = max;
 }
 
-/* Asks partitions of a queue, beginning with number `from` of their rotation: as many as `max` can
- * be shared among. Returns how many. Skips partitions that are away and then sets `missed`. */
+/* Asks partitions of a queue, beginning with number `from` of their rotation, and shares `max`
+ * among them. Returns how many. Skips partitions that are away, and then sets *missed. */
 static size_t ask_partitions(exchange *r, tkl__queue_span span, size_t from, size_t max,
                              int *missed)
 {
@@ -510,9 +480,9 @@ static size_t ask_partitions(exchange *r, tkl__queue_span span, size_t from, siz
 }
 
 /* Notes the outcome of the claims. Returns the first permanent error; a transient one goes to
- * `missed`, because other partitions can still be asked. *more: another claim may find jobs now. A
- * schedule has fired, a script skipped so many jobs with full groups that it left the rest for
- * later, or no job that it gave can be read. */
+ * *missed, because other partitions can still be asked. *more: another claim may find jobs now,
+ * because a schedule has fired, because a script gave up after parking many jobs, or because no
+ * record that it gave can be read. */
 static int note_claims(const exchange *r, int64_t began, int *missed, bool *more)
 {
     *more = false;
@@ -531,8 +501,8 @@ static int note_claims(const exchange *r, int64_t began, int *missed, bool *more
     return TKL_OK;
 }
 
-/* Called before and after a request that is part of a claim that waits: cancel and interrupt then end
- * the request. */
+/* Lets cancel and interrupt end the next request. Called before a request of a claim that waits;
+ * unheed_ends() is called after it. */
 static void heed_ends(const tkl_consumer *c)
 {
     tkl__heed(c->heeds_cancel ? &c->ends_at : NULL);
@@ -547,7 +517,7 @@ static void unheed_ends(const tkl_consumer *c)
 }
 
 /* Claims from one queue after the other until there are jobs. The reports go with the first round
- * trip. Cancelling ends only claims without reports: a report that is cut off would have to be
+ * trip. Cancelling ends only round trips without reports: a report that is cut off would have to be
  * repeated. */
 static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
 {
@@ -565,7 +535,6 @@ static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
             unheed_ends(c);
             rc = note_claims(r, began, &missed, &more);
             done += more ? 0 : asked;
-            end_reports(r);
             tkl__queue_bury_damaged(c, haul);
             r->nfinishes = r->nasks = r->count = 0;
             if (tkl__queue_haul_count(haul) > 0)
@@ -578,7 +547,7 @@ static int claim_now(exchange *r, size_t max, tkl__queue_haul *haul)
     return c->nsources == 1 ? missed : tkl__fail(missed, "a server cannot be asked for jobs");
 }
 
-/* Fetches the jobs of claims that had no answer. */
+/* Fetches the jobs that claims without an answer have got. */
 static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
 {
     bool any = false;
@@ -615,14 +584,17 @@ static int claim_or_wait(exchange *r, size_t max, int64_t wait_ms, int64_t deadl
     return rc;
 }
 
+/* With the turn: sends the reports and claims. When all jobs of a claim come too late, it claims
+ * again, a few times. */
 static int claim_next(exchange *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    c->heeds_cancel = wait_ms != 0 && !atomic_load(&c->ends_at);
+    c->heeds_interrupt = wait_ms != 0 && !tkl__is_interrupted(c->client);
     int rc = fetch_unsure(c, haul);
     if (rc != TKL_OK || tkl__queue_haul_count(haul) > 0) {
         send_all(r, tkl__queue_consumer_deadline(c), NULL, NULL);
-        end_reports(r);
         r->nfinishes = r->nasks = r->count = 0;
         if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
             rc = tkl__queue_line_wait(c, max, deadline, haul);
@@ -641,36 +613,28 @@ static int claim_next(exchange *r, size_t max, int64_t wait_ms, tkl__queue_haul 
     return rc;
 }
 
-/* With the turn. */
-static int exchange_and_claim(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
-                              int64_t wait_ms, tkl__queue_haul *haul)
-{
-    exchange r;
-    c->heeds_cancel = wait_ms != 0 && !atomic_load(&c->ends_at);
-    c->heeds_interrupt = wait_ms != 0 && !tkl__is_interrupted(c->client);
-    int rc = exchange_init(&r, c, reports, count);
-    if (rc == TKL_OK) {
-        sort_reports(&r);
-        rc = claim_next(&r, max < TKL__QUEUE_CLAIM_MAX ? max : TKL__QUEUE_CLAIM_MAX, wait_ms, haul);
-    }
-    exchange_free(&r);
-    return rc;
-}
-
 int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
                       int64_t wait_ms, tkl_jobs **jobs)
 {
+    exchange r;
     *jobs = NULL;
     if (is_inherited(c))
         return refuse_inherited();
     if (max == 0)
         return tkl__fail(TKL_EINVAL, "claim at least one job");
+    if (max > TKL__QUEUE_CLAIM_MAX)
+        max = TKL__QUEUE_CLAIM_MAX;
     tkl__queue_haul *haul = tkl__queue_haul_new();
     if (!haul)
         return tkl__nomem();
     int rc = tkl__turn_take_unless_cancelled(&c->turn);
     if (rc == TKL_OK) {
-        rc = exchange_and_claim(c, reports, count, max, wait_ms, haul);
+        rc = exchange_init(&r, c, reports, count);
+        if (rc == TKL_OK) {
+            sort_reports(&r);
+            rc = claim_next(&r, max, wait_ms, haul);
+        }
+        exchange_free(&r);
         tkl__turn_end(&c->turn);
     }
     if (rc == TKL_OK)
@@ -683,49 +647,4 @@ int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t
 int tkl_consumer_claim(tkl_consumer *c, size_t max, int64_t wait_ms, tkl_jobs **jobs)
 {
     return tkl_consumer_next(c, NULL, 0, max, wait_ms, jobs);
-}
-
-/* ---- With id and token --------------------------------------------------- */
-
-int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_outcome outcome,
-                     tkl_bytes text, int64_t delay_ms)
-{
-    tkl__queue_finish f = {0};
-    tkl__queue_batch batch = {.finishes = &f, .nfinishes = 1};
-    const char *digits;
-    tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
-    int rc = check_outcome(outcome, delay_ms);
-    if (rc != TKL_OK)
-        return rc;
-    if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
-        return tkl__no(TKL_NOTOWNER);
-    tkl__queue_finish_make(&f, partition, digits, token, outcome, text, delay_ms, false);
-    tkl__queue_batch_run(queue->client, &batch, tkl__queue_deadline(queue), NULL);
-    return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
-}
-
-int tkl_queue_renew(tkl_queue *queue, const char *id, const char *token, int64_t lease_ms,
-                    tkl_bytes progress)
-{
-    char lease[24], member[TKL__QUEUE_MEMBER_LEN + 1];
-    const char *digits;
-    tkl_reply *reply;
-    tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
-    if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS || progress.len > PROGRESS_MAX)
-        return tkl__fail(TKL_EINVAL, "a lease of %d ms to 10 years, progress of at most %d bytes",
-                         LEASE_MIN_MS, PROGRESS_MAX);
-    if (!partition || strlen(token) != TKL_TOKEN_SIZE - 1)
-        return tkl__no(TKL_NOTOWNER);
-    snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
-    snprintf(member, sizeof member, "%s:%s", digits, token);
-    tkl_bytes args[TKL__QUEUE_RENEW_ARGS + 1] = {tkl_str(lease), progress};
-    args[TKL__QUEUE_RENEW_ARGS] = (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
-    tkl__invocation call =
-        tkl__queue_call(partition, &tkl__lua_queue_renew, args, TKL__QUEUE_RENEW_ARGS + 1);
-    call.retry_safe = true;
-    int rc = tkl__run(queue->client, &call, tkl__queue_deadline(queue), &reply);
-    if (rc == TKL_OK && tkl_reply_count(reply) > 0)
-        rc = tkl__no(TKL_NOTOWNER);
-    tkl_reply_free(reply);
-    return rc;
 }

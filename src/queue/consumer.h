@@ -15,10 +15,10 @@
 #include "queue/record.h"
 #include "queue/tally.h"
 
-#define TKL__QUEUE_CLAIM_MAX 1000 /* jobs claimed, done or renewed in one run of a script */
-#define TKL__QUEUE_RICH_MAX  250  /* rich ones among the done jobs */
-/* Pause before a failed renewal is repeated. */
-#define TKL__QUEUE_REPEAT_US 100000
+#define TKL__QUEUE_CLAIM_MAX    1000 /* jobs claimed, done or renewed in one run of a script */
+#define TKL__QUEUE_RICH_MAX     250  /* rich done jobs in one run; see tkl__queue_claim */
+#define TKL__QUEUE_LEASE_MIN_MS 100
+#define TKL__QUEUE_LEASE_MAX_MS INT64_C(315360000000) /* ten years */
 /* How long close() and cancel() wait for a server that may be down. */
 #define TKL__QUEUE_PARTING_US 250000
 
@@ -37,10 +37,10 @@ typedef struct tkl__queue_claim {
     size_t bytes;     /* size of the record */
     int64_t claimed;  /* local time before the claim was sent */
     int64_t started;  /* local time before the claim, or its last renewal, was sent */
-    int64_t lease_us; /* from `started` on; shorter than the consumer's: an unconfirmed hand-over */
+    int64_t lease_us; /* from `started` on; an unconfirmed hand-over has less than the consumer's */
     bool reporting;   /* a thread reports it now */
     bool unsure;      /* a report had no answer: the claim may have ended */
-    bool told;        /* on_lost() was called, or need not be */
+    bool lost;        /* the lease has ended, and on_lost() was called if it had to be */
     struct tkl__queue_claim *chain;       /* next in its bucket */
     struct tkl__queue_claim *next, *prev; /* in its source, oldest first */
 } tkl__queue_claim;
@@ -50,10 +50,10 @@ typedef struct tkl__queue_source {
     tkl_consumer *consumer;
     tkl__queue_partition *partition;
     char token[TKL_TOKEN_SIZE]; /* token of the last claim */
-    bool unsure;                /* it had no answer, or may still be in line */
+    bool unsure;                /* that claim had no answer, or its token may still be in line */
     int64_t introduced;         /* local time of the last introduction; 0: none; with the mutex */
     tkl__queue_tally tally;     /* with the mutex */
-    tkl__ear ear;               /* hears hand-overs, and what all waiters are told */
+    tkl__ear ear;               /* hears hand-overs, and messages to all waiters */
     unsigned char jitter;       /* random: spreads waiters that look because another did not */
 
     tkl__queue_claim *first, *last; /* with the mutex */
@@ -62,12 +62,12 @@ typedef struct tkl__queue_source {
     /* The keeper's renewal under way. */
     tkl__kept kept;
     struct {
-        char (*members)[TKL__QUEUE_MEMBER_LEN +
-                        1]; /* TKL__QUEUE_CLAIM_MAX of them; NULL: not needed so far */
+        /* TKL__QUEUE_CLAIM_MAX of them; NULL: not needed so far */
+        char (*members)[TKL__QUEUE_MEMBER_LEN + 1];
         tkl_bytes *args;
         size_t count;
         int64_t started;
-        tkl__buf words; /* see introduce.c */
+        tkl__buf words; /* the introduction, and the counts behind it: see introduce.c */
     } renewal;
 } tkl__queue_source;
 
@@ -98,7 +98,7 @@ struct tkl_consumer {
 
     tkl__turn turn;          /* one thread claims at a time */
     bool heeds_cancel;       /* with the turn: the claim may wait, and began before a cancel */
-    bool heeds_interrupt;    /* ditto, and it began before an interrupt of the client */
+    bool heeds_interrupt;    /* the same, for an interrupt of the client */
     _Atomic int64_t ends_at; /* not 0: cancelled; when requests under way are given up */
     atomic_bool woken;       /* ends one wait, the current or the next */
     int bell;                /* eventfd for the waiting thread; -1: none so far */
@@ -132,12 +132,12 @@ size_t tkl__queue_haul_count(const tkl__queue_haul *haul);
 tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul);
 /* Gives the haul a reply to own. Without memory it frees the reply and fails. */
 int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply);
-/* Frees the reply, which the haul got last, unless jobs came with it: a long wait asks often. `before`:
- * the haul's jobs without those of the reply. */
+/* Frees the reply, which the haul got last, unless it brought jobs: a long wait asks often. `before`:
+ * how many jobs the haul had without the reply. */
 void tkl__queue_haul_drop_empty(tkl__queue_haul *haul, tkl_reply *reply, size_t before);
-/* Adds the jobs in a reply that the haul owns: the elements at `at`, at + 1 and at + 2 are ids,
- * records and histories. `started`: local time before they were claimed; `server_now`: when that was
- * by the server's clock, in milliseconds. */
+/* Adds the jobs in a reply that the haul owns: its elements `at`, at + 1 and at + 2 are lists of ids,
+ * records and histories. `started`: local time before the claim; `server_now`: time of the claim by
+ * the server's clock, in milliseconds. */
 int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
                         size_t at, int64_t started, int64_t server_now);
 /* Adds one job that was handed over; copies the bytes. */
@@ -145,9 +145,10 @@ int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, co
                             tkl_bytes record, tkl_bytes history, const tkl__queue_lease *lease);
 /* Whether the haul has a job that was handed over. */
 bool tkl__queue_haul_was_handed(const tkl__queue_haul *haul);
-/* The claims whose records cannot be read, each returned once; valid until the next is added. */
+/* Returns the claims whose records cannot be read, each once. The array is valid until the next
+ * claim is added. */
 size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged **damaged);
-/* Local time before the oldest job was claimed; the haul must not be empty. */
+/* Local time before the first claim among the jobs; the haul must not be empty. */
 int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul);
 /* Removes the job of this claim. */
 void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_partition *partition,
@@ -157,24 +158,25 @@ void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
 /* ---- claims.c: jobs that are claimed and not reported ---- */
 
-/* `since_ms`: since when the job was ready, by the server's clock. */
+/* Adds a claim. `since_ms`: since when the job was ready, by the server's clock. */
 int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
                           const tkl__queue_record *record, size_t bytes, int64_t since_ms,
                           const tkl__queue_lease *lease);
 /* With the mutex: notes a renewal by a request that began at `started`. */
 void tkl__queue_claim_renewed(tkl__queue_claim *claim, int64_t started);
-/* The claim of a job: its partition and "id:token". NULL: no id of its queue. */
+/* Writes "id:token" of a job, and returns its partition. NULL: its id is not of its queue. */
 tkl__queue_partition *tkl__queue_claim_of(const tkl_job *job,
                                           char member[TKL__QUEUE_MEMBER_LEN + 1]);
-/* With the mutex. NULL: not claimed here, or reported. */
+/* With the mutex: finds a claim. NULL: it was not made here, or is reported. */
 tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *consumer,
                                         const tkl__queue_partition *partition, const char *member);
+/* With the mutex: removes a claim and frees it. */
 void tkl__queue_claim_forget(tkl_consumer *consumer, tkl__queue_claim *claim);
 /* Whether its lease still runs, as far as this program knows. */
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim);
 void tkl__queue_claims_free(tkl_consumer *consumer);
 
-/* ---- introduce.c: what a consumer says for operators ---- */
+/* ---- introduce.c: a consumer describes itself for operators ---- */
 
 /* The request that the introduction is sent with. */
 typedef enum tkl__queue_occasion {
@@ -183,27 +185,26 @@ typedef enum tkl__queue_occasion {
     TKL__QUEUE_RENEWING,
 } tkl__queue_occasion;
 
-/* Checks and keeps what the options say. */
+/* Checks the options, and keeps the label and the number of threads. */
 int tkl__queue_introduction_init(tkl_consumer *consumer, const tkl_consumer_options *options);
-/* Writes who claims from this source and, from *counts on, its counts; nothing when it did so a
- * moment ago. */
+/* Writes a description of the consumer and, from *counts on, its counts for this source. Writes
+ * nothing when it did so a moment ago. */
 void tkl__queue_introduce(tkl__queue_source *source, tkl__queue_occasion occasion, tkl__buf *out,
                           size_t *counts);
 /* Whether there are counts that were not sent. */
-bool tkl__queue_has_unsaid(tkl__queue_source *source);
+bool tkl__queue_has_counts(tkl__queue_source *source);
 /* Sends the last counts of a consumer that is closed, and takes it off the list of workers. */
 void tkl__queue_part(tkl_consumer *consumer);
 
-/* ---- keep.c: the keeper's callbacks ---- */
+/* ---- keep.c: renewing claims ---- */
 
+/* The keeper's callbacks for a source. */
 extern const tkl__kept tkl__queue_source_kept;
 /* Tells the keeper when this source is due next. */
 void tkl__queue_source_keep(tkl__queue_source *source);
 
-/* ---- confirm.c: claims that came late ---- */
-
-/* Renews the claims of the haul when half of a lease is over, or when they were handed over and the
- * keeper does not renew. Drops the jobs that were lost. */
+/* Renews the claims of a haul before the caller gets it, if half of a lease is over, or if one was
+ * handed over and the keeper does not renew. Drops the jobs that were lost. */
 void tkl__queue_confirm(tkl_consumer *consumer, tkl__queue_haul *haul);
 
 /* ---- ask.c: requests to the server ---- */
@@ -222,8 +223,8 @@ typedef struct tkl__queue_done {
 typedef struct tkl__queue_ask {
     tkl__queue_source *source;
     size_t max;            /* jobs to claim; 0: only report */
-    bool wait;             /* with a place in line */
-    bool again;            /* in: the token has asked before; out: it was repeated */
+    bool wait;             /* enter the line if there is no job */
+    bool again;            /* in: the token has asked before; out: the request was repeated */
     tkl__queue_done *done; /* the rich ones first */
     size_t ndone;
 
@@ -257,15 +258,16 @@ typedef struct tkl__queue_finish {
 typedef struct tkl__queue_batch {
     tkl__queue_finish *finishes; /* sent first */
     size_t nfinishes;
-    char *
-        *whys; /* out, for each finish and then each ask: why it failed, or NULL; free() them. NULL:
-                    not wanted */
+    /* Out, for each finish and then each ask: why it failed, or NULL; free() them. NULL: not
+     * wanted. */
+    char **whys;
     tkl__queue_ask *asks;
     size_t nasks;
 } tkl__queue_batch;
 
-/* Fills in all fields but the outputs. `counted`: the caller counts how long
- * the job ran; else the server does. */
+int tkl__queue_check_outcome(tkl_outcome outcome, int64_t delay_ms);
+/* Fills in all fields but the outputs. `counted`: the caller counts how long the job ran; else the
+ * server does. */
 void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *partition,
                             const char *id, const char *token, tkl_outcome outcome, tkl_bytes text,
                             int64_t delay_ms, bool counted);
@@ -273,12 +275,23 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_partition *pa
  * may be NULL when nothing is claimed). */
 void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *batch, int64_t deadline,
                           tkl__queue_haul *haul);
-/* Gives up these places in line; jobs that the tokens got meanwhile go into the haul. Returns the
+/* Gives up these places in line. Jobs that the tokens got meanwhile go into the haul. Returns the
  * first error: sources that stay `unsure` were not reached. */
 int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_t deadline,
                          tkl__queue_haul *haul);
-/* A new token for the next claim. */
+/* Makes a new token for the next claim. */
 void tkl__queue_source_begin(tkl__queue_source *source);
+
+/* Whether to leave the source alone for now, because its server does not answer. Never when it is the
+ * only one. */
+bool tkl__queue_is_away(const tkl__queue_source *source);
+/* Notes the outcome of a request that began at `began`. */
+void tkl__queue_note_reached(tkl__queue_source *source, int code, int64_t began);
+/* The deadline of one request. With several sources it is early, so that a server which does not
+ * answer does not hold up the others. */
+int64_t tkl__queue_ask_deadline(const tkl_consumer *consumer);
+/* The deadline of a call that begins now. */
+int64_t tkl__queue_consumer_deadline(const tkl_consumer *consumer);
 
 /* ---- consumer.c ---- */
 
@@ -286,18 +299,6 @@ void tkl__queue_source_begin(tkl__queue_source *source);
 void tkl__queue_bury_damaged(tkl_consumer *consumer, tkl__queue_haul *haul);
 /* Releases all jobs of the haul but the first `most`: no worker has begun with them. */
 void tkl__queue_hand_back(tkl_consumer *consumer, tkl__queue_haul *haul, size_t most);
-
-/* ---- away.c: servers that cannot be reached; see waiting.h ---- */
-
-/* Whether to leave the source alone for now. Never when it is the only one. */
-bool tkl__queue_is_away(const tkl__queue_source *source);
-/* Notes the outcome of a request that began at `began`. */
-void tkl__queue_note_reached(tkl__queue_source *source, int code, int64_t began);
-/* The deadline of a request: with several sources, one that does not answer must not hold up the
- * others. */
-int64_t tkl__queue_ask_deadline(const tkl_consumer *consumer);
-/* The deadline of a call that begins now. */
-int64_t tkl__queue_consumer_deadline(const tkl_consumer *consumer);
 
 /* ---- line.c: waiting ---- */
 

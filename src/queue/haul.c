@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The haul: the jobs that a claim got. The user has a pointer to the tkl_jobs in it.
+ * The haul: the jobs that a claim got. The caller gets a pointer to the tkl_jobs in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "queue/consumer.h"
 #include "queue/record.h"
 
-/* Memory that the jobs point into: one of the two. */
+/* Memory that the jobs point into: a reply or a text. */
 typedef struct owned {
     tkl_reply *reply;
     char *text;
@@ -20,8 +20,8 @@ struct tkl__queue_haul {
     tkl_jobs jobs; /* first: the user's pointer points to it */
     tkl_job *items;
     size_t cap;
-    int64_t oldest; /* local time before the first of them was claimed */
-    bool handed;    /* one of them was handed over */
+    int64_t oldest; /* local time before the first claim of them */
+    bool handed;    /* one of the jobs was handed over */
     owned *owned;
     size_t nowned;
     tkl__queue_damaged *damaged;

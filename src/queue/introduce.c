@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report of a consumer to a partition, for operators, along with a claim or renewal. It says
- * who the consumer is (workers.inc.lua keeps it):
+ * A consumer describes itself to a partition, for operators, along with a claim or renewal
+ * (workers.inc.lua keeps the description):
  *
  *     ID THREADS DONE FAILED PID HOST PROGRAM LABEL
  *
- * The label comes last and may have any bytes; no other word has a space. The report also says how
- * long jobs waited and ran since the last one (tally.c). It goes with every renewal, and with so
- * few claims that the server does not notice. A consumer that begins to wait with something
- * unreported asks once more a second later.
+ * The label comes last and may have any bytes; no other word has a space. With the description go
+ * the counts since the last one: how long jobs waited and ran (tally.c). Every renewal carries
+ * them, and a claim if the last description is old enough: the server hardly notices. A consumer
+ * that begins to wait with counts that were not sent asks once more a second later.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 #include "queue/scripts.h"
 
 #define THREADS_MAX 1000000
-/* How often it speaks with claims that wait, and with others; the latter also three times in a
- * lease. */
+/* How often the description goes with claims that wait, and with others; with these also three
+ * times in a lease. */
 #define WAITING_US 100000
 #define BUSY_US    1000000
 
@@ -75,7 +75,7 @@ void tkl__queue_introduce(tkl__queue_source *source, tkl__queue_occasion occasio
     pthread_mutex_unlock(&c->mutex);
 }
 
-bool tkl__queue_has_unsaid(tkl__queue_source *source)
+bool tkl__queue_has_counts(tkl__queue_source *source)
 {
     pthread_mutex_lock(&source->consumer->mutex);
     bool unsaid = !tkl__queue_tally_is_empty(&source->tally);
@@ -83,7 +83,8 @@ bool tkl__queue_has_unsaid(tkl__queue_source *source)
     return unsaid;
 }
 
-/* Adds a call with counts of a source. A worker that leaves claims behind stays on the list. */
+/* Adds a call with some counts of a source. A worker that leaves claims behind stays on the
+ * list. */
 static void add_parting(tkl__batch *batch, tkl__queue_source *source)
 {
     tkl__buf counts;
@@ -97,7 +98,8 @@ static void add_parting(tkl__batch *batch, tkl__queue_source *source)
     tkl__buf_free(&counts);
 }
 
-/* A server that cannot be reached delays no close: the counts are lost, and the row expires. */
+/* A server that cannot be reached does not delay the close: the counts are lost, and the worker's
+ * row expires. */
 void tkl__queue_part(tkl_consumer *c)
 {
     tkl__batch batch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Consumers count: a count on the server for every job would cost it a fifth of its time. A consumer
- * sends its counts when it introduces itself (introduce.c), and when it is closed. A program that is
- * killed loses those of the last second.
+ * Consumers count, since a count for every job would cost the server a fifth of its time. A
+ * consumer sends its counts when it introduces itself (introduce.c), and when it is closed. A
+ * program that is killed loses the counts of its last second.
  */
 #include "queue/tally.h"
 
@@ -14,10 +14,11 @@
 #include "core/letters.h"
 #include "core/number.h"
 
-/* Kinds that are counted each on its own; all others are counted as "*", as on the server. */
+/* Number of kinds with counts of their own; all others are counted as "*", as on the server. */
 #define KINDS_MAX 64
 #define OTHERS    tkl_str("*")
-/* Kinds that are sent at once: up to 33 numbers each, a microsecond of the server for a number. */
+/* Number of kinds that are sent at once. Each has up to 33 numbers, and a number takes the server a
+ * microsecond. */
 #define TAKEN_MAX 16
 
 typedef struct histogram {

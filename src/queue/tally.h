@@ -15,13 +15,12 @@ typedef struct tkl__queue_tally {
     size_t count;
 } tkl__queue_tally;
 
-/* Counts a job that waited so long, or an attempt that ran so long. Without memory it is not
- * counted. */
+/* Counts the wait of a job, or the run of an attempt. Without memory it is not counted. */
 void tkl__queue_tally_wait(tkl__queue_tally *tally, tkl_bytes kind, int64_t wait_us);
 void tkl__queue_tally_run(tkl__queue_tally *tally, tkl_bytes kind, int64_t run_us, bool failed);
 bool tkl__queue_tally_is_empty(const tkl__queue_tally *tally);
-/* Writes counts as times.inc.lua reads them, and removes them: those of some kinds when there are
- * many. */
+/* Writes counts as times.inc.lua reads them, and removes them. With many kinds it takes only some:
+ * call it until the tally is empty. */
 void tkl__queue_tally_take(tkl__queue_tally *tally, tkl__buf *out);
 void tkl__queue_tally_free(tkl__queue_tally *tally);
 
