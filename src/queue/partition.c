@@ -40,8 +40,8 @@ static const char *const parts[TKL__QUEUE_KEYS] = {
     [TKL__QUEUE_DONE_JOBS] = "done_jobs",
 };
 
-/* "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name collides
- * with that, since a '%' in a name becomes "%25". */
+/* Makes "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name
+ * collides with that, since a '%' in a name becomes "%25". */
 static int make_base(tkl__queue_partition *partition, const tkl_queue *queue)
 {
     char number[16];
@@ -58,7 +58,7 @@ static int make_base(tkl__queue_partition *partition, const tkl_queue *queue)
     return TKL_OK;
 }
 
-/* A forked child has its own id, and so its own channel. */
+/* The id of the client is in the name: a forked child has its own id, and so its own channel. */
 static int make_channel(tkl__queue_partition *partition, tkl_client *client)
 {
     char part[48];

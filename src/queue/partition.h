@@ -55,6 +55,11 @@ typedef struct tkl__queue_partition {
     tkl_bytes channel; /* messages to this client's waiters */
 } tkl__queue_partition;
 
+/* A lane: a pusher's name and the number of its last push. The server recognises a repeated push by
+ * them. */
+typedef struct tkl__queue_lane tkl__queue_lane;
+void tkl__queue_lanes_free(tkl_queue *queue);
+
 struct tkl_queue {
     tkl_client *client;
     tkl_bytes name; /* owned */
@@ -63,7 +68,7 @@ struct tkl_queue {
     tkl__queue_partition *partitions; /* one for each partition */
     atomic_uint pushes;               /* counts pushes, to spread them over the partitions */
     pthread_mutex_t mutex;            /* guards lanes */
-    struct tkl__queue_lane *lanes;    /* lanes not in use; see push.c */
+    tkl__queue_lane *lanes;           /* lanes not in use; see push.c */
 };
 
 int tkl__queue_partition_open(tkl__queue_partition *partition, tkl_queue *queue, int index);
@@ -83,7 +88,8 @@ tkl__invocation tkl__queue_call(const tkl__queue_partition *partition, const tkl
 /* Writes the 13 digits as users see them. */
 void tkl__queue_show_id(const tkl__queue_partition *partition, const char *digits,
                         char id[TKL_JOB_ID_SIZE]);
-/* The partition and the 13 digits of an id; NULL: no id of this queue. */
+/* Returns the partition, and points *digits to the 13 digits of the id. NULL: not an id of this
+ * queue. */
 tkl__queue_partition *tkl__queue_find_id(const tkl_queue *queue, const char *id,
                                          const char **digits);
 /* Whether these bytes are the 13 digits of an id. */

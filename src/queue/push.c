@@ -3,8 +3,6 @@
  * Pushing: cuts the jobs into chunks, each for one partition and one run of a script, and sends as
  * many chunks together as make a good round trip.
  */
-#include "queue/push.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +12,17 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "pipeline/pipeline.h"
+#include "queue/partition.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
 
-/* Limits that keep scripts short and the memory of a round trip small. */
-#define CHUNK_JOBS 1000
-/* A job with a unique key keeps a script as busy as this many without, which counts so that no
- * script takes long. */
+/* Limits that keep scripts short and the memory of a round trip small. A job with a unique key keeps
+ * a script as busy as UNIQUE_WORK jobs without one, and counts as that many. */
+#define CHUNK_JOBS  1000
 #define UNIQUE_WORK 4
 #define CHUNK_BYTES 1048576
-#define TRIP_JOBS   65536
-#define TRIP_BYTES  8388608
+#define BATCH_JOBS  65536
+#define BATCH_BYTES 8388608
 /* Most dependencies in a flow. */
 #define FLOW_EDGES 2500
 
@@ -94,13 +92,12 @@ typedef struct chunk {
     size_t count; /* number of jobs */
     size_t work;  /* 1 for a plain job, UNIQUE_WORK for one with a unique key */
     size_t bytes;
-    size_t first; /* index of its first argument in those of the batch */
-    size_t filled;
+    size_t first;  /* index of its first argument in those of the batch */
     size_t before; /* the chunk of this partition that must be pushed before; SIZE_MAX: none */
     char lane[2 * REQUEST_MAX + 32];
 } chunk;
 
-/* Where a job is: its chunk, and the offsets of its parts in the text. */
+/* A job: its chunk, its place there, and the offsets of its arguments in the text. */
 typedef struct piece {
     size_t chunk, place;
     size_t when, record, end;
@@ -147,11 +144,11 @@ static int push_batch_init(push_batch *t, tkl_queue *queue, const tkl_push *jobs
     return TKL_OK;
 }
 
-/* How many of the jobs make a good round trip: at least one. */
+/* How many of the jobs go into one round trip: at least one. */
 static size_t batch_size(const tkl_push *jobs, size_t count)
 {
     size_t bytes = 0, n = 0;
-    while (n < count && n < TRIP_JOBS && (n == 0 || bytes + jobs[n].payload.len <= TRIP_BYTES))
+    while (n < count && n < BATCH_JOBS && (n == 0 || bytes + jobs[n].payload.len <= BATCH_BYTES))
         bytes += jobs[n++].payload.len;
     return n;
 }
@@ -163,7 +160,7 @@ static tkl__queue_partition *home_of(const tkl_queue *queue, const tkl_push *job
     return key.len > 0 ? tkl__queue_partition_of(queue, key) : NULL;
 }
 
-/* Spreads jobs without a home evenly, neighbours together. */
+/* Chooses the partition of a job. Spreads jobs without a home evenly, neighbours together. */
 static tkl__queue_partition *partition_for(const push_batch *t, size_t job, size_t start)
 {
     size_t partitions = (size_t)t->queue->npartitions;
@@ -217,6 +214,7 @@ static void add_when(tkl__buf *text, const tkl_push *job)
         tkl__buf_addf(text, "%zu,", job->after[i] + 1);
 }
 
+/* Writes the arguments of each job into the text, and assigns the job to a chunk. */
 static int encode_and_assign(push_batch *t, size_t start)
 {
     int rc = TKL_OK;
@@ -234,19 +232,11 @@ static int encode_and_assign(push_batch *t, size_t start)
 
 /* ---- The scripts to run -------------------------------------------------- */
 
-static void add_args(push_batch *t, const piece *p)
-{
-    chunk *c = &t->chunks[p->chunk];
-    tkl_bytes *args = &t->args[c->first];
-    args[c->filled++] = (tkl_bytes){t->text.data + p->when, p->record - p->when};
-    args[c->filled++] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
-}
-
-/* Index of the argument of push.lua that says which chunk must be pushed before. */
+/* Index of the argument of push.lua that names the chunk which must be pushed before. */
 #define AFTER 2
 
-/* Makes the call of each chunk. `before`: chunks of earlier batches. The calls must run in order, so
- * that no chunk of a partition overtakes another. */
+/* Makes the call of each chunk, in the order in which the calls must run. `before`: number of
+ * chunks in earlier batches of this push. */
 static int prepare_calls(push_batch *t, const char *lane, size_t before)
 {
     enum { FIRST_JOB = 3 };
@@ -256,28 +246,29 @@ static int prepare_calls(push_batch *t, const char *lane, size_t before)
         return tkl__nomem();
     for (size_t i = 0, first = 0; i < t->nchunks; i++) {
         chunk *c = &t->chunks[i];
-        c->first = first;
-        first += FIRST_JOB + 2 * c->count;
+        size_t nargs = FIRST_JOB + 2 * c->count;
+        tkl_bytes *args = &t->args[first];
         snprintf(c->lane, sizeof c->lane, "%s.%zu", lane, before + i);
-        t->args[c->first] = tkl_str(c->lane);
-        t->args[c->first + 1] = tkl_str(t->number);
-        t->args[c->first + AFTER] = tkl_str(c->before == SIZE_MAX ? "" : t->chunks[c->before].lane);
-        c->filled = FIRST_JOB;
-    }
-    for (size_t i = 0; i < t->count; i++)
-        add_args(t, &t->pieces[i]);
-    for (size_t i = 0; i < t->nchunks; i++) {
-        const chunk *c = &t->chunks[i];
-        t->calls[i] =
-            tkl__queue_call(c->partition, &tkl__lua_queue_push, &t->args[c->first], c->filled);
+        args[0] = tkl_str(c->lane);
+        args[1] = tkl_str(t->number);
+        args[AFTER] = tkl_str(c->before == SIZE_MAX ? "" : t->chunks[c->before].lane);
+        t->calls[i] = tkl__queue_call(c->partition, &tkl__lua_queue_push, args, nargs);
         t->calls[i].retry_safe = true;
+        c->first = first;
+        first += nargs;
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        const piece *p = &t->pieces[i];
+        tkl_bytes *args = &t->args[t->chunks[p->chunk].first + FIRST_JOB + 2 * p->place];
+        args[0] = (tkl_bytes){t->text.data + p->when, p->record - p->when};
+        args[1] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
     }
     return TKL_OK;
 }
 
 /* ---- The answers --------------------------------------------------------- */
 
-/* The answer of a chunk, and how far it is read. */
+/* The answer of a chunk while it is read. */
 typedef struct answer {
     const char *at;   /* the next word */
     uint64_t next_id; /* in a run of new jobs */
@@ -290,7 +281,7 @@ static bool is_id_word(const char *word, size_t len, char digits[TKL__QUEUE_ID_L
     return tkl__queue_is_id((tkl_bytes){word, len});
 }
 
-/* Takes the next id of a run. */
+/* Takes the next id of a run of new jobs. */
 static int next_of_run(const tkl__queue_partition *partition, answer *a, char id[TKL_JOB_ID_SIZE])
 {
     char digits[TKL__QUEUE_ID_LEN + 1];
@@ -300,7 +291,8 @@ static int next_of_run(const tkl__queue_partition *partition, answer *a, char id
     return TKL_OK;
 }
 
-/* A word is "id*n" for n new jobs, "=id" of the job that already has the unique key, or "-". */
+/* Takes the outcome of the next job. A word of the answer is "id*n" for n new jobs, "=id" of the
+ * job that already has the unique key, or "-". */
 static int next_answer(const tkl__queue_partition *partition, answer *a, char id[TKL_JOB_ID_SIZE])
 {
     char digits[TKL__QUEUE_ID_LEN + 1];
@@ -375,7 +367,8 @@ static int run_push_batch(request *r, push_batch *t, tkl_pushed *pushed)
     r->chunks += t->nchunks;
     for (size_t i = 0; i < t->nchunks; i++)
         tkl__batch_add(&t->batch, &t->calls[i]);
-    (void)tkl__batch_run_in_order(&t->batch, t->calls, AFTER, r->deadline); /* the answers tell */
+    (void)tkl__batch_run_in_order(&t->batch, t->calls, AFTER,
+                                  r->deadline); /* each answer has its code */
     return read_answers(t, pushed);
 }
 
@@ -395,8 +388,8 @@ static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *
     return tkl__first_tell(&first);
 }
 
-/* A request id of the user also chooses the first partition, so that a repeat goes to the same
- * partitions. */
+/* Names the request: by the caller's request id, or by a lane. A request id also chooses the first
+ * partition, so that a repeat goes to the same partitions. */
 static int make_request(request *r, tkl_bytes given, tkl__queue_lane **lane)
 {
     *lane = NULL;
@@ -430,7 +423,8 @@ static int check_all(const tkl_push *jobs, size_t count, tkl_pushed *pushed)
     return tkl__first_tell(&first);
 }
 
-/* A flow goes into one partition, in one script: jobs, and the jobs that wait for them. */
+/* Finds the partition of a flow. A flow goes into one partition, in one script: jobs, and the jobs
+ * that wait for them. */
 static int find_flow(request *r, const tkl_push *jobs, size_t count)
 {
     size_t edges = 0;
@@ -455,28 +449,18 @@ static int find_flow(request *r, const tkl_push *jobs, size_t count)
     return TKL_OK;
 }
 
-static int check_options(const tkl_push_options *options)
-{
-    int rc = TKL__CHECK_RESERVED(options);
-    if (rc == TKL_OK && options)
-        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
-    return rc;
-}
-
-static int64_t deadline_of(const tkl_queue *queue, const tkl_push_options *options)
-{
-    bool own = options && options->timeout_ms > 0;
-    return own ? tkl__deadline(queue->client, options->timeout_ms) : tkl__queue_deadline(queue);
-}
-
 int tkl_queue_push(tkl_queue *queue, const tkl_push *jobs, size_t count,
                    const tkl_push_options *options, tkl_pushed *pushed)
 {
-    request r = {.queue = queue, .deadline = deadline_of(queue, options)};
+    request r = {.queue = queue, .deadline = tkl__queue_deadline(queue)};
     tkl__queue_lane *lane = NULL;
+    if (options && options->timeout_ms > 0)
+        r.deadline = tkl__deadline(queue->client, options->timeout_ms);
     int rc = check_all(jobs, count, pushed);
     if (rc == TKL_OK)
-        rc = check_options(options);
+        rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
         rc = make_request(&r, options ? options->request : (tkl_bytes){NULL, 0}, &lane);
     if (rc == TKL_OK)

@@ -60,20 +60,20 @@
  * tell its time.
  *
  * States. A job is in :jobs and, by its state, in :ready, :delayed, :active (claimed), :dead,
- * :parked or :flow (held). Each script moves it from one to the other as a whole, so there is no
- * moment at which the death of a process loses it.
+ * :parked or :flow (held). Each script moves a job from one to the other as a whole, so no job is
+ * lost when a process dies.
  *
  * Claims. A claim takes the first of :ready into :active, with a token that is made for this one
  * request. A report, a renewal and a release name id and token. Leases that ended are taken
  * back by the next claim: to the front, with a failure counted, or to the dead letters.
  *
- * Waiting. A consumer that finds nothing is put into :waiters. Whatever makes a job ready (push,
- * release, promotion) hands it, in the same script, to the first waiter whose client listens at
- * this server: takes it into :active and publishes it on the channel of that client. So waking up
- * is owning. A waiter that does not listen here loses its place: its process is gone, or it listens
- * at a server that was the master before a failover, and is recalled (hold.c: "Handing over").
- * A message that was lost on a broken connection is found in :active, by the token, as soon as the
- * waiter asks again.
+ * Waiting. A consumer that finds nothing is put into :waiters. A script that makes a job ready
+ * (push, release, promotion) also hands it to the first waiter whose client listens at this server:
+ * it moves the job to :active and publishes it on the channel of that client. So a waiter that is
+ * woken owns the job. A waiter that does not listen here loses its place: its process is gone, or
+ * it listens at a server that was the master before a failover, and is recalled (hold.c: "Handing
+ * over"). A message that was lost on a broken connection is found in :active, by the token, as soon
+ * as the waiter asks again.
  *
  * Silence. A worker that hangs hears nothing and answers nothing. So a hand-over is for four
  * seconds at most, until the keeper of the receiver renews it to the whole lease, half a second
@@ -86,9 +86,10 @@
  * the channel :line, at most once a second. Waiters whose places were lost (FLUSHALL, eviction, a
  * clock that jumped) hear it and stand in line again.
  *
- * Done jobs. The end of a job removes all that there is of it. If the queue keeps done jobs, the same
- * script writes a row for operators before. For all that works the job is gone: nothing but what
- * looks at jobs reads these two keys, so a lost, foreign or damaged one stops nobody's work.
+ * Done jobs. The end of a job removes all that there is of it. If the queue keeps done jobs, the
+ * same script writes a row for operators before. For producers and workers the job is gone: only
+ * reports for operators read these two keys, so work goes on when one of them is lost, damaged or
+ * another program's.
  *
  * Groups. A claim checks each job that it is about to take. If the group of the job has as many
  * started jobs as it may have, or started them too fast, the claim parks the job and checks the
@@ -103,8 +104,8 @@
  *
  * Operators. A token begins with the id of its consumer, so that a claim tells whose it is without
  * anything being stored for it. When it began is known from the end of its lease; a renewal, which
- * makes that impossible, notes it in :since. What a consumer says of itself and what it counts
- * travels with its claims and renewals, at most once a second (introduce.c).
+ * makes that impossible, notes it in :since. A consumer's description of itself and its counts
+ * travel with its claims and renewals, at most once a second (introduce.c).
  *
  * Looking. Delayed jobs and ended leases need a waiter that looks at the right moment. A waiter
  * that enters the line gets the first such moment in the answer. It promises to look then, unless
@@ -126,7 +127,7 @@
  * Out of memory. The server refuses the script that pushes; it still runs those that claim and
  * report (flag allow-oom).
  */
-#include "queue/push.h"
+#include "queue/partition.h"
 
 #include <stdlib.h>
 #include <string.h>

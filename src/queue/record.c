@@ -13,7 +13,7 @@
 #define KEY_MAX     1024
 #define META_MAX    65536
 #define RETRIES_MAX 1000000
-/* The latest time that scores have room for: 2054. */
+/* The latest time that a score can hold: in 2054. */
 #define TIME_MAX_MS INT64_C(2650000000000)
 
 /* ---- Checking ------------------------------------------------------------ */
@@ -94,12 +94,6 @@ static void add_word(tkl__buf *out, size_t start, const char *name, int64_t valu
     tkl__buf_addf(out, "%s=%" PRId64, name, value);
 }
 
-/* 0 stands for the default. */
-static int64_t or_default(int64_t value, int64_t standard)
-{
-    return value == 0 ? standard : value;
-}
-
 static bool is_plain(const tkl_push *job, bool flow)
 {
     return job->priority == 0 && job->retries == 0 && job->backoff_ms == 0 &&
@@ -111,12 +105,13 @@ static void add_line(tkl__buf *out, const tkl_push *job, bool flow)
 {
     size_t start = out->len;
     bool timed = job->unique.len > 0 && job->unique_mode == TKL_UNIQUE_FOR_A_TIME;
-    int64_t retries = job->retries < 0 ? 0 : or_default(job->retries, TKL__QUEUE_RETRIES);
+    int64_t retries = tkl__or_default(job->retries, TKL__QUEUE_RETRIES);
     add_word(out, start, "priority", job->priority, 0);
     add_word(out, start, "retries", retries, TKL__QUEUE_RETRIES);
-    add_word(out, start, "backoff", or_default(job->backoff_ms, TKL__QUEUE_BACKOFF_MS),
+    add_word(out, start, "backoff", tkl__or_default(job->backoff_ms, TKL__QUEUE_BACKOFF_MS),
              TKL__QUEUE_BACKOFF_MS);
-    add_word(out, start, "backoff_max", or_default(job->backoff_max_ms, TKL__QUEUE_BACKOFF_MAX_MS),
+    add_word(out, start, "backoff_max",
+             tkl__or_default(job->backoff_max_ms, TKL__QUEUE_BACKOFF_MAX_MS),
              TKL__QUEUE_BACKOFF_MAX_MS);
     add_word(out, start, "time_limit", job->time_limit_ms, 0);
     add_word(out, start, "result", job->result_ms, 0);
@@ -143,7 +138,7 @@ void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* The words of a line, with their defaults and ranges. */
+/* The words of the first line, with their defaults and ranges. */
 typedef enum word {
     PRIORITY,
     RETRIES,

@@ -43,13 +43,13 @@ typedef struct tkl__queue_record {
     tkl_bytes unique, group, meta, kind, payload;
 } tkl__queue_record;
 
-/* TKL_EINVAL when an option is out of range. */
+/* Checks the options of a job. TKL_EINVAL: one is out of range. */
 int tkl__queue_check_job(const tkl_push *job);
 /* Appends the record. `flow`: the job waits for others of its push, or others wait for it. */
 void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow);
-/* False: not a record. */
+/* Reads a record. False: the bytes are not a record. */
 bool tkl__queue_record_decode(tkl_bytes bytes, tkl__queue_record *record);
-/* Whether the end of a job does more than remove its record. */
+/* Whether the end of the job does more than remove its record. */
 bool tkl__queue_record_is_rich(const tkl__queue_record *record);
 
 /* The history of a job, as jobs.inc.lua writes it: "failures since started error". */
