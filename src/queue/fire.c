@@ -29,7 +29,7 @@ static int ask_due(const tkl__queue_partition *partition, const tkl_bytes *ids, 
 
 /* Adds a run of fire.lua. TKL_EMPTY: nothing to do, another consumer has fired it, or it is paused.
  * An error: this consumer cannot fire it, so it stays due; another one may know its time zone.
- * Repeating is safe: the second time the schedule has changed. */
+ * Repeating is safe: the second time the schedule has changed, so the script does nothing. */
 static int add_shot(tkl__batch *shots, const tkl__queue_partition *partition, tkl_bytes id,
                     tkl_bytes value, int64_t now_ms)
 {
@@ -52,7 +52,7 @@ static int add_shot(tkl__batch *shots, const tkl__queue_partition *partition, tk
 }
 
 /* Reports schedules that cannot fire here to on_error. */
-static void tell_failures(const tkl_consumer *c, int rc)
+static void report_failure(const tkl_consumer *c, int rc)
 {
     if (rc < 0 && c->on_error)
         c->on_error(rc, tkl_errmsg(), c->arg);
@@ -77,7 +77,7 @@ bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply 
         tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
         int rc = add_shot(&shots, partition, ids[i], value, now_ms);
         *unfit = *unfit || rc < 0;
-        tell_failures(source->consumer, rc);
+        report_failure(source->consumer, rc);
     }
     bool any = shots.count > 0;
     (void)tkl__batch_run(&shots, deadline); /* schedules that did not fire stay due */

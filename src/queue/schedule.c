@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules: set, remove, list, and the next time. fire.c fires them; plan.c pauses them.
+ * Schedules: set, removed, paused, resumed, fired by hand, listed; and their next time. Consumers
+ * fire them when they are due: see fire.c.
  *
  * A schedule is stored in :schedules of one partition, and as "schedule:id" in :delayed, by its
  * next time. The job's group or unique key chooses the partition if it has one, so that the job is
- * pushed where others of its kind are; else the schedule's id does. A change of the job may move
- * the schedule, so it is removed from all other partitions before it is set.
+ * pushed where other jobs with that key are; else the schedule's id does. A change of the job may
+ * move the schedule, so it is removed from all other partitions before it is set. Operations on a
+ * schedule ask all partitions, since any of them may have it.
  *
  * The client works out the next time, because the server has no calendar; but it asks for the
  * server's clock first and counts from that.
+ *
+ * A paused schedule has the next time 0 and is not in :delayed. A consumer that is about to fire it
+ * notices: 0 is no time that has come, and fire.lua finds that the schedule has changed.
  */
 #include "queue/schedule.h"
 
@@ -17,11 +22,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/letters.h"
 #include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
+#include "core/token.h"
 #include "cron/cron.h"
 #include "queue/all.h"
 #include "queue/record.h"
@@ -30,7 +37,7 @@
 #define EVERY_MIN_MS 1000
 #define EVERY_MAX_MS INT64_C(315360000000) /* ten years */
 #define TIME_MAX_MS  (INT64_C(1) << 53)    /* the largest integer that scripts count exactly */
-/* A time that passed longer ago than this counts as missed. Before that, the consumers were just
+/* A time that passed longer ago than this counts as missed. Until then, consumers may just be
  * busy. */
 #define MISSED_MS 60000
 /* The answer of schedule_remove.lua for a schedule that was paused. */
@@ -38,7 +45,7 @@
 
 /* ---- The stored form ---------------------------------------------------- */
 
-/* Encodes everything behind next and last. */
+/* Writes everything behind the times `next` and `last`. */
 static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
 {
     const char *cron = schedule->cron ? schedule->cron : "";
@@ -85,7 +92,7 @@ bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
 
 /* ---- Times --------------------------------------------------------------- */
 
-/* The first time after `after_ms`. */
+/* Finds the first time after `after_ms`. */
 static int time_after(const char *cron, const char *zone, int64_t every_ms, int64_t after_ms,
                       int64_t *next_ms)
 {
@@ -95,7 +102,7 @@ static int time_after(const char *cron, const char *zone, int64_t every_ms, int6
     return TKL_OK;
 }
 
-/* Whether the last time that passed is recent. Earlier ones are missed in any case. */
+/* Whether the last time that has passed is recent; earlier times are missed in any case. */
 static bool is_recent(const tkl__queue_planned *planned, const char *cron, const char *zone,
                       int64_t now_ms)
 {
@@ -162,7 +169,7 @@ static tkl__queue_partition *home_of(const tkl_queue *queue, tkl_bytes id, const
     return tkl__queue_partition_of(queue, key);
 }
 
-/* The first time after now, by the server's clock. */
+/* Finds the first time after now, by the server's clock. */
 static int first_time(const tkl__queue_partition *home, const tkl_schedule *s, int64_t *next_ms)
 {
     tkl_reply *reply;
@@ -172,7 +179,7 @@ static int first_time(const tkl__queue_partition *home, const tkl_schedule *s, i
     return rc == TKL_OK ? time_after(s->cron, s->zone, s->every_ms, now_ms, next_ms) : rc;
 }
 
-/* *paused: whether one that was removed was paused. */
+/* Removes the schedule from all other partitions. *paused: whether it was paused there. */
 static int remove_elsewhere(const tkl_queue *queue, const tkl__queue_partition *home, tkl_bytes id,
                             bool *paused)
 {
@@ -239,6 +246,110 @@ int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
     return tkl__no_or_ok(removed > 0 ? TKL_OK : TKL_NOTFOUND);
 }
 
+/* ---- Pausing and resuming ------------------------------------------------ */
+
+int tkl_schedule_pause(tkl_queue *queue, tkl_bytes id)
+{
+    tkl_reply *replies = NULL;
+    int64_t paused = 0;
+    int rc = tkl__queue_check_schedule_id(id);
+    if (rc == TKL_OK)
+        rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_pause, &id, 1, &replies);
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        tkl__add(&paused, tkl_reply_int(tkl_reply_at(replies, i)));
+    tkl_reply_free(replies);
+    return rc == TKL_OK ? tkl__no_or_ok(paused > 0 ? TKL_OK : TKL_NOTFOUND) : rc;
+}
+
+/* Resumes the schedule in this partition. `answer`: the partition's answer to queue/due.
+ * TKL_NOTFOUND: the schedule is not here. TKL_EMPTY: it has changed meanwhile. */
+static int resume_in(const tkl__queue_partition *partition, tkl_bytes id, const tkl_reply *answer)
+{
+    char next[24];
+    int64_t next_ms;
+    bool fires;
+    tkl__queue_planned planned;
+    tkl_reply *reply;
+    if (!tkl__queue_planned_decode(tkl_reply_bytes(tkl_reply_at(answer, 1)), &planned))
+        return TKL_NOTFOUND;
+    if (planned.next_ms != TKL__QUEUE_PAUSED)
+        return TKL_OK;
+    int64_t now_ms = tkl__reply_number(tkl_reply_at(answer, 0));
+    int rc = tkl__queue_planned_next(&planned, now_ms, &next_ms, &fires);
+    if (rc != TKL_OK)
+        return rc;
+    snprintf(next, sizeof next, "%" PRId64, next_ms);
+    tkl_bytes args[] = {id, planned.beginning, tkl_str(next)};
+    rc = tkl__queue_run_on(partition, &tkl__lua_queue_schedule_resume, args, 3, true, &reply);
+    if (rc == TKL_OK)
+        rc = (int)tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int resume_once(tkl_queue *queue, tkl_bytes id)
+{
+    tkl_reply *replies;
+    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_due, &id, 1, &replies);
+    if (rc != TKL_OK)
+        return rc;
+    rc = TKL_NOTFOUND;
+    for (int i = 0; rc == TKL_NOTFOUND && i < queue->npartitions; i++)
+        rc = resume_in(&queue->partitions[i], id, tkl_reply_at(replies, (size_t)i));
+    tkl_reply_free(replies);
+    return rc;
+}
+
+int tkl_schedule_resume(tkl_queue *queue, tkl_bytes id)
+{
+    int64_t deadline = tkl__queue_deadline(queue);
+    int rc = tkl__queue_check_schedule_id(id);
+    if (rc == TKL_OK)
+        do
+            rc = resume_once(queue, id);
+        while (rc == TKL_EMPTY && tkl__left(deadline) > 0);
+    if (rc == TKL_EMPTY)
+        return tkl__fail(TKL_ETIMEOUT, "the schedule keeps changing");
+    return rc > 0 ? tkl__no(rc) : rc;
+}
+
+/* ---- Firing now ---------------------------------------------------------- */
+
+/* Reads the answer of the partition that has the schedule. */
+static int read_fired(const tkl_queue *queue, const tkl_reply *replies, char job[TKL_JOB_ID_SIZE])
+{
+    for (int i = 0; i < queue->npartitions; i++) {
+        const tkl_reply *answer = tkl_reply_at(replies, (size_t)i);
+        int code = (int)tkl_reply_int(tkl_reply_at(answer, 0));
+        tkl_bytes digits = tkl_reply_bytes(tkl_reply_at(answer, 1));
+        if (code == TKL_NOTFOUND)
+            continue;
+        if ((code == TKL_OK || code == TKL_EXISTS) && !tkl__queue_is_id(digits))
+            return tkl__fail(TKL_EPROTO, "not an answer of queue/schedule_fire");
+        if (job && code != TKL_FULL)
+            tkl__queue_show_id(&queue->partitions[i], digits.data, job);
+        return tkl__no_or_ok(code);
+    }
+    return tkl__no(TKL_NOTFOUND);
+}
+
+int tkl_schedule_fire(tkl_queue *queue, tkl_bytes id, char job[TKL_JOB_ID_SIZE])
+{
+    char lane[TKL_TOKEN_SIZE];
+    tkl_reply *replies = NULL;
+    if (job)
+        *job = '\0';
+    int rc = tkl__queue_check_schedule_id(id);
+    tkl__token_new(lane);
+    tkl_bytes args[] = {id, tkl_str(lane)};
+    if (rc == TKL_OK)
+        rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_fire, args, 2, &replies);
+    if (rc == TKL_OK)
+        rc = read_fired(queue, replies, job);
+    tkl_reply_free(replies);
+    return rc;
+}
+
 /* ---- Listing ------------------------------------------------------------- */
 
 typedef struct listing {
@@ -268,7 +379,7 @@ static const char *keep_text(char **at, tkl_bytes bytes)
     return start;
 }
 
-/* Skips entries that cannot be read: tackle did not write them. */
+/* Adds a schedule to the list. Skips a value that tackle did not write. */
 static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
 {
     tkl__queue_planned planned;

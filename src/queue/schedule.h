@@ -29,20 +29,21 @@ typedef struct tkl__queue_planned {
     tkl_missed missed;
     tkl_bytes cron, zone;
     tkl_bytes beginning; /* everything before the record */
-    tkl_bytes record;    /* the part of it that is in the value */
+    tkl_bytes record;    /* the part of the record that is in the value */
 } tkl__queue_planned;
 
-/* False: not a schedule. */
+/* Reads a schedule. False: the value is not a schedule. */
 bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned);
 
-/* For a schedule that is due: its next time, and whether it fires now, at `now_ms` of the server's
- * clock. TKL_EINVAL, TKL_EIO: this machine does not know the zone (any more). */
+/* Finds the next time of a schedule that is due, and whether it fires now, at `now_ms` of the
+ * server's clock. TKL_EINVAL, TKL_EIO: this machine does not know the zone (any more). */
 int tkl__queue_planned_next(const tkl__queue_planned *planned, int64_t now_ms, int64_t *next_ms,
                             bool *fires);
 
-/* Fires schedules that a claim found due, an array of ids; returns whether it fired any. A schedule
- * that did not fire stays due: the next claim finds it again after a second. When this machine
- * lacks something, such as the time zone, on_error gets the reason and *unfit is true. */
+/* Fires schedules that a claim found due. `due`: an array of their ids. Returns whether it fired
+ * any. A schedule that did not fire stays due: the next claim finds it again after a second. When
+ * this machine lacks something, such as the time zone, on_error gets the reason and *unfit is
+ * true. */
 struct tkl__queue_source;
 bool tkl__queue_fire_schedules(const struct tkl__queue_source *source, const tkl_reply *due,
                                int64_t deadline, bool *unfit);
