@@ -20,14 +20,15 @@
 
 /* ---- Statistics ---------------------------------------------------------- */
 
-/* Scripts count from 0 to 2^53. Any other number is no answer of a script and counts as 0. */
+/* Reads a number of a script, from 0 to 2^53. Any other number is not from a script and counts as
+ * 0. */
 static int64_t number_of(const tkl_reply *reply)
 {
     int64_t number = tkl_reply_int(reply);
     return number >= 0 && number <= INT64_C(1) << 53 ? number : 0;
 }
 
-static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
+void tkl__queue_stats_add(tkl_queue_stats *sum, const tkl_reply *one)
 {
     int64_t v[16];
     for (size_t i = 0; i < 16; i++)
@@ -57,7 +58,7 @@ int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
     *stats = (tkl_queue_stats){0};
     int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_stats, NULL, 0, &replies);
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
-        add_stats(stats, tkl_reply_at(replies, i));
+        tkl__queue_stats_add(stats, tkl_reply_at(replies, i));
     tkl_reply_free(replies);
     return rc;
 }
@@ -170,11 +171,11 @@ static int check_limits(tkl_queue_limits *limits)
     return rc;
 }
 
-/* Number of jobs per step; the last step may have fewer. */
+/* Number of jobs in a step; the last step may have fewer. */
 #define STEP_JOBS 200
 
-/* The first step sets all limits. The next steps bring back jobs that were parked under the old
- * limits, each step behind the last, and remove surplus dead letters and kept jobs. */
+/* The first step sets all limits. The next steps put jobs back that were parked under the old
+ * limits, each step going on behind the last, and remove surplus dead letters and kept jobs. */
 static int set_limits(tkl__queue_partition *partition, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
     tkl_reply *last = NULL;
@@ -249,7 +250,7 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
 
 /* ---- The end of a queue -------------------------------------------------- */
 
-/* One run per partition, because their channels have different names. */
+/* Runs the script on one partition after the other, because their channels have different names. */
 int tkl_queue_drop(tkl_queue *queue)
 {
     int64_t keys = 0;
@@ -263,9 +264,4 @@ int tkl_queue_drop(tkl_queue *queue)
         tkl_reply_free(reply);
     }
     return rc == TKL_OK && keys == 0 ? tkl__no(TKL_NOTFOUND) : rc;
-}
-
-void tkl__queue_stats_add(tkl_queue_stats *sum, const tkl_reply *one)
-{
-    add_stats(sum, one);
 }

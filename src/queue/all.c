@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "queue/all.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 int tkl__queue_run_on(const tkl__queue_partition *partition, const tkl__script *script,
@@ -12,6 +14,28 @@ int tkl__queue_run_on(const tkl__queue_partition *partition, const tkl__script *
     tkl__invocation call = tkl__queue_call(partition, script, args, nargs);
     call.retry_safe = retry_safe;
     return tkl__run(partition->queue->client, &call, tkl__queue_deadline(partition->queue), reply);
+}
+
+int tkl__queue_run_search(const tkl_queue *queue, const tkl__invocation *call, tkl_bytes *cursor,
+                          tkl_reply **reply)
+{
+    char text[32] = "0";
+    tkl__circle circle = {.steps = 0};
+    int64_t deadline = tkl__queue_deadline(queue);
+    for (;;) {
+        *cursor = tkl_str(text);
+        int rc = tkl__run(queue->client, call, deadline, reply);
+        if (rc != TKL_OK || tkl_reply_count(*reply) != 1)
+            return rc;
+        rc = tkl__circle_next(&circle, tkl_reply_bytes(tkl_reply_at(*reply, 0)));
+        snprintf(text, sizeof text, "%s", tkl_reply_str(tkl_reply_at(*reply, 0)));
+        tkl_reply_free(*reply);
+        *reply = NULL;
+        if (rc == TKL_OK && tkl__left(deadline) == 0)
+            rc = tkl__fail(TKL_ETIMEOUT, "the job was not found in time");
+        if (rc != TKL_OK)
+            return rc;
+    }
 }
 
 /* A step handles hundreds of jobs, or a few if they are very large. */

@@ -11,17 +11,21 @@
 /* Runs a script on a partition. */
 int tkl__queue_run_on(const tkl__queue_partition *partition, const tkl__script *script,
                       const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply);
-/* Call it before another step of an operation; `jobs` is how many the last step handled. Fails when
- * steps keep handling none, so that no server can keep a caller for ever. */
+/* Runs a script that searches for an active job in steps, until the deadline of the queue. `cursor`
+ * is among the arguments of the call. The answer of a step that did not find the job is the cursor of
+ * the next one; *reply is the last answer. */
+int tkl__queue_run_search(const tkl_queue *queue, const tkl__invocation *call, tkl_bytes *cursor,
+                          tkl_reply **reply);
+/* Call this before another step of an operation; `jobs`: how many the last step handled. Fails when
+ * steps go on without handling any, so that no server can keep a caller for ever. */
 int tkl__queue_next_step(const tkl__queue_partition *partition, tkl__rounds *rounds, int64_t jobs);
-/* Runs a script on every partition, with the same arguments: *replies is an array with the answer
- * of each. The script must be safe to repeat. On an error, the first one counts and *replies is
- * NULL. */
+/* Runs a script on every partition, with the same arguments: *replies is an array of their answers.
+ * The script must be safe to repeat. After an error *replies is NULL; the first error counts. */
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
                           size_t nargs, tkl_reply **replies);
 
-/* Runs a script without arguments on every partition of several queues, all of one client, in the
- * same way; no queue at all: *replies is NULL. */
+/* Does the same with a script without arguments on every partition of several queues, all of one
+ * client. With no queue *replies is NULL. */
 int tkl__queue_run_on_queues(tkl_queue *const *queues, size_t count, const tkl__script *script,
                              tkl_reply **replies);
 

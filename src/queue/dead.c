@@ -8,9 +8,9 @@
  * done.lua does the same for done jobs.
  *
  * A move has two sides, which may be two servers. Each step reads dead letters here, pushes them
- * there, and removes here those that arrived. A crash in between leaves a job in both queues, and
- * never in none. Each is pushed as a request of its own, named by its key and id: the other queue
- * answers a repetition as it does for all pushes ("Lost answers" in queue.c).
+ * there, and removes here the ones that arrived. A crash in between leaves a job in both queues,
+ * and never in none. Each is pushed as a request of its own, named by its key and id: the other
+ * queue answers a repetition as it does for all pushes ("Lost answers" in queue.c).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,15 +30,15 @@
 typedef struct task {
     const tkl__script *script;
     const char *action;
-    const char *event; /* for watchers; "": the action has none, or its own; NULL: of done.lua */
+    const char *event; /* event for removed dead letters; "": none; NULL: the script is done.lua */
     tkl_queue *to;     /* the queue to which they move; NULL: nowhere */
-    int64_t count;     /* how many were counted, changed or moved so far */
-    int64_t stayed;    /* how many did not move, because of their unique keys */
+    int64_t count;     /* jobs counted, changed or moved so far */
+    int64_t stayed;    /* jobs that did not move, because of their unique keys */
 } task;
 
 enum { STEP_MAX = 100 }; /* jobs that a step looks at, at most */
 
-/* The parts of its answer; that of done.lua has no FOUND. */
+/* The parts of the answer of a step; done.lua has no FOUND. */
 enum { CHOSEN, LOOKED_AT, CURSOR, FOUND };
 
 /* ---- A step -------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static int run_step(const tkl__queue_partition *partition, const task *t, tkl_by
     return rc == TKL_OK ? tkl__expect_array(*reply, t->event ? FOUND + 1 : FOUND) : rc;
 }
 
-/* The number of jobs in the answer to a step; 0 for an answer that is none. */
+/* The number of jobs in the answer to a step; 0 for an invalid answer. */
 static int64_t jobs_of_step(const tkl_reply *reply, size_t part)
 {
     int64_t count = tkl_reply_int(tkl_reply_at(reply, part));
@@ -104,7 +104,7 @@ static void note_move(task *t, tkl_bytes answer, tkl_bytes id, tkl__buf *arrived
         tkl__buf_addf(arrived, TKL_FMT " ", TKL_ARG(id));
 }
 
-/* Moves the dead letters that a step has found, {id, record, ...}: pushes all, and removes those
+/* Moves the dead letters that a step has found, {id, record, ...}: pushes all, and removes the ones
  * that arrived, also when others did not. */
 static int move_found(task *t, const tkl__queue_partition *from, const tkl_reply *found)
 {

@@ -7,7 +7,7 @@
 
 #include <tackle/queue.h>
 
-/* The conditions of a filter but for the id. Views into it; `older` points into `digits`. */
+/* The conditions of a filter except its id: views into the filter; `older` points into `digits`. */
 typedef struct tkl__queue_filter {
     tkl_bytes kind, reason, text, older;
     char digits[24];

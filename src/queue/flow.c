@@ -77,7 +77,7 @@ static size_t *read_job(flow_list *list, const tkl__queue_partition *partition, 
     return indices + job->after_count;
 }
 
-/* How many jobs the reply has; -1: it is no answer of queue/flow. */
+/* How many jobs the reply has; -1: it is not from queue/flow. */
 static int64_t count_jobs(const tkl_reply *reply)
 {
     size_t parts = tkl_reply_count(reply), count = parts / PARTS;

@@ -31,8 +31,8 @@ typedef struct listing {
     tkl_job_info items[];
 } listing;
 
-/* A job in a script's answer: id, score, record, history, progress, since when it is claimed, its
- * worker, the size of the whole record, and the result. */
+/* A job in the answer of a script: id, score, record, history, progress, since when it is claimed,
+ * its worker, the size of the whole record, and the result. */
 typedef struct found {
     const tkl__queue_partition *partition;
     tkl_job_state state;
@@ -40,7 +40,7 @@ typedef struct found {
     double score;
     const tkl_reply *reply;
     size_t at;      /* index of its record in the reply; the other parts follow */
-    int64_t now_ms; /* by the server's clock; 0: the state is known to be right */
+    int64_t now_ms; /* by the server's clock; 0: the script has taken time into account */
 } found;
 
 void tkl_listing_free(tkl_listing *list)
@@ -67,7 +67,7 @@ static size_t payload_size(const found *f, tkl_bytes payload)
     return payload.len + (cut ? (size_t)whole - record.len : 0);
 }
 
-/* A time from a score; 0 when another program wrote something else. */
+/* Reads a time from a score; 0 when another program wrote something else. */
 static int64_t time_of(double score)
 {
     return score >= 0 && score < 9007199254740992.0 ? (int64_t)score : 0;
@@ -159,7 +159,7 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
 
 /* ---- Many ---------------------------------------------------------------- */
 
-/* The places where jobs are, as the scripts name them. Held jobs are in two places: parked behind
+/* The places where jobs are, as the scripts name them. Held jobs are in one of two: parked behind
  * their group, or in a flow. */
 static const struct {
     const char *name;
@@ -298,7 +298,7 @@ typedef struct search {
     char *cursor;         /* where it is in that place; "": at its beginning. Owned */
     found *items;         /* `max` of them */
     size_t count;
-    tkl_reply *replies; /* answers that the items point into */
+    tkl_reply *replies; /* owns the answers that the items point into */
     size_t nreplies;
 } search;
 
@@ -372,7 +372,7 @@ static int search_step(search *s, tkl__rounds *rounds)
     return *cursor == '\0' ? TKL_OK : tkl__queue_next_step(partition, rounds, looked_at);
 }
 
-/* Makes the listing, which takes the replies, and notes where a later search goes on. */
+/* Makes the listing, which takes over the replies, and notes where a later search goes on. */
 static int end_search(search *s, bool more, tkl_listing **list)
 {
     char *next = NULL;
@@ -458,33 +458,20 @@ tkl_job_state tkl__queue_state_of(const char *word)
     return i < count ? (tkl_job_state)i : TKL_JOB_STATE_UNKNOWN;
 }
 
-/* Searches for an active job in steps, until the deadline. */
 static int show_on(const tkl__queue_partition *partition, const char *digits, size_t cut,
                    tkl_reply **reply)
 {
     tkl_bytes keys[TKL__QUEUE_KEYS + 1];
-    char cursor[32] = "0", bytes[24];
-    tkl__circle circle = {.steps = 0};
-    int64_t deadline = tkl__queue_deadline(partition->queue);
+    char bytes[24];
     snprintf(bytes, sizeof bytes, "%zu", cut);
-    tkl_bytes args[] = {tkl_str(digits), {cursor, 1}, tkl_str(bytes)};
+    tkl_bytes args[] = {tkl_str(digits), tkl_str(""), tkl_str(bytes)};
     tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_show, args, 3);
-    call.retry_safe = true;
     int rc = tkl__queue_result_keys(partition, digits, keys);
     call.keys = keys;
     call.nkeys = TKL__QUEUE_KEYS + 1;
-    for (bool ended = false; rc == TKL_OK && !ended;) {
-        rc = tkl__run(partition->queue->client, &call, deadline, reply);
-        ended = tkl_reply_count(*reply) != 1;
-        if (rc == TKL_OK && !ended)
-            rc = tkl__circle_next(&circle, tkl_reply_bytes(tkl_reply_at(*reply, 0)));
-        if (rc == TKL_OK && !ended) {
-            snprintf(cursor, sizeof cursor, "%s", tkl_reply_str(tkl_reply_at(*reply, 0)));
-            args[1] = tkl_str(cursor);
-            tkl_reply_free(*reply);
-            *reply = NULL;
-        }
-    }
+    call.retry_safe = true;
+    if (rc == TKL_OK)
+        rc = tkl__queue_run_search(partition->queue, &call, &args[1], reply);
     free((char *)keys[TKL__QUEUE_KEYS].data);
     return rc;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * All queues and their numbers, for operators: the register of names, then one batch.
+ * For operators: all queues, their partitions and their numbers. The register of names says which
+ * queues there are; one batch reads the numbers. A queue exists when it has a meta hash, or schedules
+ * that never fired yet.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/letters.h"
+#include "core/names.h"
 #include "core/options.h"
 #include "core/register.h"
 #include "queue/all.h"
@@ -25,13 +28,13 @@ typedef struct search {
     size_t count;
 } search;
 
-/* The public result, the names and what it points into. */
+/* The public result and what it points into. */
 typedef struct overview {
     tkl_queue_overview public; /* first: the user's pointer points to it */
     tkl_queue_summary *items;
 } overview;
 
-/* ---- Which queues -------------------------------------------------------- */
+/* ---- Names --------------------------------------------------------------- */
 
 /* The number behind "%23" in the key of a partition, from 1; 0: the queue has one partition. */
 static int number_of_partition(tkl_bytes key, size_t *mark)
@@ -77,7 +80,7 @@ static int by_name(const void *a, const void *b)
     return tkl__compare_bytes(x->name, y->name);
 }
 
-/* Sorts, and makes one of all partitions of a queue. */
+/* Sorts by name, and makes one finding of all partitions of a queue. */
 static void merge_findings(search *s)
 {
     size_t kept = 0;
@@ -103,9 +106,67 @@ static void free_findings(search *s)
     free(s->items);
 }
 
-/* ---- Their numbers ------------------------------------------------------- */
+static int find_queues(search *s)
+{
+    static const char *const parts[] = {"meta", "schedules"};
+    int rc = tkl__register_visit(s->client, "queue", parts, 2, "hash", visit_partition, s);
+    if (rc == TKL_OK)
+        merge_findings(s);
+    return rc;
+}
 
-/* Adds a call for each partition. The handle is only needed for its keys. */
+int tkl_queue_names(tkl_client *client, tkl_names **names)
+{
+    search s = {.client = client};
+    tkl__names found = {0};
+    *names = NULL;
+    int rc = find_queues(&s);
+    for (size_t i = 0; rc == TKL_OK && i < s.count; i++)
+        rc = tkl__names_add_copy(&found, s.items[i].name);
+    if (rc == TKL_OK)
+        rc = tkl__names_result(&found, names);
+    tkl__names_free(&found);
+    free_findings(&s);
+    return rc;
+}
+
+/* ---- Partitions ---------------------------------------------------------- */
+
+/* Opens the queue with this many partitions, and finds the last of them that exists. *last: its
+ * number, from 1; 0: none exists. */
+static int find_last(tkl_client *client, tkl_bytes name, int partitions, int *last)
+{
+    tkl_queue *queue;
+    tkl_reply *replies = NULL;
+    *last = 0;
+    int rc = tkl_queue_open(client, name, &(tkl_queue_options){.partitions = partitions}, &queue);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_exists, NULL, 0, &replies);
+    for (int i = 0; i < partitions; i++)
+        if (tkl_reply_int(tkl_reply_at(replies, (size_t)i)) > 0)
+            *last = i + 1;
+    tkl_reply_free(replies);
+    tkl_queue_close(queue);
+    return rc;
+}
+
+int tkl_queue_partitions(tkl_client *client, tkl_bytes name, int *partitions)
+{
+    int rc = find_last(client, name, 1, partitions);
+    if (rc != TKL_OK || *partitions > 0)
+        return rc;
+    rc = find_last(client, name, TKL__QUEUE_PARTITIONS_MAX, partitions);
+    if (rc == TKL_OK && *partitions == 0)
+        return tkl__no(TKL_NOTFOUND);
+    if (rc == TKL_OK && *partitions == 1)
+        *partitions = 2; /* a queue of one partition has other keys */
+    return rc;
+}
+
+/* ---- Numbers ------------------------------------------------------------- */
+
+/* Adds a call for each partition. The handle is opened only for its keys. */
 static void add_calls(tkl__batch *batch, tkl_client *client, const finding *queue)
 {
     tkl_queue *handle;
@@ -160,7 +221,7 @@ void tkl__queue_overview_ask(tkl__batch *batch, const tkl_queue_overview *known)
                   &(finding){known->items[i].name, known->items[i].partitions});
 }
 
-/* Takes over the numbers of known queues; both lists are sorted. */
+/* Reads the numbers of known queues into the overview; both lists are sorted. */
 static void read_known(const tkl__batch *batch, size_t *at, const tkl_queue_overview *known,
                        overview *o)
 {
@@ -224,13 +285,10 @@ static int read_queues(tkl_client *client, search *s, tkl_queue_overview **resul
 int tkl_queue_overview_get(tkl_client *client, tkl_queue_overview **result)
 {
     search s = {.client = client};
-    static const char *const parts[] = {"meta", "schedules"};
     *result = NULL;
-    int rc = tkl__register_visit(client, "queue", parts, 2, "hash", visit_partition, &s);
-    if (rc == TKL_OK) {
-        merge_findings(&s);
+    int rc = find_queues(&s);
+    if (rc == TKL_OK)
         rc = read_queues(client, &s, result);
-    }
     free_findings(&s);
     return rc;
 }

@@ -14,7 +14,7 @@
 #include "queue/all.h"
 #include "queue/scripts.h"
 
-/* How many jobs a step moved or removed, by its answer. A step never handles more than 1000. */
+/* How many jobs a step removed, by its answer. A step never handles more than 1000. */
 static int64_t jobs_of_step(const tkl_reply *reply)
 {
     int64_t count = tkl_reply_type_of(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : 0;

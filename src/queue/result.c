@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Results. The key of a result is also the name of the channel on which the end of its job is
- * published. A waiter listens first and then asks, so it misses nothing.
+ * published. A caller that waits listens first and then asks, so it misses nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "core/waiting.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
+#include "queue/words.h"
 
 typedef struct result_query {
     const tkl__queue_partition *partition;
@@ -25,7 +26,7 @@ void tkl_job_result_free(tkl_job_result *result)
     free(result);
 }
 
-/* Makes the result, in one block: the struct, and the bytes behind it. */
+/* Makes the result in one block: the struct, and the bytes behind it. Returns `code`. */
 static int make_result(const result_query *q, int code, tkl_bytes text)
 {
     tkl_job_result *result = malloc(sizeof *result + text.len + 1);
@@ -74,10 +75,7 @@ static int ask_result(const result_query *q, int64_t deadline)
  * "fetch", because the result is large. */
 static int result_from_message(const result_query *q, tkl_bytes message)
 {
-    const char *space = message.len > 0 ? memchr(message.data, ' ', message.len) : NULL;
-    tkl_bytes word = {message.data, space ? (size_t)(space - message.data) : message.len};
-    size_t used = word.len + (space != NULL);
-    tkl_bytes text = {message.data + used, message.len - used};
+    tkl_bytes text = message, word = tkl__queue_next_word(&text);
     if (tkl__same_bytes(word, tkl_str("done")))
         return make_result(q, TKL_OK, text);
     if (tkl__same_bytes(word, tkl_str("dead")))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: how long jobs waited and ran, as histograms by queue and kind; times.inc.lua tells
- * how they are stored.
+ * For operators: how long jobs waited and ran, as histograms by queue and kind; times.inc.lua
+ * explains how they are stored.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static bool is_text(tkl_bytes bytes, const char *text)
     return tkl__same_bytes(bytes, tkl_str(text));
 }
 
-/* The kind of the queue that begins at `first`; added when it is new. */
+/* Finds a kind of the queue whose kinds begin at `first`, or adds it. */
 static tkl_queue_kind *kind_of(kind_list *list, size_t first, tkl_bytes queue, tkl_bytes kind)
 {
     for (size_t i = first; i < list->public.count; i++)
@@ -97,7 +97,7 @@ static void add_times(tkl_queue_histogram *h, tkl_bytes part, int64_t number)
     tkl__add(&h->count, number);
 }
 
-/* `done` begins as all attempts that ended with a report, so without lost ones. */
+/* Adds a field of TIMES. Until settle_kinds(), `done` has the number of lost attempts. */
 static void add_field(kind_list *list, size_t first, tkl_bytes queue, tkl_bytes field,
                       int64_t number)
 {
@@ -121,8 +121,8 @@ static int by_kind(const void *a, const void *b)
     return tkl__compare_bytes(x->kind, y->kind);
 }
 
-/* Attempts that were reported and did not fail are done; those of lost workers failed, and were not
- * reported. */
+/* Computes `done`: attempts that were reported and did not fail. Attempts of lost workers failed,
+ * but were not reported. */
 static void settle_kinds(kind_list *list, size_t first)
 {
     for (size_t i = first; i < list->public.count; i++) {

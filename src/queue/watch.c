@@ -3,7 +3,7 @@
  * Watching: events of a queue as they happen.
  *
  * Scripts read META anyway, and one of its fields says until when the queue is watched. Until then
- * they publish what they do, on a channel with the name of META. So a queue without watchers pays
+ * they publish their changes, on a channel with the name of META. So a queue without watchers pays
  * for one more field in an HMGET. A watcher sets the field WATCH_MS ahead, and again every
  * RENEW_US. When it is gone, the publishing ends WATCH_MS later.
  *
@@ -97,7 +97,7 @@ void tkl_queue_events_free(tkl_queue_events *public)
 
 /* ---- Renewing ------------------------------------------------------------ */
 
-/* Has the servers publish for a while. TKL_NOTFOUND: no partition exists. */
+/* Makes the servers publish for a while. TKL_NOTFOUND: no partition exists. */
 static int renew_watch(tkl_queue_watcher *w, int64_t deadline)
 {
     const tkl_queue *queue = w->queue;
@@ -132,7 +132,7 @@ static tkl_job_event event_called(const char *word, size_t len)
     return TKL_JOB_EVENT_UNKNOWN;
 }
 
-/* The ids of a message: "id id ..."; one event without an id when there are none. */
+/* Makes an event of each id in "id id ..."; one event without an id when there are none. */
 static void read_ids(const tkl__queue_partition *partition, const char *ids, tkl_queue_event event,
                      events *e)
 {
@@ -161,7 +161,7 @@ static int make_events(tkl_queue_watcher *w, const tkl__queue_partition *partiti
     tkl_queue_event event = {.at_ms = strtoll(text, &at, 10)};
     if (!line_end || *at != ' ' || at > line_end) {
         free(e);
-        return TKL__NOT_YET; /* no message of ours */
+        return TKL__NOT_YET; /* not a message of tackle */
     }
     *line_end = '\0';
     event.note = (tkl_bytes){line_end + 1, message.len - (size_t)(line_end + 1 - text)};

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "core/error.h"
 #include "core/reply.h"
-#include "core/rounds.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
 #include "queue/words.h"
@@ -22,7 +20,7 @@
 typedef struct reason_list {
     tkl_queue_reasons public; /* first: the user's pointer points to it */
     tkl_reply *replies;
-    char *text; /* a reason that is put together here; NULL: the reply has the text */
+    char *text; /* the text of a reason that name_worker() made; NULL: none */
     tkl_queue_reason items[];
 } reason_list;
 
@@ -137,28 +135,6 @@ static int make_reasons(const tkl__queue_partition *partition, const tkl_reply *
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* Searches for an active job in steps, until the deadline. */
-static int ask_why(const tkl__queue_partition *partition, const char *digits, tkl_reply **reply)
-{
-    char cursor[32] = "0";
-    tkl__circle circle = {.steps = 0};
-    int64_t deadline = tkl__queue_deadline(partition->queue);
-    for (;;) {
-        tkl_bytes args[] = {tkl_str(digits), tkl_str(cursor)};
-        int rc = tkl__queue_run_on(partition, &tkl__lua_queue_why, args, 2, true, reply);
-        if (rc != TKL_OK || tkl_reply_count(*reply) != 1)
-            return rc;
-        rc = tkl__circle_next(&circle, tkl_reply_bytes(tkl_reply_at(*reply, 0)));
-        snprintf(cursor, sizeof cursor, "%s", tkl_reply_str(tkl_reply_at(*reply, 0)));
-        tkl_reply_free(*reply);
-        *reply = NULL;
-        if (rc == TKL_OK && tkl__left(deadline) == 0)
-            rc = tkl__fail(TKL_ETIMEOUT, "the job was not found in time");
-        if (rc != TKL_OK)
-            return rc;
-    }
-}
-
 /* Whether the job of one answer should come before that of another: ready jobs first, then held,
  * then delayed ones; the oldest first. */
 static bool comes_before(const tkl_reply *a, const tkl_reply *b)
@@ -198,6 +174,11 @@ int tkl_queue_why(tkl_queue *queue, const char *id, tkl_queue_reasons **reasons)
     if (!id)
         return why_next(queue, reasons);
     const tkl__queue_partition *partition = tkl__queue_find_id(queue, id, &digits);
-    int rc = partition ? ask_why(partition, digits, &reply) : tkl__no(TKL_NOTFOUND);
+    if (!partition)
+        return tkl__no(TKL_NOTFOUND);
+    tkl_bytes args[] = {tkl_str(digits), tkl_str("")};
+    tkl__invocation call = tkl__queue_call(partition, &tkl__lua_queue_why, args, 2);
+    call.retry_safe = true;
+    int rc = tkl__queue_run_search(queue, &call, &args[1], &reply);
     return rc == TKL_OK ? make_reasons(partition, reply, reply, reasons) : rc;
 }

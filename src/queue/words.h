@@ -9,7 +9,7 @@
 
 /* Cuts the first word off a text, and the space behind it. */
 tkl_bytes tkl__queue_next_word(tkl_bytes *text);
-/* A number of up to 15 digits; -1: not a number. */
+/* Reads a number of up to 15 digits; -1: the word is not a number. */
 int64_t tkl__queue_word_number(tkl_bytes word);
 
 #endif

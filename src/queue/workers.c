@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: who works on queues, and on what. A worker claims from several partitions, and
- * perhaps from several queues: what they know of it is put together by its id.
+ * For operators: the workers of queues, and the jobs that they have. A worker claims from several
+ * partitions, and perhaps from several queues: their answers are merged by its id.
  */
 #include "queue/workers.h"
 
@@ -36,9 +36,9 @@ typedef struct worker_list {
     tkl_reply *replies;
 } worker_list;
 
-/* The answers while they are put together. */
+/* The answers while they are merged. */
 typedef struct census {
-    tkl_queue_worker *workers; /* several of one worker, until they are merged */
+    tkl_queue_worker *workers; /* one for each sighting of a worker, until they are merged */
     size_t worker_count;
     claim *claims;
     size_t claim_count;
@@ -116,7 +116,7 @@ static void read_claims(census *c, const tkl__queue_partition *partition, tkl_by
     }
 }
 
-/* The same worker once for each answer: the latest sighting first. */
+/* Sightings of the same worker: the latest first. */
 static int by_id(const void *a, const void *b)
 {
     const tkl_queue_worker *x = a, *y = b;
@@ -147,7 +147,7 @@ static int by_place(const void *a, const void *b)
     return order ? order : memcmp(x->id, y->id, sizeof x->id);
 }
 
-/* Makes one of all sightings of a worker. It waits where any of them says so. */
+/* Merges all sightings of a worker. It waits if any of them says so. */
 static void merge_workers(census *c)
 {
     size_t kept = 0;
