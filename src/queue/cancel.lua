@@ -31,6 +31,6 @@ redis.call('HDEL', FLOW_PLACES, id)
 ends.remove(id, record, started, ends.new_budget())
 totals.add(meta, {bytes = -#record})
 ends.publish(results, id, 'gone')
-events.tell(meta, 'cancelled', {id})
+events.publish(meta, 'cancelled', {id})
 line.wake(waiting, line.open_gate(meta))
 return {TKL_OK}

@@ -1,4 +1,4 @@
--- queue/claim: report what was done, and claim what is ready; when nothing is, wait in line.
+-- queue/claim: report done jobs and claim ready ones; when none is ready, wait in line.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] token     of this claim
 -- ARGV[2] lease     milliseconds
@@ -7,13 +7,14 @@
 -- ARGV[5] repeated  1: the token may be in line, or have got jobs, already; '': it is new
 -- ARGV[6] results   and an id: the channel on which the end of a job is published
 -- ARGV[7] bytes     of the records of the jobs that were done
--- ARGV[8] rich      how many of those, the first ones, have more to their end than their record
--- ARGV[9] worker    who claims, see workers.introduce(); '' when it said so a moment ago
+-- ARGV[8] rich      how many of them, the first ones, have more to remove than their record
+-- ARGV[9] worker    its description, see workers.introduce(); '' when it was sent a moment ago
 -- ARGV[10] counts   of jobs, see times.count(); '' for none
 -- ARGV[11...] done  "id:token" of each
 -- flags: allow-oom
 -- returns {now, milliseconds until the waiter should look (-1: no need), 1 if another waiter looks
---   then, the places of the stale among those done, schedules to fire, ids, records, histories}
+--   then, places in `done` of claims that are not valid any more, schedules to fire, ids, records,
+--   histories}
 -- include: shared/clock
 -- include: reports
 -- include: claims
@@ -47,7 +48,7 @@ local gate = line.open_gate(meta)
 local ids, records, histories, more = claims.take_ready(math.min(max, gate.room), gate, meta)
 if ids[1] then
   claims.lease_jobs(ids, token, lease)
-  events.tell(meta, 'claimed', ids)
+  events.publish(meta, 'claimed', ids)
   line.take_room(gate, #ids)
   if in_line then
     line.leave(waiting, place)
@@ -65,7 +66,7 @@ elseif waiting.count > 0 then -- the waiters get what the caller left
 else
   line.close_gate(gate)
 end
-if more then -- more jobs may be behind those that stepped aside: the caller looks at once
+if more then -- ready jobs may be behind the parked ones: the caller looks at once
   look_in_ms = 0
 end
 return {now, look_in_ms, other_looks, stale, schedules, ids, records, histories}

@@ -1,4 +1,4 @@
--- Claims: what the clock makes ready, which jobs may start, and who gets them.
+-- Claims: making due jobs ready, deciding which jobs may start, and giving them to a claim.
 -- include: ends
 -- include: line
 -- include: times
@@ -11,15 +11,15 @@ local BYTES_AT_ONCE = 4194304 -- bytes of their records
 local TAKEN_AT_ONCE = 524288  -- bytes of records after which a claim takes no more
 local LOOKED_AT = 300         -- jobs that a claim checks, where some have options
 local AGAIN_MS = 1000         -- a schedule that was not fired is due again after this
-local GIVEN_MAX = 5000        -- leases that are searched for a repeated claim
+local GIVEN_MAX = 5000        -- leases among which a repeated claim searches for its jobs
 local RATES_REMOVED = 5       -- empty funnels of groups to remove whenever a job of a group starts
 local WORKER_LOST = 'the worker was lost'
 local NO_ANSWER = 'a waiting worker did not answer'
 
 -- ---- Jobs that a token got before ----
 
--- The ids that a token got by an earlier request or by a hand-over, without the caller knowing.
--- Their leases begin again: the caller counts from now.
+-- Finds the jobs that a token got by an earlier request or by a hand-over, without the caller
+-- knowing. Returns their ids. Their leases begin again: the caller counts from now.
 function claims.jobs_given_to(token, lease)
   local ids = {}
   local newest = redis.call('ZRANGE', ACTIVE, decimal.whole(now + lease),
@@ -73,8 +73,8 @@ end
 
 -- Puts a job whose lease ended at the front of the queue, or among the dead letters after its last
 -- attempt. A worker that never renewed a hand-over has most likely not begun, so the first time is
--- no failure. The second time in a row is one: the job itself may make the workers hang. Returns
--- the failures counted, and the bytes of records that were removed.
+-- no failure. The second time in a row is a failure: the job itself may make the workers hang.
+-- Returns the failures counted, and the bytes of records that were removed.
 function claims.take_back(id, record, unconfirmed, meta, results, budget)
   local job, history = jobs.read(record), jobs.read_history(redis.call('HGET', HISTORY, id))
   local failed = unconfirmed and history.problem ~= NO_ANSWER and 0 or 1
@@ -86,7 +86,7 @@ function claims.take_back(id, record, unconfirmed, meta, results, budget)
     history.started, history.problem = true, WORKER_LOST
   end
   local is_dead = history.failures > job.retries
-  events.tell(meta, is_dead and 'dead' or failed == 0 and 'released' or 'failed', {id},
+  events.publish(meta, is_dead and 'dead' or failed == 0 and 'released' or 'failed', {id},
               history.problem)
   if is_dead then
     return failed, ends.move_to_dead(id, record, history, meta, results, budget)
@@ -119,8 +119,8 @@ end
 
 -- ---- Groups ----
 
--- Whether the rate of a group allows one more start; counts that start. The rate is a funnel, as in
--- line.open_gate(). When it is full, a timer brings the next job of the group back.
+-- Counts one more start of a group. False when its rate does not allow that: then a timer brings
+-- the next job of the group back. The rate is a funnel, as in line.open_gate().
 function claims.use_rate(group, rate, period)
   local full_at = tonumber(redis.call('ZSCORE', RATES, group) or 0)
   full_at = math.min(math.max(full_at, now), now + period) + period / rate
@@ -173,7 +173,7 @@ end
 
 -- ---- Taking ----
 
--- The first of these records. The ids behind them are removed from the list.
+-- Reads the records of the first ids, up to a number of bytes. Removes the other ids from the list.
 function claims.first_records(ids)
   local records, bytes = {}, 0
   for first = 1, #ids, READ_AT_ONCE do
@@ -204,7 +204,7 @@ function claims.records_of(ids)
   return redis.call('HMGET', JOBS, unpack(ids)), claims.histories_of(ids)
 end
 
--- The first ready ids; where there are large records, limited by the size of the records together.
+-- The first ready ids. If the queue has large records, the size of all of them is limited.
 function claims.first_ready(max, gate)
   local ids = redis.call('ZRANGE', READY, 0, max - 1)
   if not gate.large then
@@ -242,12 +242,12 @@ function claims.startable(count, ids, records, histories, meta)
   return kept, kept_records, kept_histories
 end
 
--- Takes the first ready jobs that may start: returns their ids, records and histories. Jobs whose
--- groups are full step aside, and the jobs behind them get their chance. The last result is true
--- when the claim gives up because so many stepped aside; there may be more ready jobs.
+-- Takes the first ready jobs that may start: returns their ids, records and histories. Parks jobs
+-- whose groups are full, and goes on with the jobs behind them. The last result is true when it has
+-- parked so many that it gives up: more jobs may be ready.
 function claims.take_ready(max, gate, meta)
-  local aside = 0
-  while max > 0 and aside < LOOKED_AT do
+  local parked = 0
+  while max > 0 and parked < LOOKED_AT do
     local ids = claims.first_ready(max, gate)
     if not ids[1] then
       break
@@ -258,16 +258,16 @@ function claims.take_ready(max, gate, meta)
       redis.call('ZREMRANGEBYRANK', READY, 0, #ids - 1)
       return ids, records, histories, false
     end
-    local count = math.min(#ids, LOOKED_AT - aside)
+    local count = math.min(#ids, LOOKED_AT - parked)
     local kept, kept_records, kept_histories =
         claims.startable(count, ids, records, histories, meta)
     if kept[1] then
       redis.call('ZREM', READY, unpack(kept))
       return kept, kept_records, kept_histories, false
     end
-    aside = aside + count
+    parked = parked + count
   end
-  return {}, {}, {}, aside >= LOOKED_AT
+  return {}, {}, {}, parked >= LOOKED_AT
 end
 
 -- Gives the token a lease on jobs that were taken.

@@ -50,8 +50,8 @@ function act.remove(id, record)
   removed = removed + #record
 end
 
--- Acts on a dead letter if it fits. A member without a record, which another program wrote, is
--- removed with the others. Returns true when that is enough for one script.
+-- Acts on a dead letter if it fits the filter. A removal also removes members without a record,
+-- which another program wrote. Returns true when this script has read enough.
 local function handle(id, died)
   local record = redis.call('HGET', JOBS, id)
   bytes = bytes + #(record or '')
@@ -64,24 +64,14 @@ local function handle(id, died)
   return bytes > BYTES
 end
 
-local looked_at, next_cursor = 0, ''
-if ids == '' then
-  looked_at, next_cursor = walk.each(DEAD, cursor, STEP, 'REV', handle)
-end
-for id in string.gmatch(ids, '%x+') do
-  local died = redis.call('ZSCORE', DEAD, id)
-  looked_at = looked_at + 1
-  if died then
-    handle(id, died)
-  end
-end
+local looked_at, next_cursor = walk.chosen(DEAD, ids, cursor, STEP, 'REV', handle)
 if action == 'retry' then
   unique.let_expire()
-  events.tell(meta, 'retried', chosen)
+  events.publish(meta, 'retried', chosen)
   line.wake(waiting, line.open_gate(meta))
 elseif action == 'remove' then
   totals.add(meta, {bytes = -removed})
-  events.tell(meta, event, chosen)
+  events.publish(meta, event, chosen)
   line.wake(waiting, line.open_gate(meta))
 end
 return {#chosen, looked_at, next_cursor, found}

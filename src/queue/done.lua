@@ -21,10 +21,10 @@ local action, ids, cursor, kind, reason, text, older = unpack(ARGV)
 types.check_zsets(DONE)
 types.check_hashes(DONE_JOBS)
 local which, floor = filter.read(kind, reason, text, older), places.floor('done')
-local chosen, removed, read = {}, 0, 0 -- bytes of their rows
+local chosen, removed, read = {}, 0, 0 -- ids; bytes of rows
 
--- Chooses a kept job if it fits. One that is too old is not there any more, and one whose row another
--- program wrote is removed with the others. Returns true when that is enough for one script.
+-- Chooses a kept job if it fits the filter and is not too old. A removal also removes rows that
+-- another program wrote. Returns true when this script has read enough.
 local function handle(id, done)
   local row = redis.call('HGET', DONE_JOBS, id)
   local kept, bytes = keeping.read(row), #(row or '')
@@ -40,17 +40,8 @@ local function handle(id, done)
   return read > BYTES
 end
 
-local looked_at, next_cursor = 0, ''
-if ids == '' then
-  looked_at, next_cursor = walk.each(DONE, cursor, STEP, places.order('done'), handle)
-end
-for id in string.gmatch(ids, '%x+') do
-  local done = redis.call('ZSCORE', DONE, id)
-  looked_at = looked_at + 1
-  if done then
-    handle(id, done)
-  end
-end
+local looked_at, next_cursor =
+    walk.chosen(DONE, ids, cursor, STEP, places.order('done'), handle)
 if action == 'remove' and chosen[1] then
   redis.call('ZREM', DONE, unpack(chosen))
   keeping.remove_rows(chosen, removed)

@@ -1,4 +1,4 @@
--- queue/drop: remove all that a queue has, but for its waiters.
+-- queue/drop: remove all keys of a queue, but not its waiters.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] results   and an id: the channel on which the end of a job is published
 -- flags: allow-oom

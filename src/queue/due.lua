@@ -1,8 +1,8 @@
--- queue/due: what must be known to fire schedules that are due.
+-- queue/due: read schedules that are due, for the consumer that fires them.
 -- KEYS[1...] queue   see keys.inc.lua
 -- ARGV[1...] ids     of the schedules
 -- flags: allow-oom
--- returns {now, the beginning of each: all but the end of its record; '' for one that is gone}
+-- returns {now, the beginning of each, which may end within its record; '' for one that is gone}
 -- include: shared/clock
 -- include: schedules
 

@@ -6,7 +6,7 @@
 --   does not fit into the queue
 -- include: shared/clock
 -- include: events
--- include: jobs
+-- include: finding
 
 now = clock.ms()
 local id, payload = unpack(ARGV)
@@ -16,20 +16,10 @@ local meta, record = totals.read(), redis.call('HGET', JOBS, id)
 if not record then
   return TKL_NOTFOUND
 end
-local job = jobs.read(record)
-
--- Whether the job is in one of the places where no worker has it.
-local function waits()
-  local spot = jobs.parking_spot(job.group_name, job.priority, id)
-  return redis.call('ZSCORE', READY, id) or redis.call('ZSCORE', DELAYED, id) or
-         redis.call('ZSCORE', DEAD, id) or redis.call('ZSCORE', FLOW, id) or
-         redis.call('ZSCORE', PARKED, spot)
-end
-
-if not waits() then
+if not finding.resting(id, record) then
   return TKL_BUSY
 end
-local edited = string.sub(record, 1, job.payload_at - 1) .. payload
+local edited = string.sub(record, 1, jobs.read(record).payload_at - 1) .. payload
 local growth = #edited - #record
 if growth > 0 and meta.max_bytes and (meta.bytes or 0) + growth > meta.max_bytes then
   return TKL_FULL
@@ -41,5 +31,5 @@ totals.add(meta, {bytes = growth})
 if #edited > LARGE then
   redis.call('HSET', META, 'large', 1)
 end
-events.tell(meta, 'edited', {id})
+events.publish(meta, 'edited', {id})
 return TKL_OK

@@ -1,4 +1,4 @@
--- The ends of jobs, and what follows for their groups, their unique keys and their parents.
+-- The ends of jobs, with the changes to their groups, their unique keys and their parents.
 -- include: unique
 -- include: events
 
@@ -112,7 +112,7 @@ function ends.remove(id, record, started, budget)
     if started then
       ends.leave_group(job.group_name)
     else
-      ends.unpark(job.group_name) -- the group may have let this one in
+      ends.unpark(job.group_name) -- if the group has let this job in, the next takes its turn
     end
     ends.release_parents(id, budget)
   end

@@ -1,4 +1,4 @@
--- Filters: which jobs an operator means.
+-- Filters, by which operators choose jobs.
 -- include: jobs
 
 local filter = {}
@@ -15,8 +15,8 @@ function filter.has(text, part, from)
   return part == '' or string.find(text, part, from or 1, true) ~= nil
 end
 
--- Whether the text is a part of the payload or the kind. Most records do not have it at all, which
--- is seen before they are read.
+-- Whether the text is a part of the payload or the kind. Most records do not contain it at all:
+-- this is checked before a record is parsed.
 function filter.has_text(record, text)
   if not filter.has(record, text) then
     return false
@@ -25,8 +25,8 @@ function filter.has_text(record, text)
   return filter.has(job.kind_name, text) or filter.has(record, text, job.payload_at)
 end
 
--- Whether a job fits. `since`: when its age began. `history`: of a job that is done; others have theirs
--- in HISTORY.
+-- Whether a job fits. `since`: when its age began. `history`: that of a done job; other jobs have
+-- theirs in HISTORY.
 function filter.fits(which, id, record, since, history)
   if since > which.before or which.kind ~= '' and jobs.kind_of(record) ~= which.kind then
     return false

@@ -9,8 +9,8 @@
 -- ARGV[7] older     milliseconds
 -- ARGV[8] cut       bytes of each payload in the answer; 0 for all of it
 -- flags: no-writes
--- returns {now, looked at, cursor to go on with ('' when that was all), {what places.append() says of
---   each}}
+-- returns {now, looked at, cursor to go on with ('' when that was all), {what places.append() says
+--   of each}}
 -- include: shared/clock
 -- include: filter
 -- include: places
@@ -24,10 +24,10 @@ max, cut = tonumber(max), tonumber(cut)
 local floor = places.floor(place)
 local which, found, count, bytes = filter.read(kind, reason, text, older), {}, 0, 0
 
--- Looks at a member of the place. Returns true when that is enough for one script.
+-- Looks at a member of the place. Returns true when this script has found or read enough.
 local function look_at(member, score)
   local id = places.id_of(place, member)
-  -- A text is searched for in all of it.
+  -- A text is searched for in the whole record.
   local record, read, kept = places.read(place, id, text == '' and cut or 0)
   local since = places.order(place) and tonumber(score) or jobs.pushed_at(id)
   bytes = bytes + (read or 0)

@@ -7,7 +7,7 @@
 -- ARGV[5] delay     milliseconds; '' for the backoff, or the front of the queue
 -- ARGV[6] jitter    by which the backoff is multiplied
 -- ARGV[7] results   and the id: the channel on which the end of the job is published
--- ARGV[8] counted   1: the caller counts how long it ran; '' when it does not know
+-- ARGV[8] counted   1: the caller counts how long the job ran; '': the server does
 -- flags: allow-oom
 -- returns TKL_OK, or TKL_NOTOWNER when the claim is not valid any more
 -- include: shared/clock
@@ -32,7 +32,7 @@ if redis.call('ZREM', ACTIVE, claim) == 0 then
   return TKL_NOTOWNER
 end
 
--- Counts an attempt: it ran since it was claimed.
+-- Counts how long the attempt ran, from the claim on.
 local function count_run()
   local noted, lease = redis.call('HGET', SINCE, id), workers.lease_of(token)
   local since = workers.claimed_at(claim, tonumber(lease_end), noted, lease)
@@ -82,6 +82,6 @@ elseif outcome == 'failed' then
 else
   come_back(wait)
 end
-events.tell(meta, outcome, {id}, outcome ~= 'done' and note or nil)
+events.publish(meta, outcome, {id}, outcome ~= 'done' and note or nil)
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

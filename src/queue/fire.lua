@@ -6,7 +6,7 @@
 -- ARGV[4] pushes     1, or '' when the time that has come is to be skipped
 -- returns TKL_OK; TKL_NOTFOUND when another consumer fired it; TKL_FULL: it stays due
 -- include: shared/clock
--- include: firing
+-- include: pushing
 -- include: line
 -- include: schedules
 
@@ -20,7 +20,7 @@ end
 local waiting, meta = line.read_waiting(), totals.read()
 local _, last, definition = schedules.read(schedule)
 if pushes ~= '' then
-  local code = firing.push(string.sub(schedule, #beginning + 1), meta)
+  local code = pushing.push_one(string.sub(schedule, #beginning + 1), meta)
   if code == TKL_FULL then
     return TKL_FULL
   end

@@ -11,12 +11,12 @@
 -- include: finding
 
 now = clock.ms()
-local AROUND, STEP = 1000, 100 -- ids before and behind the job that are looked up, and at once
+local AROUND, STEP = 1000, 100 -- ids looked up before and behind the job; in one command
 local EDGES_MAX = 3000         -- waits that are read: more than those of one push
 local ENDED_MAX = 200          -- claims whose leases have ended
 local id, max = ARGV[1], tonumber(ARGV[2])
 
-local children, parents = {}, {} -- lists of ids, by id: whom a job waits for, who waits for it
+local children, parents = {}, {} -- by id: the jobs that a job waits for; the jobs that wait for it
 local edges = 0
 
 local function append(lists, key, value)
@@ -25,7 +25,7 @@ local function append(lists, key, value)
   list[#list + 1] = value
 end
 
--- Reads who waits for the jobs with these numbers, from one to another.
+-- Reads which jobs wait for the jobs with the numbers `first` to `last`.
 local function read_around(first, last)
   local ids, waited_for, waiting = {}, {}, {}
   for number = math.max(first, 0), last do
@@ -49,8 +49,8 @@ local function read_around(first, last)
   end
 end
 
--- Jobs that one request pushed have ids one behind the other, so those around the job tell whom it
--- waits for. The nearest come first.
+-- Reads the jobs around this one, the nearest first. Jobs that one request pushed have consecutive
+-- ids, so the jobs that it waits for are among them.
 local function read_edges()
   local number = tonumber(id, 16)
   for distance = 0, AROUND - STEP, STEP do

@@ -55,7 +55,7 @@ function jobs.priority_of(record)
   return jobs.has_options(record) and jobs.read(record).priority or 0
 end
 
--- The kind of a job; '' for none. Most records can be told at a glance to have none.
+-- The kind of a job; '' for none. Most records show at a glance that they have none.
 function jobs.kind_of(record)
   if not record or not jobs.has_options(record) or
      not string.find(string.sub(record, 1, OPTIONS_MAX), 'kind=', 1, true) then
@@ -138,8 +138,8 @@ function jobs.claim_token(claim)
   return string.match(claim, ':(.*)$')
 end
 
--- An unconfirmed hand-over has a lease that ends half a millisecond before a whole one. The
--- fraction marks it until its receiver renews it.
+-- The end of the lease of an unconfirmed hand-over: half a millisecond before a whole one. The
+-- fraction marks the hand-over until its receiver renews it.
 function jobs.unconfirmed_end(time)
   return string.format('%.1f', time - 0.5)
 end
@@ -154,7 +154,7 @@ function jobs.place(priority, region, due)
   return decimal.whole(priority * LEVEL + region + behind)
 end
 
--- Makes a job ready as if it were pushed now; its id decides its place among those.
+-- Makes a job ready as if it were pushed now. Among pushed jobs its id decides its place.
 function jobs.make_ready(id, priority)
   jobs.write_history(id, {failures = 0, since = now, started = false, problem = ''})
   redis.call('ZADD', READY, jobs.place(priority, PUSHED), id)

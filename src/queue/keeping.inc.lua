@@ -1,7 +1,7 @@
--- Kept jobs: what is left of jobs that are done, for operators, in a queue that keeps them
--- (keep_ms). DONE has their ids by the time when they were done. DONE_JOBS has a row of each, and the
--- bytes of all rows as 'bytes'. Nothing else reads these keys: for all that works, a kept job is gone.
--- Both keys expire with the last kept job. A key of another type stops nobody's work.
+-- Kept jobs: a queue with keep_ms keeps a row of each done job, for operators. DONE has the ids by
+-- the time when the jobs were done. DONE_JOBS has the rows, and the bytes of all rows as 'bytes'.
+-- Nothing else reads these keys: for producers and workers a kept job is gone. Both keys expire
+-- with the last kept job. If one of them has another type, work goes on without it.
 -- include: workers
 -- include: shared/decimal
 
@@ -9,13 +9,13 @@ local keeping = {}
 
 local KEPT_AT_ONCE = 524288   -- bytes of records after which one script reads no more
 local RESULT_KEPT = 1000      -- bytes of a result
-local SURPLUS = 100           -- jobs that are removed beside as many as come, at most
+local SURPLUS = 100           -- most kept jobs that are removed in addition to one for each new one
 
 -- ---- Rows ----
 
 -- A row: "size since lengths\n" and then history, worker, result and record, one behind the other.
--- `size`: bytes of the whole record, of which the row may have only the beginning. `since`, `worker`:
--- see workers.claimant().
+-- `size`: bytes of the whole record, of which the row may have only the beginning. `since`,
+-- `worker`: see workers.claimant().
 function keeping.row(size, since, history, worker, result, record)
   return string.format('%d %d %d %d %d\n', size, since, #history, #worker, #result) .. history ..
          worker .. result .. record
@@ -36,8 +36,8 @@ function keeping.read(row)
           record = string.sub(row, at + result)}
 end
 
--- Jobs that were done until this time are not kept, although they may not be removed yet. As text, a
--- bound for scores.
+-- Jobs that were done until this time are not kept, although they may not be removed yet. As text,
+-- a bound for scores.
 function keeping.forgotten_until(keep_ms)
   return keep_ms and decimal.whole(now - keep_ms) or '+inf'
 end
@@ -55,7 +55,7 @@ end
 
 -- ---- Removing ----
 
--- Removes the rows of jobs that were taken out of DONE; they have so many bytes.
+-- Removes the rows of jobs that were taken out of DONE. `bytes`: the size of these rows.
 function keeping.remove_rows(ids, bytes)
   redis.call('HDEL', DONE_JOBS, unpack(ids))
   if redis.call('EXISTS', DONE) == 1 then
@@ -119,8 +119,8 @@ function keeping.valid(claims)
   return valid, ids, lease_ends
 end
 
--- The records of jobs as they are kept, and the sizes of the whole ones. Of a large record that is its
--- head. When there are very many bytes, the last ones are left out.
+-- The records of jobs as they are kept, and the sizes of the whole records. Of a large record only
+-- the head is kept. Records behind the first KEPT_AT_ONCE bytes are left out.
 function keeping.records(ids, may_be_large)
   local records, sizes, left = {}, {}, KEPT_AT_ONCE
   local step = may_be_large and 1 or READ_AT_ONCE
@@ -155,7 +155,7 @@ function keeping.read_fields(key, ids)
   return redis.call('EXISTS', key) == 1 and redis.call('HMGET', key, unpack(ids)) or {}
 end
 
--- The rows of jobs that are done. `result`: what the worker reported; nil for nothing.
+-- The rows of jobs that are done. `result`: that of the worker; nil for none.
 function keeping.rows(claims, ids, lease_ends, result, are_large)
   local histories, noted = keeping.read_fields(HISTORY, ids), keeping.read_fields(SINCE, ids)
   local records, sizes = keeping.records(ids, are_large)
@@ -172,8 +172,8 @@ function keeping.rows(claims, ids, lease_ends, result, are_large)
   return rows
 end
 
--- Keeps the jobs of claims that are about to end as done, if this queue keeps jobs. `result`: what
--- the worker reported.
+-- Keeps the jobs of claims that are about to end as done, if this queue keeps jobs. `result`: that
+-- of the worker.
 function keeping.add(meta, claims, result)
   if not meta.keep_ms or not keeping.keys_fit() then
     return

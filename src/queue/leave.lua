@@ -1,4 +1,5 @@
--- queue/leave: a waiter gives up its place in line, or learns what it was given.
+-- queue/leave: a waiter gives up its place in line; without a place, it gets the jobs that it was
+-- given.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] token
 -- ARGV[2] lease     milliseconds

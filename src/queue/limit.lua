@@ -1,5 +1,5 @@
--- queue/limit: set some limits; jobs that were parked under others come back to be judged again, and
---   dead letters and kept jobs beyond theirs are removed.
+-- queue/limit: set some limits; put parked jobs back, so that claims check them again; remove dead
+--   letters and kept jobs beyond the limits.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] from      the last parked job that came back, to go on behind it; '' to begin
 -- ARGV[2...] limits name and value of each that is set, at the beginning; 0: none

@@ -96,9 +96,9 @@ end
 
 -- ---- Handing jobs over ----
 
--- The message that hands a job over, or nil: then the waiter is recalled, and claims the job. That
--- is for jobs that are large or have more to their start, and for a last attempt: the server must
--- know the worker before that attempt begins.
+-- The message that hands a job over. Nil: the waiter is recalled instead, and claims the job,
+-- because the job is large, has a group, frees its unique key when it starts, or is at its last
+-- attempt: the server must know the worker before that attempt begins.
 function line.offer(id, lease_ms, gate)
   if gate.large and redis.call('HSTRLEN', JOBS, id) > LARGE then
     return nil
@@ -119,8 +119,8 @@ function line.offer(id, lease_ms, gate)
                        history .. record}, ' ')
 end
 
--- Hands the first ready job to a waiter: stores the claim, then publishes it. Nil: this user may not
--- publish.
+-- Hands the first ready job to a waiter: stores the claim, then publishes it. Nil: this user may
+-- not publish.
 function line.hand_to(waiter, id, score, lease_ms, job)
   local claim = jobs.claim_of(id, waiter.token)
   redis.call('ZADD', ACTIVE, jobs.unconfirmed_end(now + lease_ms), claim)
@@ -153,7 +153,7 @@ function line.hand_over_first(waiting, gate)
     heard = line.hand_to(waiter, id, score, lease_ms, job)
     line.take_room(gate, heard and 1 or 0)
     if heard then
-      events.tell(gate, 'claimed', {id})
+      events.publish(gate, 'claimed', {id})
     end
   else
     heard = waiters.recall(waiter)
@@ -199,9 +199,9 @@ function line.is_promised(notes, moment)
 end
 
 -- Announces to all waiters when one of them looks. The others look a little later, unless they hear
--- of another moment before; so moments that are close together need no second announcement. A
--- script that has looked itself says so, and which waiter looks next: then the others know that
--- nothing is late.
+-- of another moment before; so moments that are close together need no second announcement. A claim
+-- has looked itself: its message says so and names the waiter that looks next, so the others know
+-- that nothing is late.
 function line.announce(waiting, moment, token)
   local notes = waiting.notes
   if not notes.told or moment < notes.told or moment > notes.told + BACKUP_MS then
@@ -212,7 +212,7 @@ function line.announce(waiting, moment, token)
   end
 end
 
--- Tells all waiters that nothing is due, now or later.
+-- Announces to all waiters that nothing is due, now or later.
 function line.announce_rest(notes)
   if notes.told then
     waiters.publish(LINE, 'rest')

@@ -1,4 +1,4 @@
--- queue/part: a consumer ends: adds its last counts, and forgets it.
+-- queue/part: a consumer is closed: add its last counts, and remove it from the workers.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] worker    its id; '' when it leaves claims behind, and operators ask whose they are
 -- ARGV[2] counts    see times.count(); '' for none

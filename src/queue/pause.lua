@@ -1,4 +1,4 @@
--- queue/pause: give no more jobs.
+-- queue/pause: pause the queue: give no more jobs.
 -- KEYS[1...] queue  see keys.inc.lua
 -- flags: allow-oom
 -- returns TKL_OK
@@ -9,5 +9,5 @@
 now = clock.ms()
 
 redis.call('HSET', META, 'paused', 1)
-events.tell(totals.numbers(META, 'watched'), 'paused', {}, '')
+events.publish(totals.numbers(META, 'watched'), 'paused', {}, '')
 return TKL_OK

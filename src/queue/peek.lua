@@ -5,7 +5,7 @@
 -- ARGV[3] max
 -- ARGV[4] cut       bytes of each payload in the answer; 0 for all of it
 -- flags: no-writes
--- returns what places.append() says of each; fewer when they are large
+-- returns what places.append() says of each job; fewer jobs when they are large
 -- include: shared/clock
 -- include: places
 -- include: upcoming

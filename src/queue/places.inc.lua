@@ -9,7 +9,8 @@ function places.key(place)
            dead = DEAD, done = DONE})[place]
 end
 
--- The order in which a place is shown: the next to be served first; jobs that are over, newest first.
+-- The order in which a place is shown: the next to be served first; jobs that are over, newest
+-- first.
 function places.order(place)
   return (place == 'dead' or place == 'done') and 'REV' or nil
 end
@@ -30,8 +31,8 @@ function places.id_of(place, member)
   return place == 'active' and jobs.claimed_id(member) or member
 end
 
--- The record of a job, how many bytes were read for it, and what is kept of it if it is done. `cut`:
--- bytes of its payload, 0 for all of it.
+-- The record of a job, how many bytes were read for it, and for a done job the table of
+-- keeping.read(). `cut`: bytes of its payload, 0 for all of it.
 function places.read(place, id, cut)
   if place == 'done' then
     local kept = keeping.read(redis.call('HGET', DONE_JOBS, id))
@@ -45,8 +46,8 @@ function places.read(place, id, cut)
 end
 
 -- Adds a job to an answer: id, score, record, history and progress, since when it is claimed and by
--- whom (see workers.claimant()), the size of the whole record, and the result. `claim`: its member in
--- ACTIVE; nil elsewhere. `kept`: what places.read() said.
+-- whom (see workers.claimant()), the size of the whole record, and the result. `claim`: its member
+-- in ACTIVE; nil elsewhere. `kept`: the third result of places.read().
 function places.append(answer, id, score, record, claim, kept)
   local since, worker, history, progress, size
   if kept then

@@ -16,6 +16,6 @@ if not record or redis.call('ZREM', DELAYED, id) == 0 then
 end
 jobs.note_due(id, now)
 redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), DUE, now), id)
-events.tell(meta, 'promoted', {id})
+events.publish(meta, 'promoted', {id})
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

@@ -5,8 +5,8 @@
 -- ARGV[3] after     lane of the part of this request that must be in the queue before; '' for none
 -- ARGV[4...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms",
 --   "at=ms" and "after=1,2" (the places in this call of the jobs that it waits for); and its record
--- returns what became of the jobs, in words with spaces in between: "id*n" for n new jobs, whose
---   ids are one behind the other; "=id" of the job that has the unique key; or "-" when there is no
+-- returns the outcomes of the jobs, in words with spaces in between: "id*n" for n new jobs with
+--   consecutive ids from `id` on; "=id" of the job that has the unique key; or "-" when there is no
 --   room. Nil, and nothing is pushed, when the part before is not in the queue
 -- include: shared/clock
 -- include: pushing
@@ -56,17 +56,17 @@ local function parents_of(child)
   return parents[child]
 end
 
--- Finds the children that a job waits for and that are not over. Returns the list of parents of
--- each. Nil when one of them was not pushed, or when too many jobs wait for it.
+-- Finds the children that a job waits for and that are not over. Returns each child's list of
+-- parents. Nil when a child was not pushed, or when too many jobs wait for it.
 local function children_of(after)
   local children = {}
   for place_in_push in string.gmatch(after, '%d+') do
     local child = ids[tonumber(place_in_push)]
-    local those = child and parents_of(child)
-    if not those or those.count >= PARENTS_MAX then
+    local list = child and parents_of(child)
+    if not list or list.count >= PARENTS_MAX then
       return nil
     elseif is_new[child] or redis.call('HEXISTS', JOBS, child) == 1 then
-      children[#children + 1] = those
+      children[#children + 1] = list
     end
   end
   return children
@@ -77,9 +77,9 @@ local function wait_for(id, children, priority, due)
   append(flow, #children, id)
   append(flow_places, id, string.format('%d %.0f', priority, due or 0))
   local word = id .. ' '
-  for _, those in ipairs(children) do
-    those.count = those.count + 1
-    those[#those + 1] = word
+  for _, list in ipairs(children) do
+    list.count = list.count + 1
+    list[#list + 1] = word
   end
 end
 
@@ -156,9 +156,9 @@ for i = FIRST_JOB, #ARGV, 2 do
   add_to_answer(id, word)
 end
 end_run()
-for child, those in pairs(parents) do
-  if those[1] then
-    append(parent_lists, child, those.earlier .. table.concat(those))
+for child, list in pairs(parents) do
+  if list[1] then
+    append(parent_lists, child, list.earlier .. table.concat(list))
   end
 end
 store('HSET', PARENTS, parent_lists)
@@ -181,7 +181,7 @@ if events.are_watched(meta) then
   for i = 1, #records, 2 do
     new[#new + 1] = records[i]
   end
-  events.tell(meta, 'pushed', new)
+  events.publish(meta, 'pushed', new)
 end
 line.wake(waiting, line.open_gate(meta))
 return answer

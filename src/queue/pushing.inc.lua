@@ -1,4 +1,5 @@
 -- Pushing: requests that may be repeated, and room for new jobs.
+-- include: events
 -- include: unique
 
 local pushing = {}
@@ -39,8 +40,8 @@ end
 
 -- ---- New jobs ----
 
--- The stock: counts the jobs and bytes in the queue while new jobs are added, with ids from `first`
--- on.
+-- Opens the stock, which counts the jobs and bytes in the queue while new jobs are added. The ids
+-- of these begin at `first`.
 function pushing.open_stock(meta)
   local first = math.max((meta.last or 0) + 1, jobs.first_number_at(now))
   local stock = {first = first, number = first, bytes = meta.bytes or 0, count = 0, large = false}
@@ -86,4 +87,25 @@ function pushing.close_stock(stock, meta)
     meta.large = 1
     redis.call('HSET', META, 'large', 1)
   end
+end
+
+-- Pushes one ready job, unless another job has its unique key. Returns TKL_OK and its id,
+-- TKL_EXISTS and the id of the job that has the key, or TKL_FULL.
+function pushing.push_one(record, meta)
+  local job, stock = jobs.read(record), pushing.open_stock(meta)
+  local holder = job.unique > 0 and unique.holder_of(job.unique_key)
+  if holder then
+    return TKL_EXISTS, holder
+  elseif not pushing.has_room(stock, meta, record) then
+    return TKL_FULL, ''
+  end
+  local id = pushing.add_to_stock(stock, record)
+  pushing.store(stock, {id, record})
+  redis.call('ZADD', READY, jobs.place(job.priority, PUSHED), id)
+  unique.hold(job, id)
+  pushing.close_stock(stock, meta)
+  events.publish(meta, 'pushed', {id})
+  unique.let_expire()
+  unique.prune()
+  return TKL_OK, id
 end

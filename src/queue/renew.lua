@@ -32,8 +32,8 @@ local function first_lease(token)
   return first_leases[id]
 end
 
--- Notes when a job was claimed, unless it is known: once the lease is renewed, its end does not tell
--- that any more.
+-- Notes when a job was claimed, unless it is known: the end of a renewed lease does not show it any
+-- more.
 local function note_since(i)
   local token = jobs.claim_token(claims[i])
   if not noted[i] or string.sub(noted[i], 1, #token) ~= token then

@@ -4,8 +4,8 @@
 
 local reports = {}
 
--- Ends claims that stand side by side in ACTIVE, in the same order, as claims do that were made
--- together. False when they do not; then nothing has changed.
+-- Ends claims that are neighbours in ACTIVE, in the same order: claims that were made together are.
+-- False when they are not neighbours; then nothing has changed.
 function reports.end_together(claims)
   local first = redis.call('ZRANK', ACTIVE, claims[1])
   local found = first and redis.call('ZRANGE', ACTIVE, first, first + #claims - 1) or {}
@@ -89,7 +89,7 @@ function reports.finish_done(claims, rich, bytes, meta, budget)
   if ids[1] then
     reports.remove_records(ids)
     totals.add(meta, {done = #ids, bytes = -bytes})
-    events.tell(meta, 'done', ids)
+    events.publish(meta, 'done', ids)
   end
   return stale
 end

@@ -32,6 +32,6 @@ history.since, history.started = now, true
 redis.call('ZREM', ACTIVE, found.member)
 jobs.write_history(id, history)
 redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), BACK), id)
-events.tell(meta, 'released', {id}, 'requeued')
+events.publish(meta, 'released', {id}, 'requeued')
 line.wake(waiting, line.open_gate(meta))
 return {TKL_OK}

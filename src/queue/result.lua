@@ -1,4 +1,4 @@
--- queue/result: what became of a job.
+-- queue/result: the outcome of a job.
 -- KEYS[1...] queue  see keys.inc.lua; the last is the result of this job
 -- ARGV[1] id
 -- flags: no-writes

@@ -1,4 +1,4 @@
--- queue/resume: give jobs again, to the waiters first.
+-- queue/resume: end the pause of the queue: give jobs again, to the waiters first.
 -- KEYS[1...] queue  see keys.inc.lua
 -- flags: allow-oom
 -- returns TKL_OK
@@ -10,6 +10,6 @@ now = clock.ms()
 local waiting, meta = line.read_waiting(), totals.read()
 redis.call('HDEL', META, 'paused')
 meta.paused = nil
-events.tell(meta, 'resumed', {}, '')
+events.publish(meta, 'resumed', {}, '')
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

@@ -5,7 +5,7 @@
 -- returns {TKL_OK, id of the job}; {TKL_EXISTS, id of the job that has its unique key}; {TKL_FULL};
 --   {TKL_NOTFOUND} when there is no such schedule
 -- include: shared/clock
--- include: firing
+-- include: pushing
 -- include: line
 -- include: schedules
 
@@ -23,7 +23,7 @@ if not record then
   return {TKL_NOTFOUND}
 end
 local waiting, meta = line.read_waiting(), totals.read()
-local code, job_id = firing.push(record, meta)
+local code, job_id = pushing.push_one(record, meta)
 if code ~= TKL_OK then
   return {code, job_id}
 end

@@ -1,4 +1,4 @@
--- queue/schedule_pause: a schedule fires no more until it is resumed.
+-- queue/schedule_pause: pause a schedule: it does not fire until it is resumed.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] id
 -- flags: allow-oom

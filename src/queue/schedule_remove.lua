@@ -1,7 +1,7 @@
--- queue/schedule_remove: forget a schedule.
+-- queue/schedule_remove: remove a schedule.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] id
--- ARGV[2] but       not in the partition that has these schedules; '' to forget it everywhere
+-- ARGV[2] but       not in the partition that has these schedules; '' to remove it everywhere
 -- flags: allow-oom
 -- returns 0 when there was none, 1, or 2 for one that was paused
 -- include: schedules

@@ -1,4 +1,4 @@
--- queue/schedule_resume: a paused schedule fires again.
+-- queue/schedule_resume: resume a paused schedule.
 -- KEYS[1...] queue   see keys.inc.lua
 -- ARGV[1] id
 -- ARGV[2] beginning  of it, up to the record, as it was when the next time was found

@@ -5,8 +5,8 @@
 -- ARGV[3] cut       bytes of the payload in the answer; 0 for all of it
 -- flags: no-writes
 -- returns {state, score, record, history, progress, since when it is claimed, by whom (see
---   workers.claimant()), size of the whole record, result}, {} when there is no such job, or {cursor to
---   go on with}
+--   workers.claimant()), size of the whole record, result}, {} when there is no such job, or {cursor
+--   to go on with}
 -- include: shared/clock
 -- include: finding
 -- include: places
@@ -20,7 +20,8 @@ local function show_done()
   local score = redis.call('ZSCORE', DONE, id)
   local record, _, kept = places.read('done', id, cut)
   if score and record and tonumber(score) > places.floor('done') then
-    return {'done', score, record, kept.history, '', kept.since, kept.worker, kept.size, kept.result}
+    return {'done', score, record, kept.history, '', kept.since, kept.worker, kept.size,
+            kept.result}
   end
   return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', '', 0, '', 0, ''} or {}
 end

@@ -1,4 +1,4 @@
--- queue/stats: how many jobs are where, and how long the oldest has been ready.
+-- queue/stats: how many jobs are in each state, and how long the oldest has been ready.
 -- KEYS[1...] queue  see keys.inc.lua
 -- flags: no-writes
 -- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in

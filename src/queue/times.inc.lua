@@ -1,9 +1,9 @@
--- Times: how long jobs waited until they were claimed, and how long they ran, by kind. TIMES has the
--- number of times in each bucket, "wait:KIND:BUCKET" and "run:KIND:BUCKET", their sums in
+-- Times: how long jobs waited until they were claimed, and how long they ran, by kind. TIMES has
+-- the number of times in each bucket, "wait:KIND:BUCKET" and "run:KIND:BUCKET", their sums in
 -- microseconds, "wait:KIND:us" and "run:KIND:us", and "failed:KIND" and "lost:KIND", the attempts
 -- that failed and those among them whose workers were lost. Jobs without a kind have '' as KIND.
--- Consumers count, and send their counts along now and then (tally.c).
--- This is for operators: a key of another type stops nobody's work.
+-- Consumers count, and send their counts along now and then (tally.c). This is for operators: if a
+-- key has another type, work goes on without it.
 -- include: keys
 -- include: shared/decimal
 

@@ -5,7 +5,7 @@
 
 local totals = {}
 
--- Checks the types of all keys on which the work depends. Most do not exist most of the time.
+-- Checks the types of all keys on which the work depends. Most of them rarely exist.
 function totals.check_keys()
   types.check_hashes(JOBS)
   types.check_zsets(READY, DELAYED, ACTIVE)

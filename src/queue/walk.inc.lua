@@ -1,5 +1,5 @@
 -- Walks through sorted sets in steps. A walk goes on behind the last member that it saw, whether
--- that member is still there or not, and passes by no member that is there from beginning to end.
+-- that member is still there or not, and skips no member that is there from beginning to end.
 -- include: keys
 -- include: shared/ranked
 
@@ -53,6 +53,23 @@ function walk.each(key, cursor, most, order, handle)
     end
   end
   return #step / 2, ''
+end
+
+-- Calls handle(member, score) for the members that `ids` names, with spaces between them, or
+-- without any for the next members. Returns the same as walk.each().
+function walk.chosen(key, ids, cursor, most, order, handle)
+  if ids == '' then
+    return walk.each(key, cursor, most, order, handle)
+  end
+  local looked_at = 0
+  for id in string.gmatch(ids, '%x+') do
+    local score = redis.call('ZSCORE', key, id)
+    looked_at = looked_at + 1
+    if score then
+      handle(id, score)
+    end
+  end
+  return looked_at, ''
 end
 
 -- The end of a step as text, "score:member" with the member in hex, and the other way round; nil

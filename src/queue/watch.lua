@@ -1,4 +1,4 @@
--- queue/watch: have events published for a while.
+-- queue/watch: publish events for a while.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] lease     milliseconds
 -- flags: allow-oom

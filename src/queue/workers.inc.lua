@@ -1,7 +1,7 @@
--- Workers: who claims from this queue. WORKERS has "seen lease until text" of each: when it was
--- last heard of, how long its leases last, when to forget it, and what it says of itself
--- (introduce.c). The first digits of a token name its worker.
--- This is for operators: a key of another type stops nobody's work.
+-- Workers: the consumers that claim from this queue. WORKERS has "seen lease until text" of each:
+-- when it was last seen, how long its leases last, when to forget it, and its description of itself
+-- (introduce.c). The first digits of a token name its worker. This is for operators: if a key has
+-- another type, work goes on without it.
 -- include: jobs
 
 local workers = {}
@@ -34,8 +34,8 @@ function workers.forget_some()
   end
 end
 
--- Notes that a worker was heard of. `words`: its id and what it says of itself; '' when it says
--- nothing. `waits`: it stands in line, and will not be heard of for a while.
+-- Notes that a worker was seen. `words`: its id and its description of itself; '' when it sent
+-- none. `waits`: it stands in line, and may send nothing for a while.
 function workers.introduce(words, lease, waits)
   local id, text = string.match(words, '^(%x+) (.*)$')
   if not id then

@@ -1,4 +1,4 @@
--- queue/workers: who works on this queue, and on what.
+-- queue/workers: the workers of this queue, and the jobs that they have.
 -- KEYS[1...] queue  see keys.inc.lua
 -- flags: no-writes
 -- returns {now, {worker, seen, lease, 1 if it stands in line, text, ...},
@@ -8,7 +8,7 @@
 -- include: workers
 
 now = clock.ms()
-local CLAIMS_MAX, WAITERS_MAX = 1000, 2000 -- that are looked at
+local CLAIMS_MAX, WAITERS_MAX = 1000, 2000 -- claims and waiters that are looked at
 
 -- The workers that stand in line and listen at this server.
 local function workers_in_line()
