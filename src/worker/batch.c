@@ -21,7 +21,7 @@ struct tkl__worker_lot {
     tkl_task tasks[];
 };
 
-/* Allocated before the claim, for as many jobs as it may bring: claimed jobs must not be lost for
+/* Makes a lot before the claim, for as many jobs as it may bring: claimed jobs must not be lost for
  * lack of memory. */
 static tkl__worker_lot *lot_new(size_t max)
 {
@@ -31,7 +31,7 @@ static tkl__worker_lot *lot_new(size_t max)
     return lot;
 }
 
-void tkl__worker_task_leave(tkl_task *task)
+void tkl__worker_task_drop(tkl_task *task)
 {
     tkl__worker_lot *lot = task->lot;
     if (--task->users > 0)
@@ -70,9 +70,9 @@ static tkl_task *find_task(const tkl__worker_chain *chain, const char *id, const
     return NULL;
 }
 
-/* A running task is cancelled, and reported nevertheless: the server decides. A task that was not
- * begun is forgotten. */
-void tkl__worker_lost(const char *id, const char *token, void *worker)
+/* Cancels a running task; it is reported all the same, and the server decides. Drops a task that
+ * was not begun. */
+void tkl__worker_on_lost(const char *id, const char *token, void *worker)
 {
     tkl_worker *w = worker;
     pthread_mutex_lock(&w->mutex);
@@ -82,14 +82,14 @@ void tkl__worker_lost(const char *id, const char *token, void *worker)
     task = find_task(&w->fetched, id, token);
     if (task) {
         tkl__worker_chain_remove(&w->fetched, task);
-        tkl__worker_task_leave(task);
+        tkl__worker_task_drop(task);
         w->stats.lost++;
-        tkl__worker_tell(w, tkl__now());
+        tkl__worker_wake(w, tkl__now());
     }
     pthread_mutex_unlock(&w->mutex);
 }
 
-void tkl__worker_damaged(tkl_queue *queue, const char *id, void *worker)
+void tkl__worker_on_damaged(tkl_queue *queue, const char *id, void *worker)
 {
     tkl_worker *w = worker;
     pthread_mutex_lock(&w->mutex);
@@ -136,7 +136,7 @@ static void put_report_back(tkl_worker *w, tkl_task *task)
     w->repeated++;
 }
 
-void tkl__worker_report_fetched(tkl_worker *w, int64_t now)
+void tkl__worker_release_fetched(tkl_worker *w, int64_t now)
 {
     for (tkl_task *task; (task = w->fetched.first);) {
         tkl__worker_chain_remove(&w->fetched, task);
@@ -145,17 +145,17 @@ void tkl__worker_report_fetched(tkl_worker *w, int64_t now)
     }
 }
 
-void tkl__worker_report_none(tkl_worker *w)
+void tkl__worker_drop_reports(tkl_worker *w)
 {
     while (w->reports.count > 0) {
-        tkl__worker_task_leave(take_report(w));
+        tkl__worker_task_drop(take_report(w));
         w->stats.lost++;
     }
 }
 
 /* ---- A batch --------------------------------------------------------------- */
 
-/* A batch of reports under way: the tasks of the reports on the sheet. */
+/* A batch of reports under way: the reports on the sheet, and their tasks. */
 typedef struct report_batch {
     tkl_report *sheet;
     size_t count;
@@ -164,27 +164,27 @@ typedef struct report_batch {
     char message[256];
 } report_batch;
 
-static void pack_reports(tkl_worker *w, report_batch *t, tkl_report *sheet)
+static void pack_reports(tkl_worker *w, report_batch *b, tkl_report *sheet)
 {
-    tkl_task **end = &t->first;
-    *t = (report_batch){.sheet = sheet};
-    while (w->reports.count > 0 && t->count < w->sheet_size) {
+    tkl_task **end = &b->first;
+    *b = (report_batch){.sheet = sheet};
+    while (w->reports.count > 0 && b->count < w->sheet_size) {
         tkl_task *task = take_report(w);
-        sheet[t->count] = task->report;
-        sheet[t->count++].code = TKL_ENOTSENT;
+        sheet[b->count] = task->report;
+        sheet[b->count++].code = TKL_ENOTSENT;
         *end = task;
         end = &task->next_report;
     }
     *end = NULL;
 }
 
-static void note_failure(report_batch *t, int rc)
+static void note_failure(report_batch *b, int rc)
 {
-    if (rc >= 0 || t->rc < 0)
+    if (rc >= 0 || b->rc < 0)
         return;
     const char *why = tkl_errmsg(); /* may be "", after a claim that carried the reports */
-    t->rc = rc;
-    snprintf(t->message, sizeof t->message, "%s", *why ? why : tkl_strerror(rc));
+    b->rc = rc;
+    snprintf(b->message, sizeof b->message, "%s", *why ? why : tkl_strerror(rc));
 }
 
 static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
@@ -197,7 +197,7 @@ static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
     s->dead += tkl__worker_task_is_dead(task);
 }
 
-/* True when the report must be sent again. */
+/* Notes the answer to a report. True: it must be sent again. */
 static bool settle_report(tkl_worker *w, tkl_task *task, int code)
 {
     if (code < 0)
@@ -206,19 +206,19 @@ static bool settle_report(tkl_worker *w, tkl_task *task, int code)
         count_outcome(&w->stats, task);
     else
         w->stats.lost++;
-    tkl__worker_task_leave(task);
+    tkl__worker_task_drop(task);
     return false;
 }
 
 /* Settles all reports of a batch. Failed ones go back to the head of the list, in their order. */
-static void unpack_reports(tkl_worker *w, report_batch *t, int64_t now)
+static void unpack_reports(tkl_worker *w, report_batch *b, int64_t now)
 {
     tkl_task *again = NULL;
-    for (size_t i = 0; i < t->count; i++) {
-        tkl_task *task = t->first;
-        t->first = task->next_report;
-        note_failure(t, t->sheet[i].code);
-        if (!settle_report(w, task, t->sheet[i].code))
+    for (size_t i = 0; i < b->count; i++) {
+        tkl_task *task = b->first;
+        b->first = task->next_report;
+        note_failure(b, b->sheet[i].code);
+        if (!settle_report(w, task, b->sheet[i].code))
             continue;
         task->next_report = again;
         again = task;
@@ -232,16 +232,16 @@ static void unpack_reports(tkl_worker *w, report_batch *t, int64_t now)
     }
 }
 
-static void tell_user(tkl_worker *w, const report_batch *t)
+static void call_on_error(tkl_worker *w, const report_batch *b)
 {
     if (!w->options.on_error)
         return;
     pthread_mutex_unlock(&w->mutex);
-    w->options.on_error(t->rc, t->message, w->options.arg);
+    w->options.on_error(b->rc, b->message, w->options.arg);
     pthread_mutex_lock(&w->mutex);
 }
 
-void tkl__worker_sat_out(int code, const char *message, void *worker)
+void tkl__worker_on_error(int code, const char *message, void *worker)
 {
     tkl_worker *w = worker;
     pthread_mutex_lock(&w->mutex);
@@ -252,30 +252,30 @@ void tkl__worker_sat_out(int code, const char *message, void *worker)
 }
 
 /* Ends a batch. After a failure the next one waits, longer each time. */
-static void end_batch(tkl_worker *w, report_batch *t)
+static void end_batch(tkl_worker *w, report_batch *b)
 {
     int64_t now = tkl__now();
-    unpack_reports(w, t, now);
-    if (t->rc == TKL_OK) {
+    unpack_reports(w, b, now);
+    if (b->rc == TKL_OK) {
         w->failures = 0;
         return;
     }
     w->again_at = now + tkl__backoff(w->failures++, BACKOFF_MAX_US);
     w->stats.errors++;
-    tell_user(w, t);
+    call_on_error(w, b);
 }
 
 void tkl__worker_report(tkl_worker *w, int64_t now)
 {
-    report_batch t;
+    report_batch b;
     w->reporting = true;
-    pack_reports(w, &t, w->sheet[1]);
-    tkl__worker_tell(w, now);
+    pack_reports(w, &b, w->sheet[1]);
+    tkl__worker_wake(w, now);
     pthread_mutex_unlock(&w->mutex);
-    int rc = tkl_consumer_finish(w->consumer, t.sheet, t.count);
-    note_failure(&t, rc);
+    int rc = tkl_consumer_finish(w->consumer, b.sheet, b.count);
+    note_failure(&b, rc);
     pthread_mutex_lock(&w->mutex);
-    end_batch(w, &t);
+    end_batch(w, &b);
     w->reporting = false;
 }
 
@@ -289,38 +289,30 @@ size_t tkl__worker_room(const tkl_worker *w)
     return room < 0 ? 0 : room > CLAIM_MAX ? CLAIM_MAX : (size_t)room;
 }
 
-static int claim_jobs(tkl_worker *w, report_batch *t, size_t room, int64_t wait_ms,
-                      tkl__worker_lot *lot, tkl_jobs **jobs)
-{
-    *jobs = NULL;
-    if (!lot)
-        return TKL_ENOMEM;
-    return tkl_consumer_next(w->consumer, t->sheet, t->count, room, wait_ms, jobs);
-}
-
 void tkl__worker_fetch(tkl_worker *w, int64_t now)
 {
-    report_batch t;
-    tkl_jobs *jobs;
+    report_batch b;
+    tkl_jobs *jobs = NULL;
     size_t room = tkl__worker_room(w);
     w->fetching = true;
-    pack_reports(w, &t, w->sheet[0]);
-    w->waiting = t.count == 0 && (!w->options.drain || w->running.count > 0);
+    pack_reports(w, &b, w->sheet[0]);
+    w->waiting = b.count == 0 && (!w->options.drain || w->running.count > 0);
     int64_t wait_ms = w->waiting ? -1 : 0;
-    tkl__worker_tell(w, now);
+    tkl__worker_wake(w, now);
     pthread_mutex_unlock(&w->mutex);
     tkl__worker_lot *lot = lot_new(room);
-    int rc = claim_jobs(w, &t, room, wait_ms, lot, &jobs);
-    note_failure(&t, rc);
+    int rc =
+        lot ? tkl_consumer_next(w->consumer, b.sheet, b.count, room, wait_ms, &jobs) : TKL_ENOMEM;
+    note_failure(&b, rc);
     pthread_mutex_lock(&w->mutex);
     w->waiting = w->called_back = false;
     w->dry = rc == TKL_EMPTY && wait_ms == 0;
-    if (jobs && jobs->count > 0)
+    if (jobs && jobs->count > 0) {
         admit_jobs(w, lot, jobs);
-    else {
+    } else {
         tkl_jobs_free(jobs);
         free(lot);
     }
-    end_batch(w, &t);
+    end_batch(w, &b);
     w->fetching = false;
 }

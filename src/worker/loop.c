@@ -119,8 +119,8 @@ static int64_t next_time(const tkl_worker *w, int64_t now)
     return at;
 }
 
-/* Reports the job as failed, whatever its handler does. */
-static void give_up(tkl_worker *w, tkl_task *task, int64_t now)
+/* Reports a job beyond its time limit as failed, whatever its handler does. */
+static void give_up_task(tkl_worker *w, tkl_task *task, int64_t now)
 {
     task->given_up = true;
     task->users++;
@@ -140,7 +140,7 @@ static void enforce_limits(tkl_worker *w, int64_t now)
         return;
     for (tkl_task *t = w->running.first; t; t = t->next)
         if (!t->given_up && t->deadline <= now)
-            give_up(w, t, now);
+            give_up_task(w, t, now);
 }
 
 /* ---- The end --------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static bool reports_are_void(const tkl_worker *w, int64_t now)
     return w->running.count == 0 && now > w->last_end + w->options.lease_ms * 1000;
 }
 
-static void mind_the_end(tkl_worker *w, int64_t now)
+static void check_end(tkl_worker *w, int64_t now)
 {
     if (!w->stopping && ends_by_itself(w)) {
         w->stopping = true;
@@ -173,9 +173,9 @@ static void mind_the_end(tkl_worker *w, int64_t now)
     }
     if (!w->stopping || w->ended)
         return;
-    tkl__worker_report_fetched(w, now);
+    tkl__worker_release_fetched(w, now);
     if (w->repeated > 0 && reports_are_void(w, now))
-        tkl__worker_report_none(w);
+        tkl__worker_drop_reports(w);
     w->ended = is_over(w);
     if (w->ended) {
         tkl__cond_broadcast(&w->work);
@@ -185,18 +185,18 @@ static void mind_the_end(tkl_worker *w, int64_t now)
 
 /* ---- A thread -------------------------------------------------------------- */
 
-/* Wakes only one thread at a time; that thread wakes the next. */
-void tkl__worker_tell(tkl_worker *w, int64_t now)
+/* Wakes one thread at a time; that thread wakes the next. */
+void tkl__worker_wake(tkl_worker *w, int64_t now)
 {
-    if (w->resting == 0 || w->called)
+    if (w->resting == 0 || w->woken)
         return;
     if (next_duty(w, now) == REST && next_time(w, now) >= w->watch_until)
         return;
-    w->called = true;
+    w->woken = true;
     tkl__cond_signal(&w->work);
 }
 
-/* One of the resting threads watches the time for all. */
+/* Rests until the thread is woken. One of the resting threads watches the time for all. */
 static void rest_thread(tkl_worker *w, int64_t now)
 {
     int64_t until = next_time(w, now);
@@ -206,12 +206,12 @@ static void rest_thread(tkl_worker *w, int64_t now)
     w->resting++;
     tkl__cond_wait(&w->work, &w->mutex, watches ? until : TKL__FOREVER);
     w->resting--;
-    w->called = false;
+    w->woken = false;
     if (watches && w->watch_until == until)
         w->watch_until = TKL__FOREVER;
 }
 
-static void set_out(tkl_worker *w, tkl_task *task, int64_t now)
+static void begin_task(tkl_worker *w, tkl_task *task, int64_t now)
 {
     int64_t limit_ms = task->job->time_limit_ms;
     tkl__worker_chain_remove(&w->fetched, task);
@@ -235,7 +235,7 @@ static void conclude_task(tkl_worker *w, tkl_task *task, int rc, int64_t now)
     task->report.run_us = now - task->began;
 }
 
-static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
+static void call_on_end(tkl_worker *w, const tkl_task *task, int64_t run_us)
 {
     if (!w->options.on_end)
         return;
@@ -245,10 +245,10 @@ static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
     pthread_mutex_lock(&w->mutex);
 }
 
-/* Asks the server whether a job that was claimed a while ago is still ours: this process may have
- * been stopped for longer than the lease, and another worker may have the job. Call it without the
- * mutex. */
-static bool is_still_ours(tkl_worker *w, const tkl_task *task)
+/* Without the mutex: asks the server whether the claim of a job is still valid, if it was made a
+ * while ago. This process may have been stopped for longer than the lease, and another worker may
+ * have the job. */
+static bool is_still_claimed(tkl_worker *w, const tkl_task *task)
 {
     const tkl_job *job = task->job;
     if (tkl__lease_now() - task->claimed < w->options.lease_ms * 1000 / 2)
@@ -257,35 +257,35 @@ static bool is_still_ours(tkl_worker *w, const tkl_task *task)
            TKL_NOTOWNER;
 }
 
-static void forget_task(tkl_worker *w, tkl_task *task)
+static void drop_lost(tkl_worker *w, tkl_task *task)
 {
     w->limited -= task->deadline != TKL__FOREVER && !task->given_up;
     tkl__worker_chain_remove(&w->running, task);
-    tkl__worker_task_leave(task);
+    tkl__worker_task_drop(task);
     w->stats.lost++;
     w->begun--;
 }
 
-static void run_worker(tkl_worker *w, int64_t now)
+static void run_task(tkl_worker *w, int64_t now)
 {
     tkl_task *task = w->fetched.first;
-    set_out(w, task, now);
-    tkl__worker_tell(w, now);
+    begin_task(w, task, now);
+    tkl__worker_wake(w, now);
     pthread_mutex_unlock(&w->mutex);
-    if (!is_still_ours(w, task)) {
+    if (!is_still_claimed(w, task)) {
         pthread_mutex_lock(&w->mutex);
-        forget_task(w, task);
+        drop_lost(w, task);
         return;
     }
     int rc = tkl__worker_handle(w, task);
     now = tkl__now();
     pthread_mutex_lock(&w->mutex);
     conclude_task(w, task, rc, now);
-    tell_user(w, task, now - task->began);
+    call_on_end(w, task, now - task->began);
     tkl__worker_chain_remove(&w->running, task);
     w->last_end = now;
     if (task->given_up)
-        tkl__worker_task_leave(task);
+        tkl__worker_task_drop(task);
     else
         tkl__worker_report_add(w, task, now);
 }
@@ -303,7 +303,7 @@ static duty take_duty(tkl_worker *w, int64_t *now)
     for (;;) {
         *now = tkl__now();
         enforce_limits(w, *now);
-        mind_the_end(w, *now);
+        check_end(w, *now);
         duty next = next_duty(w, *now);
         if (next != REST)
             return next;
@@ -311,14 +311,14 @@ static duty take_duty(tkl_worker *w, int64_t *now)
     }
 }
 
-void *tkl__worker_live(void *worker)
+void *tkl__worker_run_thread(void *worker)
 {
     tkl_worker *w = worker;
     int64_t now;
     pthread_mutex_lock(&w->mutex);
     for (duty next; (next = take_duty(w, &now)) != END;) {
         if (next == RUN)
-            run_worker(w, now);
+            run_task(w, now);
         else if (next == FETCH)
             tkl__worker_fetch(w, now);
         else if (next == CALL)

@@ -21,8 +21,8 @@ const tkl_job *tkl_task_job(const tkl_task *task)
     return task->job;
 }
 
-/* Also checks the clock: the handler notices its time limit even before the thread that watches
- * it. */
+/* Also checks the clock: so the handler notices its time limit even before the thread that watches
+ * the time. */
 bool tkl_task_cancelled(const tkl_task *task)
 {
     return atomic_load(&task->cancelled) || atomic_load(&task->worker->cancelled) ||

@@ -3,16 +3,16 @@
  * Workers.
  *
  * A worker has no keys of its own: it is a consumer (queue.h) and some threads. There are two more
- * threads than handlers may run at once, and they are all alike. A thread without work asks, under
- * the one mutex, which duty is next (loop.c):
+ * threads than handlers may run at once, and they are all alike. A thread without work finds out,
+ * under the one mutex, which duty is next (loop.c):
  *
  *   run     a job is there and fewer handlers run than may
- *   fetch   there is room for more jobs: one round trip reports ended jobs and claims (trip.c)
+ *   fetch   there is room for more jobs: one round trip reports ended jobs and claims (batch.c)
  *   report  reports cannot go with a claim: a thread waits in one, or there is no room
  *   call    a worker that drains has nothing left to run: the thread that waits is called back
  *   rest    nothing to do; one of the resting threads watches the time
  *
- * At most one thread fetches and one reports, so there is always a thread left to do it. When a job
+ * At most one thread fetches and one reports, so there is always a thread for both. When a job
  * comes, the thread that waited for it runs it itself, without waking another first; another thread
  * takes over the waiting. A thread is woken only for a duty that no thread has, one at a time, and
  * wakes the next itself: under load no thread sleeps, and none needs to be woken.
@@ -21,9 +21,9 @@
  * threads have work, reports wait for each other until half of the prefetched jobs are used up, or
  * for REPORT_DELAY_US; otherwise they leave at once.
  *
- * Prefetching (option `prefetch`). At most that many jobs for each thread are claimed and not
- * begun. A worker whose threads are all busy claims more only along with its reports, without
- * waiting. Only idle threads wait.
+ * Prefetching. For each thread, at most `prefetch` jobs are claimed and not begun. A worker whose
+ * threads are all busy claims more only along with its reports, without waiting. Only idle threads
+ * wait.
  *
  * Draining. While a job runs, idle threads wait for more jobs as always: it may push some, and
  * delayed ones may become due. When the last job has ended, the waiting thread is called back. One
@@ -81,20 +81,12 @@ static void set_options(tkl_worker *w, const tkl_worker_options *options)
     w->sheet_size = w->capacity < SHEET_MAX ? w->capacity : SHEET_MAX;
 }
 
-static int allocate_tasks(tkl_worker *w)
-{
-    w->threads = calloc((size_t)w->options.threads + HELPERS, sizeof *w->threads);
-    for (int i = 0; i < HELPERS; i++)
-        w->sheet[i] = calloc(w->sheet_size, sizeof *w->sheet[i]);
-    return w->threads && w->sheet[0] && w->sheet[1] ? TKL_OK : tkl__nomem();
-}
-
 static int start_threads(tkl_worker *w)
 {
     int rc = TKL_OK;
     size_t count = (size_t)w->options.threads + HELPERS;
     while (rc == TKL_OK && w->thread_count < count) {
-        rc = tkl__thread_start(&w->threads[w->thread_count], tkl__worker_live, w, "a worker");
+        rc = tkl__thread_start(&w->threads[w->thread_count], tkl__worker_run_thread, w, "a worker");
         w->thread_count += rc == TKL_OK;
     }
     return rc;
@@ -104,9 +96,9 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
 {
     tkl_consumer_options options = {.timeout_ms = w->options.timeout_ms,
                                     .lease_ms = w->options.lease_ms,
-                                    .on_lost = tkl__worker_lost,
-                                    .on_error = tkl__worker_sat_out,
-                                    .on_damaged = tkl__worker_damaged,
+                                    .on_lost = tkl__worker_on_lost,
+                                    .on_error = tkl__worker_on_error,
+                                    .on_damaged = tkl__worker_on_damaged,
                                     .label = w->options.label,
                                     .threads = w->options.threads,
                                     .arg = w};
@@ -116,9 +108,12 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
     pthread_mutex_init(&w->mutex, NULL);
     tkl__cond_init(&w->work);
     tkl__cond_init(&w->news);
+    w->threads = calloc((size_t)w->options.threads + HELPERS, sizeof *w->threads);
+    for (int i = 0; i < HELPERS; i++)
+        w->sheet[i] = calloc(w->sheet_size, sizeof *w->sheet[i]);
     int rc = tkl__worker_kinds_keep(w, w->options.kinds, w->options.kind_count);
-    if (rc == TKL_OK)
-        rc = allocate_tasks(w);
+    if (rc == TKL_OK && (!w->threads || !w->sheet[0] || !w->sheet[1]))
+        rc = tkl__nomem();
     if (rc == TKL_OK)
         rc = tkl_consumer_open(queues, count, &options, &w->consumer);
     return rc == TKL_OK ? start_threads(w) : rc;
@@ -157,7 +152,7 @@ static bool is_forked(const tkl_worker *w)
     return w->pid != getpid();
 }
 
-/* The threads belong to the parent. */
+/* Sets the error of a call in a forked child: the threads belong to the parent. */
 static int fail_forked(void)
 {
     return tkl__fail(TKL_EINVAL, "the worker was started before fork()");
@@ -201,22 +196,16 @@ int tkl_worker_stop(tkl_worker *w, int64_t grace_ms)
     return rc;
 }
 
-static void end_threads(tkl_worker *w)
-{
-    tkl_worker_quit(w);
-    for (size_t i = 0; i < w->thread_count; i++)
-        pthread_join(w->threads[i], NULL);
-}
-
-/* Does nothing in a forked child: the worker's threads, and the locks they may hold, are the
- * parent's.
- */
+/* Does nothing in a forked child: the worker's threads, and the locks that they may hold, belong to
+ * the parent. */
 void tkl_worker_close(tkl_worker *w)
 {
     if (!w || is_forked(w))
         return;
     if (w->consumer)
-        end_threads(w);
+        tkl_worker_quit(w);
+    for (size_t i = 0; i < w->thread_count; i++)
+        pthread_join(w->threads[i], NULL);
     tkl_consumer_close(w->consumer);
     tkl__cond_destroy(&w->work);
     tkl__cond_destroy(&w->news);
