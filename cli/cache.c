@@ -84,7 +84,7 @@ typedef struct running {
     int none_exit; /* exit code that says that there is none; -1: no code does */
 } running;
 
-/* Gives what the command has printed. */
+/* Gives the output of the command as the value. */
 static int give_output(FILE *output, tkl_cache_result *result)
 {
     off_t len = lseek(fileno(output), 0, SEEK_END);
@@ -98,7 +98,7 @@ static int give_output(FILE *output, tkl_cache_result *result)
     return code;
 }
 
-/* Runs the command and gives what it prints. */
+/* Computes a value: runs the command, and gives its output. */
 static int compute(tkl_bytes key, tkl_cache_result *result, void *arg)
 {
     running *r = arg;

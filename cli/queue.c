@@ -45,6 +45,14 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
     free(queues);
 }
 
+const char *cli_queue_name(const cli_session *cli, tkl_queue *const *queues, const tkl_queue *queue)
+{
+    size_t i = 0;
+    while (queues[i] != queue)
+        i++;
+    return cli->argv[i];
+}
+
 /* ---- Options ------------------------------------------------------------- */
 
 #define PARTITIONS                                                         \

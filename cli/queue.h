@@ -10,12 +10,15 @@
 
 enum { CLI_QUEUE_LEASE_MS = 10000 }; /* the library's default */
 
-/* The queue named by the argument, with --partitions. */
+/* Opens the queue that this argument names, with --partitions. */
 int cli_queue_open(cli_session *cli, int index, tkl_queue **queue);
 
 /* Opens the queues named by the first `count` arguments. Close them even after a failure. */
 int cli_queue_open_all(cli_session *cli, size_t count, tkl_queue ***queues);
 void cli_queue_close_all(tkl_queue **queues, size_t count); /* NULL is fine */
+/* The name of one of these queues, as the user wrote it. */
+const char *cli_queue_name(const cli_session *cli, tkl_queue *const *queues,
+                           const tkl_queue *queue);
 
 /* Reads the options of a job to push, without its payload. */
 int cli_queue_job(const cli_session *cli, tkl_push *job);
@@ -26,7 +29,7 @@ void cli_queue_drop_nulls(json_t *object);
 /* The beginning of a payload for a table, with dots if it is longer. */
 json_t *cli_queue_short(tkl_bytes bytes);
 
-/* A claimed job. */
+/* A claimed job, with all its fields. */
 json_t *cli_queue_claim_json(const char *queue, const tkl_job *job, int64_t lease_ms);
 
 /* Prints jobs of a state, with --max and --skip. */

@@ -93,7 +93,7 @@ static int act_on_id(tkl_queue *queue, const char *id, void *arg)
     return code == TKL_OK && count == 0 ? TKL_NOTFOUND : code;
 }
 
-/* Acts on all that fit, or all. */
+/* Acts on all jobs that fit the conditions, or on all jobs. */
 static int act_on_many(cli_session *cli, tkl_queue *queue, const deed *d)
 {
     int64_t count = 0;
@@ -161,7 +161,7 @@ int cli_queue_move(cli_session *cli)
     return failed;
 }
 
-/* Asks first, unless it names each of them. */
+/* Asks for confirmation first, unless each job is named. */
 static int delete_some(cli_session *cli, const pile *of)
 {
     int failed = CLI_OK;

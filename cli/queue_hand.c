@@ -45,46 +45,32 @@ typedef struct claiming {
     int64_t lease_ms;
 } claiming;
 
-static const char *name_of(const cli_session *cli, const claiming *p, const tkl_queue *queue)
+/* If this fails, the job returns to the queue when its lease ends. */
+static void release_job(const tkl_job *job)
 {
-    size_t i = 0;
-    while (p->queues[i] != queue)
-        i++;
-    return cli->argv[i];
+    int code =
+        tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
+    (void)code;
 }
 
 /* Prints a claimed job. If printing fails, nobody could finish the job, so it is released. */
 static int print_claim(const cli_session *cli, const claiming *p, const tkl_job *job)
 {
-    json_t *object = cli_queue_claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
+    const char *queue = cli_queue_name(cli, p->queues, job->queue);
+    json_t *object = cli_queue_claim_json(queue, job, p->lease_ms);
     if (!cli->json)
         cli_queue_drop_nulls(object);
     int failed = cli_print_record(cli, object, fields);
     if (!failed)
         failed = cli_flush(cli);
-    if (failed) {
-        int code =
-            tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
-        (void)code; /* if this fails, the job returns when its lease ends */
-    }
+    if (failed)
+        release_job(job);
     return failed;
 }
 
 static void cancel_claim(void *consumer)
 {
     tkl_consumer_cancel(consumer);
-}
-
-/* Releases jobs that were claimed when the signal came. */
-static int give_back(cli_session *cli, const tkl_jobs *jobs)
-{
-    for (size_t i = 0; jobs != NULL && i < jobs->count; i++) {
-        const tkl_job *job = &jobs->items[i];
-        int code =
-            tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
-        (void)code;
-    }
-    return cli_end_of_signal(cli, cli_patience_signal());
 }
 
 static int claim_jobs(cli_session *cli, const claiming *p, tkl_jobs **jobs)
@@ -94,8 +80,11 @@ static int claim_jobs(cli_session *cli, const claiming *p, tkl_jobs **jobs)
         return failed;
     int code = tkl_consumer_claim(p->consumer, 1, cli_number(cli, "wait", 0), jobs);
     cli_patience_end(cli);
-    if (cli_patience_signal() != 0)
-        return give_back(cli, *jobs);
+    if (cli_patience_signal() != 0) {
+        for (size_t i = 0; *jobs != NULL && i < (*jobs)->count; i++)
+            release_job(&(*jobs)->items[i]);
+        return cli_end_of_signal(cli, cli_patience_signal());
+    }
     return code == TKL_EMPTY ? cli_no(cli, code, "no job") : cli_end(cli, code);
 }
 
@@ -126,7 +115,8 @@ int cli_queue_claim(cli_session *cli)
 
 /* ---- ack, fail, release, renew ------------------------------------------ */
 
-static int stale(const cli_session *cli, int code)
+/* The end of a verb about a claim. */
+static int end_or_stale(const cli_session *cli, int code)
 {
     return code == TKL_NOTOWNER
                ? cli_no(cli, code,
@@ -157,7 +147,7 @@ static int finish_job(cli_session *cli, tkl_outcome outcome, tkl_bytes text)
     int64_t delay_ms = delay_of(cli, outcome);
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = stale(
+        failed = end_or_stale(
             cli, tkl_queue_finish(queue, cli->argv[1], cli->argv[2], outcome, text, delay_ms));
     tkl_queue_close(queue);
     return failed ? failed : print_outcome(cli, outcome);
@@ -193,7 +183,8 @@ int cli_queue_renew(cli_session *cli)
     tkl_bytes progress = tkl_str(cli_text(cli, "progress", ""));
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed = stale(cli, tkl_queue_renew(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
+        failed = end_or_stale(
+            cli, tkl_queue_renew(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
     tkl_queue_close(queue);
     if (failed || !cli->json)
         return failed;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The payload is the command's standard input. It is a file in memory: a command may read it, read
- * it twice or not at all, and no thread has to feed a pipe. We copy the command's stderr to ours
- * and keep its end, which is the reason if the job fails. Its stdout is ours; we copy it, too, when
- * several commands run at once, or when lines are tagged or grouped (relay.h).
+ * A job of `tackle queue work`. The payload is the command's standard input, a file in memory: a
+ * command may read it, read it twice or not at all, and no thread has to feed a pipe. We copy the
+ * command's stderr to ours and keep its end, which is the reason if the job fails. Its stdout is
+ * ours; we copy it, too, when several commands run at once, or when lines are tagged or grouped
+ * (relay.h).
  */
 #include "queue_job.h"
 
@@ -49,7 +50,7 @@ typedef struct job_run {
     int64_t began_ms;
     int64_t until_ms;     /* deadline that the guard knows: the command must have ended by then */
     const char *unwanted; /* why we ended the command; NULL: we did not */
-    int64_t kill_at;      /* when SIGKILL follows the SIGTERM that was sent; 0: none was */
+    int64_t kill_at;      /* when SIGKILL follows SIGTERM; 0: no SIGTERM was sent */
     cli_tail tail;        /* the end of its stderr */
 } job_run;
 
@@ -82,10 +83,7 @@ void cli_crew_say(cli_crew *crew, const char *format, ...)
 
 const char *cli_crew_queue_name(const cli_crew *crew, const tkl_queue *queue)
 {
-    size_t i = 0;
-    while (crew->queues[i] != queue)
-        i++;
-    return crew->cli->argv[i];
+    return cli_queue_name(crew->cli, crew->queues, queue);
 }
 
 enum { VARIABLES = 10 };
@@ -114,7 +112,7 @@ static bool make_environment(job_run *r)
 
 /* ---- Files --------------------------------------------------------------- */
 
-/* The payload as a file in memory; false and errno. */
+/* Makes a file in memory of the payload. False: see errno. */
 static bool make_input(job_run *r)
 {
     tkl_bytes payload = r->job->payload;
@@ -136,7 +134,7 @@ static bool watch_output(job_run *r, const cli_relay *relay)
     return epoll_ctl(r->both, EPOLL_CTL_ADD, relay->pipe[0], &event) == 0;
 }
 
-/* The command's own output, unless it is the result or may go straight to ours. */
+/* Relays the command's output, unless it is the result or may go straight to ours. */
 static bool relay_output(job_run *r, const char *tag, bool group)
 {
     cli_session *cli = r->crew->cli;
@@ -196,7 +194,7 @@ const char *cli_crew_why_unwanted(const cli_crew *crew, const tkl_job *job, int6
 }
 
 /* Ends the command when the job is cancelled: SIGTERM, and SIGKILL after the grace time. */
-static void mind_the_end(job_run *r)
+static void end_cancelled(job_run *r)
 {
     int64_t now = cli_now_ms();
     bool hurry = atomic_load(&r->crew->now);
@@ -229,15 +227,15 @@ static void note_renewal(job_run *r)
     cli_guard_until(r->child.pid, until_ms);
 }
 
-/* Ends processes that the command has left running. */
-static void follow(job_run *r)
+/* Follows the command to its end. Then ends processes that it has left running. */
+static void follow_command(job_run *r)
 {
     cli_child_event event;
     while ((event = cli_child_wait(&r->child, r->both, TICK_MS)) != CLI_CHILD_ENDED) {
         if (event == CLI_CHILD_WOKEN)
             relay(r);
         note_renewal(r);
-        mind_the_end(r);
+        end_cancelled(r);
     }
     if (cli_child_leaves(&r->child))
         cli_child_end(&r->child, atomic_load(&r->crew->now) ? NOW_MS : r->crew->grace_ms);
@@ -249,7 +247,7 @@ static void follow(job_run *r)
 
 /* ---- The outcome --------------------------------------------------------- */
 
-/* The reason: what happened, followed by the end of the stderr. */
+/* Writes the reason: how the command ended, then the end of its stderr. */
 static void give_reason(job_run *r)
 {
     const char *words = cli_tail_text(&r->tail), *colon = *words != '\0' ? ": " : "";
@@ -263,7 +261,7 @@ static void give_reason(job_run *r)
              words);
 }
 
-/* The output, when it is the result. */
+/* Takes the command's output as the result, with --result. */
 static int keep_result(job_run *r)
 {
     struct stat info;
@@ -285,8 +283,8 @@ static int keep_result(job_run *r)
     return code;
 }
 
-/* Whether the command's output goes to our stdout, and the reader of that is gone: `tackle queue
- * work mails -- cat | head`. */
+/* Whether the command's output goes to our stdout and its reader is gone: `tackle queue work mails
+ * -- cat | head`. */
 static bool prints_in_vain(const job_run *r)
 {
     return r->output == 0 && !r->crew->cli->json && cli_reader_is_gone();
@@ -328,7 +326,7 @@ static int hand_back(job_run *r, int exit, const char *what)
     return TKL_EIO;
 }
 
-/* 0: ours. */
+/* The file that the command gets as its output; 0: ours. */
 static int output_of(const job_run *r)
 {
     if (r->output > 0)
@@ -359,7 +357,7 @@ static int run_command(job_run *r)
     cli_close_file(&r->errors.pipe[1]);
     cli_close_file(&r->printed.pipe[1]);
     cli_close_file(&r->input);
-    follow(r);
+    follow_command(r);
     return judge_end(r);
 }
 

@@ -39,15 +39,15 @@ struct cli_crew {
     int signal;          /* the last signal received */
 };
 
-/* Handlers of the worker: run a command, a cli_crew_command; and fail, for jobs that no command is
- * for. */
+/* Handlers of the worker. The first runs a cli_crew_command, the second fails jobs for which there
+ * is no command. */
 int cli_crew_run_job(tkl_task *task, void *command);
 int cli_crew_refuse_job(tkl_task *task, void *crew);
 /* Hooks of the worker; the argument is the crew. */
 void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *crew);
 void cli_crew_on_damaged(tkl_queue *queue, const char *id, void *crew);
 
-/* For handlers that run no command for their job: how it ended, for the hooks. `unwanted`: why it
+/* Notes for the hooks how a job ended, in handlers that run no command for it. `unwanted`: why it
  * was cancelled, from cli_crew_why_unwanted(), or NULL. */
 void cli_crew_note_end(const char *unwanted, const char *reason);
 const char *cli_crew_why_unwanted(const cli_crew *crew, const tkl_job *job, int64_t began_ms);

@@ -439,7 +439,7 @@ int cli_queue_peek(cli_session *cli)
 
 /* ---- find ---------------------------------------------------------------- */
 
-/* Jobs of several states: what all of them have. */
+/* Jobs of several states: the columns that all of them have. */
 static const cli_column found_columns[] = {
     {"id", "ID"},
     {"state", "STATE"},
@@ -450,8 +450,8 @@ static const cli_column found_columns[] = {
     {0},
 };
 
-/* Adds jobs until there are `max` of them, or no more. *next: where to go on, to be freed; NULL:
- * that was all. */
+/* Adds jobs until there are `max` of them, or no more. *next: where to go on; free it. NULL: that
+ * was all. */
 static int find_jobs(const cli_session *cli, tkl_queue *queue, tkl_job_state state,
                      const tkl_job_filter *filter, const char *after, size_t max, json_t *rows,
                      char **next)

@@ -71,7 +71,7 @@ static int for_ids(cli_session *cli, const job_verb *verb, void *arg)
     return failed;
 }
 
-/* The state of a job, and whether a worker has it, or had it and its lease has ended. */
+/* Finds the state of a job, and whether a worker has it, or its lease has ended. */
 static int look_at(tkl_queue *queue, const char *id, tkl_job_state *state, bool *claimed)
 {
     tkl_listing *listing = NULL;

@@ -127,7 +127,7 @@ static int push_jobs(cli_session *cli, pushing *p, const tkl_push *jobs, size_t 
     return exit;
 }
 
-/* The jobs of these payloads. */
+/* Makes jobs of these payloads. */
 static void make_jobs(const cli_session *cli, const pushing *p, const tkl_bytes *items,
                       size_t count, tkl_push *jobs)
 {
@@ -150,7 +150,7 @@ static int push_some(cli_session *cli, const tkl_bytes *items, size_t count, pus
     return failed;
 }
 
-/* The jobs, followed by the one that waits for all of them. */
+/* Pushes jobs, and behind them the one that waits for all of them. */
 static int push_flow(cli_session *cli, const tkl_bytes *items, size_t count, pushing *p)
 {
     tkl_push jobs[FLOW_MAX + 1];

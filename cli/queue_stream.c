@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The worker's threads bring the jobs and wait for their answers; one more thread, the keeper, has
- * the command. It starts the command when there is a job for it, writes lines to its standard
- * input, reads lines from its standard output, copies its stderr, and finds out that it ended. An
- * errand is a job on its way through the command:
+ * The command of `tackle queue work --stream`. The worker's threads bring jobs and wait for their
+ * answers; one more thread, the keeper, has the command. It starts the command when there is a job
+ * for it, writes lines to its standard input, reads lines from its standard output, copies its
+ * stderr, and finds out that it ended. An errand is a job on its way through the command:
  *
  *     unsent ──▶ sent ──▶ answered: ack, fail, dead, release
  *       ▲          │
@@ -62,7 +62,7 @@ typedef struct errand {
     int64_t delay_ms; /* delay of a released job, or AGAIN */
     char *progress;   /* not reported yet; NULL: none */
     size_t progress_len;
-    bool cancelled; /* the command was told to give it up */
+    bool cancelled; /* the command was asked to give it up */
 } errand;
 
 struct cli_stream {
@@ -112,8 +112,8 @@ static int sextet(char c)
     return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Base64 with its padding; false: something else, or no memory. */
-static bool decode(const char *text, size_t len, char **data, size_t *size)
+/* Decodes base64 with its padding. False: the text is something else, or there is no memory. */
+static bool decode_base64(const char *text, size_t len, char **data, size_t *size)
 {
     size_t padding = 0;
     while (padding < 2 && padding < len && text[len - 1 - padding] == '=')
@@ -138,12 +138,12 @@ static bool decode(const char *text, size_t len, char **data, size_t *size)
     return true;
 }
 
-/* The bytes of a string, or of {"base64": "..."}; a copy. */
+/* Copies the bytes of a string, or of {"base64": "..."}. */
 static bool bytes_of(const json_t *value, char **data, size_t *len)
 {
     const json_t *encoded = json_object_get(value, "base64");
     if (json_is_string(encoded) && json_object_size(value) == 1)
-        return decode(json_string_value(encoded), json_string_length(encoded), data, len);
+        return decode_base64(json_string_value(encoded), json_string_length(encoded), data, len);
     if (!json_is_string(value) || (*data = malloc(json_string_length(value) + 1)) == NULL)
         return false;
     *len = json_string_length(value);
@@ -170,8 +170,8 @@ static errand *find_errand(cli_stream *s, const char *id)
     return e;
 }
 
-/* Puts the answer into the errand; returns what is wrong with it, or NULL. */
-static const char *apply(errand *e, size_t type, const json_t *field)
+/* Puts the answer into the errand. Returns NULL, or what is wrong with the answer. */
+static const char *apply_answer(errand *e, size_t type, const json_t *field)
 {
     char *data = NULL;
     size_t len = 0;
@@ -200,7 +200,8 @@ static const char *apply(errand *e, size_t type, const json_t *field)
     return NULL;
 }
 
-/* Understands {"id": ..., "type": ...} with at most the one field of its type. */
+/* Takes the answer {"id": ..., "type": ...}, which may have the one field of its type. Returns
+ * NULL, or what is wrong with it. */
 static const char *take_object(cli_stream *s, const json_t *object)
 {
     const char *id = json_string_value(json_object_get(object, "id"));
@@ -217,7 +218,7 @@ static const char *take_object(cli_stream *s, const json_t *object)
         return "it has a field that does not belong to its type";
     pthread_mutex_lock(&s->mutex);
     errand *e = find_errand(s, id);
-    const char *wrong = e != NULL ? apply(e, i, field) : NULL;
+    const char *wrong = e != NULL ? apply_answer(e, i, field) : NULL;
     if (e != NULL && wrong == NULL)
         s->answered = true;
     pthread_cond_broadcast(&s->news);
@@ -284,7 +285,7 @@ static void take_bytes(cli_stream *s, const char *data, size_t len)
 
 /* ---- The pipes of the command --------------------------------------------- */
 
-/* Reads all that is there. */
+/* Reads all answers that are there. */
 static void read_answers(cli_stream *s)
 {
     char data[65536];
@@ -358,7 +359,7 @@ static void write_lines(cli_stream *s)
     }
 }
 
-/* A command that closes its input wants no more jobs. */
+/* Notices that the command has closed its input: it wants no more jobs. */
 static void notice_closed_input(cli_stream *s)
 {
     struct pollfd file = {.fd = s->input, .events = 0};
@@ -399,7 +400,7 @@ static bool make_pipes(cli_stream *s, int ends[2])
            watch_file(s, s->errors.pipe[0], EPOLLIN);
 }
 
-/* The next command has to wait, longer each time, if this one has answered nothing. */
+/* Makes the next command wait, longer each time, if this one has answered nothing. */
 static void note_attempt(cli_stream *s)
 {
     int64_t pause = s->in_vain < 6 ? (int64_t)PAUSE_MS << s->in_vain : PAUSE_MAX_MS;
@@ -423,7 +424,7 @@ static void end_errands(cli_stream *s, bool unsent, verdict end, const char *rea
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* Nobody has read what was written. */
+/* Marks all jobs as unsent: there was no command to read them. */
 static void take_lines_back(cli_stream *s)
 {
     pthread_mutex_lock(&s->mutex);
@@ -432,8 +433,8 @@ static void take_lines_back(cli_stream *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* When the first claim ends, by the clock of the guard. Jobs that are not sent yet count, too: once
- * one is sent, it may be too late to tell the guard. */
+/* When the first claim ends, by the clock of the guard. Unsent jobs count, too: after they are
+ * sent, it may be too late to inform the guard. */
 static int64_t end_of_claims(cli_stream *s)
 {
     int64_t lease_ms = cli_number(s->crew->cli, "lease", CLI_QUEUE_LEASE_MS);
@@ -448,7 +449,8 @@ static int64_t end_of_claims(cli_stream *s)
     return first_ms;
 }
 
-/* A command that cannot be run at all ends the worker; too many processes are no reason to. */
+/* Starts the command. A command that can never run ends the worker; a lack of processes does
+ * not. */
 static void start_command(cli_stream *s)
 {
     cli_crew *crew = s->crew;
@@ -487,9 +489,9 @@ static void start_command(cli_stream *s)
     }
 }
 
-/* After the end of the command: its last answers count, its other jobs have failed. If we ended it
- * for the sake of one job, or because we must stop, the others have not. */
-static void bury(cli_stream *s, bool ended_by_us)
+/* Cleans up after the end of the command. Its last answers count, its other jobs have failed. If we
+ * ended it because of one job, or because we must stop, the others are released. */
+static void bury_command(cli_stream *s, bool ended_by_us)
 {
     char reason[REASON_MAX];
     read_answers(s);
@@ -539,7 +541,7 @@ static void forget_wake(cli_stream *s)
     (void)n;
 }
 
-/* Tells the guard until when the command may run if we die. */
+/* Informs the guard until when the command may run if we die. */
 static void note_renewals(cli_stream *s)
 {
     int64_t until_ms = end_of_claims(s), change = until_ms - s->until_ms;
@@ -549,7 +551,7 @@ static void note_renewals(cli_stream *s)
     cli_guard_until(s->child.pid, until_ms);
 }
 
-/* Without a command: waits for a job, and until the command may be started again. */
+/* Without a command: waits until there is a job and the command may be started. */
 static void wait_for_work(cli_stream *s)
 {
     struct epoll_event event;
@@ -565,13 +567,13 @@ static void wait_for_work(cli_stream *s)
     forget_wake(s);
 }
 
-static void attend(cli_stream *s)
+static void attend_command(cli_stream *s)
 {
     pthread_mutex_lock(&s->mutex);
     bool busy = s->errands != NULL;
     pthread_mutex_unlock(&s->mutex);
     if (cli_child_wait(&s->child, s->files, busy ? TICK_MS : -1) == CLI_CHILD_ENDED) {
-        bury(s, false);
+        bury_command(s, false);
         return;
     }
     forget_wake(s);
@@ -588,17 +590,18 @@ static void attend(cli_stream *s)
     if (!stuck && !useless && s->wrong[0] == '\0')
         return;
     if (useless && !stuck && cli_child_wait(&s->child, -1, s->crew->grace_ms) == CLI_CHILD_ENDED) {
-        bury(s, false); /* its pipes end a moment before it does */
+        bury_command(s, false); /* its pipes end a moment before it does */
         return;
     }
     if (useless && !stuck && s->output == 0 && s->wrong[0] == '\0')
         snprintf(s->wrong, sizeof s->wrong, "the command closed its standard output");
     cli_child_end(&s->child, atomic_load(&s->crew->now) ? NOW_MS : s->crew->grace_ms);
-    bury(s, true);
+    bury_command(s, true);
 }
 
-/* No more jobs: the command sees the end of its input, and has the grace time to end. */
-static void dismiss(cli_stream *s)
+/* Ends the command when no more jobs come: it sees the end of its input, and has the grace time to
+ * end. */
+static void dismiss_command(cli_stream *s)
 {
     int64_t grace_ms = atomic_load(&s->crew->now) ? NOW_MS : s->crew->grace_ms;
     int64_t deadline = cli_now_ms() + grace_ms;
@@ -611,7 +614,7 @@ static void dismiss(cli_stream *s)
     }
     if (!s->child.ended)
         cli_child_end(&s->child, grace_ms);
-    bury(s, true);
+    bury_command(s, true);
 }
 
 static void *keep_claims(void *arg)
@@ -619,7 +622,7 @@ static void *keep_claims(void *arg)
     cli_stream *s = arg;
     for (bool over = false; !over;) {
         if (s->runs)
-            attend(s);
+            attend_command(s);
         else
             wait_for_work(s);
         pthread_mutex_lock(&s->mutex);
@@ -627,13 +630,13 @@ static void *keep_claims(void *arg)
         pthread_mutex_unlock(&s->mutex);
     }
     if (s->runs)
-        dismiss(s);
+        dismiss_command(s);
     return NULL;
 }
 
 /* ---- A job ----------------------------------------------------------------- */
 
-/* A value as a message: one line. */
+/* Makes a message of a value: one line. */
 static char *message_of(json_t *value, size_t *len)
 {
     char *text = value != NULL ? cli_json_text(value) : NULL, *message = NULL;
@@ -697,7 +700,7 @@ static void wait_for_news(cli_stream *s)
     pthread_cond_timedwait(&s->news, &s->mutex, &until);
 }
 
-/* Reports progress, without the mutex. If that fails, the job goes on. */
+/* Reports progress, and releases the mutex meanwhile. If the report fails, the job goes on. */
 static void report_progress(cli_stream *s, errand *e)
 {
     char *progress = e->progress;
@@ -743,7 +746,7 @@ static const char *await_answer(cli_stream *s, errand *e, int64_t began_ms)
     return why;
 }
 
-/* Tells the worker how the job ended. */
+/* Reports to the worker how the job ended. */
 static int judge_errand(cli_stream *s, const errand *e, const char *why)
 {
     char reason[REASON_MAX];

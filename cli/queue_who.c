@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The verbs workers, times and why: who works on queues, how long jobs wait and run, and why one
- * does not run.
+ * The verbs workers, times, why and flow: the workers of queues, how long jobs wait and run, why
+ * one does not run, and the flow around a job.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int open_every_queue(cli_session *cli, tkl_queue ***queues, size_t *count
     return failed;
 }
 
-/* The queue that is named, or else every queue. Close them even after a failure. */
+/* Opens the queue that is named, or else every queue. Close them even after a failure. */
 static int open_named_or_every(cli_session *cli, tkl_queue ***queues, size_t *count)
 {
     *queues = NULL;

@@ -39,14 +39,14 @@ enum {
     PATIENCE_MS = 10000, /* time from the second signal to our end */
     SILENCE_MS = 30000,  /* the same trouble is reported again after this long */
     OVER = 0,            /* news: the work has ended */
-    ENOUGH = 127,        /* news: end as after the first signal; no signal has this number */
+    ENOUGH = 127,        /* news: stop like after the first signal; no signal has this number */
 };
 
 static int news[2] = {-1, -1};
 
-/* ---- Telling ------------------------------------------------------------- */
+/* ---- News ---------------------------------------------------------------- */
 
-static void tell_worker(int what)
+static void send_news(int what)
 {
     char byte = (char)what;
     ssize_t n = write(news[1], &byte, 1);
@@ -57,13 +57,13 @@ void cli_crew_give_up(cli_crew *crew, int exit)
 {
     int none = 0;
     atomic_compare_exchange_strong(&crew->trouble, &none, exit);
-    tell_worker(ENOUGH);
+    send_news(ENOUGH);
 }
 
 static void on_signal(int number)
 {
     int reason = errno;
-    tell_worker(number);
+    send_news(number);
     errno = reason;
 }
 
@@ -78,7 +78,7 @@ static void catch_signals(void)
 
 /* ---- Listening ----------------------------------------------------------- */
 
-/* The next signal or news; -1: none in time. */
+/* Waits for the next signal or news; -1: none in time. */
 static int next_news(int timeout_ms)
 {
     struct pollfd file = {.fd = news[0], .events = POLLIN};
@@ -133,7 +133,7 @@ static void *listen_to_news(void *arg)
 static struct {
     pthread_mutex_t mutex;
     char words[256];
-    int64_t told_ms;
+    int64_t said_ms;
 } trouble = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Reports trouble once for a while: a server that is down would be reported again and again. */
@@ -141,16 +141,16 @@ static bool is_new_trouble(const char *words)
 {
     pthread_mutex_lock(&trouble.mutex);
     bool is_new = strncmp(trouble.words, words, sizeof trouble.words - 1) != 0 ||
-                  cli_now_ms() - trouble.told_ms > SILENCE_MS;
+                  cli_now_ms() - trouble.said_ms > SILENCE_MS;
     if (is_new) {
         snprintf(trouble.words, sizeof trouble.words, "%s", words);
-        trouble.told_ms = cli_now_ms();
+        trouble.said_ms = cli_now_ms();
     }
     pthread_mutex_unlock(&trouble.mutex);
     return is_new;
 }
 
-/* Whether there was trouble before. */
+/* Ends the trouble. Returns whether there was any. */
 static bool end_of_trouble(void)
 {
     pthread_mutex_lock(&trouble.mutex);
@@ -286,7 +286,7 @@ static int read_commands(const cli_session *cli, cli_crew *crew, on_list *on)
 
 static const char post_program[] = "tackle-post";
 
-/* Jobs go by HTTP: the command of the stream is a program of our own. */
+/* With --post jobs go by HTTP: the command of the stream is a program of our own. */
 static int check_post(const cli_session *cli)
 {
     const char *url = cli_text(cli, "post", NULL);
@@ -303,7 +303,7 @@ static int check_post(const cli_session *cli)
     return cli->before_dashes < 0 ? CLI_OK : cli_usage(cli, "either --post or a command");
 }
 
-/* The words of the command that posts, for free_post_command(). */
+/* Makes the command that posts. Free it with free_post_command(). */
 static int make_post_command(const cli_session *cli, const char ***words)
 {
     char *path = NULL, *timeout = NULL;
@@ -453,7 +453,7 @@ static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *
     cli_stream_close(stream);
     if (reason != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot start a thread: %s", strerror(reason));
-    tell_worker(OVER);
+    send_news(OVER);
     pthread_join(listener, NULL);
     tkl_worker_close(crew->worker);
     print_summary(crew, &stats);

@@ -57,7 +57,8 @@ TKL_API const char *tkl_board_order_name(tkl_board_order order); /* "higher" */
 TKL_API const char *tkl_board_per_name(tkl_board_per per);       /* "week" */
 
 /* All zero means the settings of the board. The first write fixes order, per, zone and keep; a
- * handle that names any of them must name all that differ from the defaults: TKL_EINVAL else. */
+ * handle that names any of them must name all that differ from the defaults, or else gets
+ * TKL_EINVAL. */
 typedef struct tkl_board_options {
     int64_t timeout_ms; /* time-out of one call; 0: the client's */
     tkl_board_order order;

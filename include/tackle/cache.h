@@ -22,9 +22,9 @@
  *         return rc;
  *     }
  *
- * A value is fresh for `ttl_ms`. Shortly before its end (`refresh_ms`) one caller computes it again,
- * while the others get the value that is there. For `stale_ms` after its end the old value is
- * returned while somebody computes, or when computing fails.
+ * A value is fresh for `ttl_ms`. Shortly before its end (`refresh_ms`) one caller computes it
+ * again, while the others get the value that is there. For `stale_ms` after its end the old value
+ * is returned while a caller computes, or when computing fails.
  *
  * Threads: a cache may be used by several threads. fork(): a child may go on using it. Callbacks:
  * the function that computes runs in the thread of tkl_cache_fetch(); it may take long, and use the
@@ -53,7 +53,7 @@ typedef struct tkl_cache_options {
                                TKL_NONE: not at all */
     int64_t none_ttl_ms; /* how long the answer "there is none" is fresh; 0: a tenth of `ttl_ms`;
                                TKL_NONE: it is not kept. It is never used after its end */
-    int64_t refresh_ms;  /* a caller computes the value again so long before its end; 0: a tenth of
+    int64_t refresh_ms; /* a caller computes the value again this long before its end; 0: a tenth of
                                `ttl_ms`; TKL_NONE: not before */
     const tkl_bytes *tags; /* tags of the values that this handle stores; copied */
     size_t tag_count;
@@ -71,7 +71,7 @@ TKL_API void tkl_cache_close(tkl_cache *cache);
 typedef struct tkl_cache_value {
     tkl_bytes data;
     bool none;        /* there is none: `data` is empty */
-    bool stale;       /* past its end: computing has failed, or somebody computes it now */
+    bool stale;       /* past its end: computing has failed, or a caller computes it now */
     bool computed;    /* by this call */
     int64_t fresh_ms; /* how long it stays fresh; 0 or less: it is stale */
     TKL_RESERVED(4);
@@ -87,7 +87,7 @@ typedef struct tkl_cache_result tkl_cache_result;
  * none. Any other code: it failed; nothing is stored. */
 typedef int tkl_cache_compute(tkl_bytes key, tkl_cache_result *result, void *arg);
 
-/* Says what was computed; copies the bytes. The last call counts. TKL_EINVAL: longer than
+/* Gives the computed value; copies the bytes. The last call counts. TKL_EINVAL: longer than
  * TKL_CACHE_VALUE_MAX. No I/O. */
 TKL_API int tkl_cache_give(tkl_cache_result *result, tkl_bytes data) TKL_NONNULL(1) TKL_CHECK;
 

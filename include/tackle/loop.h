@@ -102,9 +102,10 @@ TKL_API int tkl_loop_submit(tkl_loop *loop, tkl_loop_run *run, tkl_loop_done *do
 
 /* Cancels an operation: what has not begun does not begin, and every wait of it ends, as by
  * tkl_interrupt(), with TKL_EINTR. Calls that are not part of a wait go on. Its callback is called
- * all the same and says what happened: after TKL_EINTR the operation has nothing, what was given to
- * it at the last moment has gone back; if it was done before it was cancelled, its result is that.
- * TKL_NOTFOUND: it has ended; its callback has run, or will in the next dispatch. */
+ * all the same and says what happened: after TKL_EINTR the operation has nothing: a lock or job
+ * that it got at the last moment has been given back. An operation that was done before it was
+ * cancelled has its result. TKL_NOTFOUND: it has ended; its callback has run, or will in the next
+ * dispatch. */
 TKL_API int tkl_loop_cancel(tkl_loop *loop, uint64_t id) TKL_NONNULL(1);
 
 /* For other languages: the function of the library with this name, as one to submit. Its `arg` is

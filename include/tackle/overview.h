@@ -50,7 +50,7 @@ typedef struct tkl_counter_summary {
 /* A part whose result is not TKL_OK is NULL, and its count 0. */
 typedef struct tkl_overview {
     const tkl_queue_overview *queues; /* code TKL_ENOTSENT: its numbers were not read yet */
-    const tkl_hold_overview *locks;   /* likewise; also names that nobody holds */
+    const tkl_hold_overview *locks;   /* the same; also names without a holder */
     const tkl_hold_overview *semaphores;
     const tkl_hold_overview *leaders;
     const tkl_counter_summary *counters; /* by name */
@@ -58,8 +58,8 @@ typedef struct tkl_overview {
     const char *server; /* text of INFO; in a cluster that of one master; "": see its result */
     tkl_result queues_result, locks_result, semaphores_result, leaders_result, counters_result,
         server_result;
-    const tkl_bytes *missing; /* masters of a cluster that did not answer, "host:port": what they
-                                 have is missing; see tkl_lenient_begin() */
+    const tkl_bytes *missing; /* masters of a cluster that did not answer, "host:port": their names
+                                 are missing; see tkl_lenient_begin() */
     size_t missing_count;
     TKL_RESERVED(8);
 } tkl_overview;
@@ -98,10 +98,10 @@ typedef struct tkl_clients {
 
 #define TKL_CLIENTS_MAX 1000
 
-/* The connections of the server; in a cluster those of one master. `max`: list at most so many, up to
- * TKL_CLIENTS_MAX; 0: 100. With more connections than `max`, those that connected last are listed.
- * With more than TKL_CLIENTS_MAX a list of all would hold the server: then only the last thousands
- * of ids are looked through, and fewer than `max` may be found. */
+/* The connections of the server; in a cluster those of one master. `max`: list at most this many,
+ * up to TKL_CLIENTS_MAX; 0: 100. With more connections than `max`, those that connected last are
+ * listed. With more than TKL_CLIENTS_MAX a list of all would hold the server: then only the last
+ * thousands of ids are looked through, and fewer than `max` may be found. */
 TKL_API int tkl_overview_clients(tkl_client *client, size_t max, tkl_clients **clients)
     TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API void tkl_clients_free(tkl_clients *clients); /* NULL is fine */

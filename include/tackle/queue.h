@@ -465,13 +465,14 @@ typedef struct tkl_listing {
     const char *next; /* tkl_queue_find(): where to go on; NULL: that was all */
 } tkl_listing;
 
-/* Lists up to `max` (at most 1000) jobs of a state after the first `skip`: in the order in which they
- * are served, dead letters and done jobs newest first. Done jobs are there if the queue keeps them:
- * see tkl_queue_limits. Of a payload over 64 KB the first 4 KB are kept. Fewer when they are large (about 16 MB in all). Changes nothing. Delayed jobs whose time has come, and claimed
- * jobs whose lease has ended, are listed as ready, at most 200 of each kind. Among delayed jobs,
- * `skip` counts schedules too. With several partitions, and for held jobs, `skip` is at most
- * 10000. `cut`: the server sends only so many bytes of each payload, up to three fewer where a
- * character would be cut; 0: all of it. Up to 4096 it is cheap however large the payloads are. */
+/* Lists up to `max` (at most 1000) jobs of a state after the first `skip`: in the order in which
+ * they are served, dead letters and done jobs newest first. Done jobs are there if the queue keeps
+ * them: see tkl_queue_limits. Of a payload over 64 KB the first 4 KB are kept. Fewer when they are
+ * large (about 16 MB in all). Changes nothing. Delayed jobs whose time has come, and claimed jobs
+ * whose lease has ended, are listed as ready, at most 200 of each kind. Among delayed jobs, `skip`
+ * counts schedules too. With several partitions, and for held jobs, `skip` is at most 10000. `cut`:
+ * the server sends only this many bytes of each payload, up to three fewer where a character would
+ * be cut; 0: all of it. Up to 4096 it is cheap however large the payloads are. */
 TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
                            size_t cut, tkl_listing **listing) TKL_NONNULL(1, 6) TKL_CHECK;
 /* Chooses jobs. All zero means all of them; all given conditions must hold. */
@@ -481,7 +482,7 @@ typedef struct tkl_job_filter {
     tkl_bytes reason;  /* the last error contains this */
     tkl_bytes text;    /* the payload, the kind, the last error or the id contains this */
     int64_t older_ms;  /* died or done at least this long ago; other jobs: pushed */
-    int64_t within_ms; /* only for tkl_queue_find(): it stops after about so long; 0: after the
+    int64_t within_ms; /* only for tkl_queue_find(): it stops after about this long; 0: after the
                           time-out of the queue */
     TKL_RESERVED(8);
 } tkl_job_filter;
@@ -566,14 +567,14 @@ typedef struct tkl_flow_job {
 typedef struct tkl_flow {
     const tkl_flow_job *items; /* jobs stand behind those that they wait for */
     size_t count;
-    int64_t more; /* at least so many other jobs belong to the flow */
+    int64_t more; /* at least this many other jobs belong to the flow */
     TKL_RESERVED(4);
 } tkl_flow;
 
-/* The flow around a job: whom it waits for, who waits for it, and so on; a job without a flow stands
- * alone. Jobs that are done are gone from it. `max`: at most so many jobs, those nearest to this one,
- * 1 to TKL_FLOW_MAX. Jobs that were pushed more than 1000 ids before or behind may be missing. One
- * script of a few milliseconds at most. TKL_NOTFOUND: there is no such job. */
+/* The flow around a job: the jobs that it waits for, the jobs that wait for it, and so on; a job
+ * without a flow stands alone. Done jobs are gone from it. `max`: list at most this many jobs, the
+ * nearest ones, 1 to TKL_FLOW_MAX. Jobs that were pushed more than 1000 ids before or behind may be
+ * missing. One script of a few milliseconds at most. TKL_NOTFOUND: there is no such job. */
 TKL_API int tkl_queue_flow(tkl_queue *queue, const char *id, size_t max, tkl_flow **flow)
     TKL_NONNULL(1, 2, 4) TKL_CHECK;
 TKL_API void tkl_flow_free(tkl_flow *flow); /* NULL is fine */
@@ -692,9 +693,10 @@ typedef struct tkl_queue_events {
 
 typedef struct tkl_queue_watcher tkl_queue_watcher;
 
-/* Watches a queue: servers publish events while somebody watches, and for up to 30 s longer; a queue
- * that nobody watches pays nothing. Events are not kept: a watcher gets those that happen from its
- * first tkl_queue_watch_next() on. No I/O. The queue must stay open until the watcher is closed. */
+/* Watches a queue: servers publish events while a queue is watched, and for up to 30 s longer; a
+ * queue without watchers pays nothing. Events are not kept: a watcher gets those that happen from
+ * its first tkl_queue_watch_next() on. No I/O. The queue must stay open until the watcher is
+ * closed. */
 TKL_API int tkl_queue_watch(tkl_queue *queue, tkl_queue_watcher **watcher)
     TKL_NONNULL(1, 2) TKL_CHECK;
 /* Waits up to `wait_ms` (negative: for ever) for the next events: one or those of one step of the

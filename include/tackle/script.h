@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Scripts of your own: Lua that the server runs in one step, with nothing of other clients in
- * between. What WATCH, MULTI and a loop are used for is often a script of five lines.
+ * between. A script of five lines often replaces WATCH, MULTI and a loop.
  *
  *     static const char source[] =
  *         "local left = tonumber(redis.call('GET', KEYS[1]) or 0)\n"

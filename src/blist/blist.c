@@ -175,7 +175,7 @@ static int ask_now(const choice *from, tkl_reply **reply)
     return tkl__query_end(&command, false, reply);
 }
 
-/* The server rejects longer time-outs; nobody is still waiting by then. */
+/* The server rejects longer time-outs; no caller waits for that long. */
 #define WAIT_MAX_MS INT64_C(1000000000000)
 
 /* The server takes 0 as for ever, so the shortest wait is a millisecond. */

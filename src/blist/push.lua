@@ -1,4 +1,4 @@
--- blist/push: add items to a list that expires so long after the last push.
+-- blist/push: add items to a list, which expires `ttl` after its last push.
 -- KEYS[1] list
 -- ARGV[1] ttl       milliseconds
 -- ARGV[2] where     first or last: where the items go

@@ -19,10 +19,10 @@
  * time in its last bits would be inexact. The hash leads from a member to its place. Scores are
  * stored so that less is better: ZRANK and ZRANGE then serve both orders.
  *
- * Which season it is, the server's clock decides, and a script can use only keys that it was given.
- * So the client keeps an idea of the server's clock and says from when till when the season lasts;
- * when it is another one by now, the script does nothing and answers the time, and the client asks
- * again. The same holds for the settings: a script that finds others answers them.
+ * The server's clock decides which season it is, but a script can use only keys that it was given.
+ * So the client estimates the server's clock and sends the beginning and the end of the season. If
+ * another season has begun by now, the script changes nothing and answers the time, and the client
+ * asks again. A script that finds other settings answers them in the same way.
  */
 #include "board/board.h"
 
@@ -157,7 +157,7 @@ static bool read_shape(const char *text, tkl__board_shape *shape)
     return shape->order && shape->per && shape->keep >= 1 && shape->keep <= TKL_BOARD_KEEP_MAX;
 }
 
-/* The board has another shape: takes it over, unless the caller named one. */
+/* Takes over the shape of a board that has another one, unless the caller named a shape. */
 static int adopt_shape(tkl_board *b, const char *text)
 {
     tkl__board_shape theirs;
@@ -291,7 +291,7 @@ static double turned(const tkl__board_shape *shape, double score)
     return (shape->order == TKL_BOARD_HIGHER ? -score : score) + 0.0;
 }
 
-/* Some scores that one script changes. */
+/* Scores that one script changes. */
 typedef struct step {
     const char *how;
     const tkl_board_score *scores;
@@ -321,8 +321,8 @@ static int write_step(tkl_board *b, const step *s, bool retry_safe, int64_t *cha
     return rc;
 }
 
-/* Many steps in one round trip. A step that met another season or other settings did nothing, and
- * is taken again. */
+/* Runs many steps in one round trip. A step that found another season or other settings changed
+ * nothing, and is taken again. */
 static int write_batch(tkl_board *b, const step *steps, size_t count, bool retry_safe,
                        int64_t *changed)
 {
@@ -425,7 +425,7 @@ static adding *new_adding(const tkl_board_score *score)
     return made;
 }
 
-/* Takes the step again when it was that of another season, or of other settings. */
+/* Takes the step again if it was for another season, or for other settings. */
 static int finish_add(const tkl__operation *operation, int code, const tkl_reply *reply)
 {
     tkl_board *b = operation->handle;

@@ -26,8 +26,8 @@ function board.refusal(now, shape, start, till)
   end
 end
 
--- The number of members. Ends a script that writes before it does, when a key is another program's,
--- or when the server has evicted one of the two: a member would be ranked twice, or never.
+-- The number of members. Ends the script before it writes if a key is another program's, or if the
+-- server has evicted one of the two keys: a member would be ranked twice, or never.
 function board.count_members()
   local ranked = redis.call('ZCARD', RANKS)
   if redis.call('HLEN', MEMBERS) ~= ranked then
@@ -52,7 +52,7 @@ function board.find(member)
   return board.parse(redis.call('HGET', MEMBERS, member))
 end
 
--- A member as it stands in RANKS: equal scores are in the order of their stamps.
+-- A member as it is stored in RANKS: equal scores are in the order of their stamps.
 function board.element(stamp, member)
   return struct.pack(STAMP, stamp) .. member
 end

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "cron/calendar.h"
 
-/* A season is kept for so much longer: clocks may be set back on its last day. */
+/* A season is kept this much longer: clocks may be set back on its last day. */
 #define LONGER_MS 7200000
 
 /* The first day of the season that a day is in. Days count from 1970. */
@@ -41,7 +41,7 @@ static int64_t next_first_day(tkl_board_per per, int64_t first)
     return first_day(per, first + longest[per]);
 }
 
-/* "2026-11-16", of the years 1970 to 9999. */
+/* Writes "2026-11-16". Years are 1970 to 9999. */
 static bool read_day(const char *text, int64_t *day)
 {
     int year, month, number, end = 0;

@@ -23,15 +23,15 @@
  * Tags (tag.c). A tag is in another slot than its values, so both cannot change in one step.
  * Storing notes the key under its tags first, stores then, and at the end compares the generations
  * of the tags with those that were there before computing. Dropping a tag changes the generation
- * first, and removes what is noted then. Whichever comes first, one of both sees the other.
+ * first, and removes what is noted then. Whichever comes first, one of the two sees the other.
  *
- * A local copy (local.c) is kept by the handles that want one. Every change of an entry, whoever
- * makes it, is heard by client tracking. Leases have the same prefix as entries, so a computation
- * is heard twice.
+ * A local copy (local.c) is kept by the handles that want one. Client tracking reports every change
+ * of an entry, by any client. Leases have the same prefix as entries, so a computation is reported
+ * twice.
  *
  * Everything may be evicted at any time: a missing entry is computed again, a missing lease lets
- * two callers compute. Names that are left in a tag after their values expired are removed by later
- * ones, and the tag expires with the last of them. A tag that is evicted forgets its values.
+ * two callers compute. A tag may keep names of values that have expired: later stores remove them,
+ * and the tag expires with the last of its values. A tag that is evicted forgets its values.
  */
 #include "cache/cache.h"
 
@@ -251,7 +251,7 @@ bool tkl__cache_find(const tkl_cache *cache, tkl_bytes key, int64_t early_ms,
     return true;
 }
 
-/* Forgets the local copy of these keys, after a change of the server. */
+/* Forgets the local copy of these keys, after a change on the server. */
 static void forget_copy(const tkl_cache *cache, const tkl__keys *keys)
 {
     if (cache->local)
@@ -276,8 +276,8 @@ static tkl__invocation call_get(const tkl__keys *keys)
                              .retry_safe = true};
 }
 
-/* Reads the value and keeps a copy, unless the answer is of a node that is about to get the slot:
- * the route does not know whose messages name the key then. */
+/* Reads the value and keeps a copy, unless a node answered that is about to get the slot: then it
+ * is not known which node's messages name the key. */
 static int read_and_keep(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys,
                          int64_t deadline, tkl_cache_value **value)
 {
@@ -311,7 +311,7 @@ int tkl__cache_read(const tkl_cache *cache, tkl_bytes key, const tkl__keys *keys
     TKL__BATCH_WORDS(&batch, tkl_str("PTTL"), keys->items[0]);
     int rc = tkl__batch_run(&batch, deadline);
     const tkl_reply *entry = tkl__batch_reply(&batch, 0), *left = tkl__batch_reply(&batch, 1);
-    /* It may have expired between both. */
+    /* The entry may have expired between the two commands. */
     if (rc == TKL_OK && (tkl_reply_is_nil(entry) || tkl_reply_int(left) == -2))
         rc = tkl__no(TKL_NOTFOUND);
     if (rc == TKL_OK)

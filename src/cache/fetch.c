@@ -22,7 +22,7 @@
 #define LEASE_TEXT    "950"  /* ms; a dead caller is replaced within a second */
 #define RENEW_US      250000 /* between renewals */
 #define RETRY_MS      1000   /* after a failure the old value is used for this long */
-#define LOOK_SLACK_US 10000  /* waiters look so long after the end of a lease */
+#define LOOK_SLACK_US 10000  /* waiters look this long after the end of a lease */
 
 struct tkl_cache_result {
     char *data;
@@ -86,8 +86,8 @@ static int take_lease(fetch *f, bool absent, int64_t deadline, int64_t *left_ms)
     return rc;
 }
 
-/* Gives the lease back without a value. If this fails, the lease ends by itself. `failed`: so did
- * the computation, and waiters need not try; otherwise they do. */
+/* Gives the lease back without a value. If this fails, the lease ends by itself. `failed`: the
+ * computation has failed, and waiters need not try; otherwise they try. */
 static void give_back(fetch *f, bool failed)
 {
     tkl__args args;
@@ -176,7 +176,7 @@ static int compute_value(fetch *f, bool leased, tkl_cache_compute *compute, void
     if (rc == TKL_OK || rc == TKL_NOTFOUND) {
         tkl_bytes data = {result.data, result.len};
         const tkl_bytes *given = rc == TKL_OK ? &data : NULL;
-        /* A value that cannot be stored is a value all the same. */
+        /* A value that cannot be stored is returned all the same. */
         if (leased &&
             tkl__cache_store(f->cache, f->key, &f->keys, f->token, given, generations) != TKL_OK)
             give_back(f, false);

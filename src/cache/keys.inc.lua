@@ -5,8 +5,8 @@ local keys = {}
 local ENTRY = KEYS[1] -- string: a header and the value; also the name of the sharded channel
 local LEASE = KEYS[2] -- string: token of the caller that computes the value, or 'failed'
 
--- Tells the waiters: 'ready' to look again, 'failed' that the computation has failed. When the user
--- may not publish, waiters look when the lease ends.
+-- Publishes news to the waiters: 'ready' to look again, 'failed' when the computation has failed.
+-- If the user may not publish, waiters look when the lease ends.
 function keys.notify(news)
   redis.pcall('SPUBLISH', ENTRY, news)
 end

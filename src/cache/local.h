@@ -25,7 +25,7 @@ void tkl__shared_release(tkl__shared *shared); /* NULL is fine */
 
 /* A value as it was found. */
 typedef struct tkl__found {
-    tkl__shared *shared; /* with one more user, who releases it */
+    tkl__shared *shared; /* the caller has a reference, and releases it */
     int64_t fresh_us;    /* how long it stays fresh */
 } tkl__found;
 
@@ -35,7 +35,7 @@ typedef struct tkl__moment {
     int64_t at;
 } tkl__moment;
 
-/* No I/O, no thread yet. `prefix`: with it begin the keys of all values on the server. */
+/* No I/O, no thread yet. `prefix`: the keys of all values on the server begin with it. */
 int tkl__local_open(tkl_client *client, tkl_bytes prefix, int64_t bytes, tkl__local **local);
 void tkl__local_close(tkl__local *local); /* NULL is fine */
 

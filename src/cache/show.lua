@@ -1,4 +1,4 @@
--- cache/show: what operators see of a value.
+-- cache/show: a value as operators see it.
 -- KEYS[1...] value  see keys.inc.lua
 -- ARGV[1] head      bytes of the entry to return, from its beginning
 -- flags: no-writes

@@ -3,8 +3,8 @@
  * Operations of a program's event loop.
  *
  * Each operation is a fiber (core/fiber.h) that calls the submitted function. So operations need no
- * code of their own in any component: the blocking calls park where a thread would sleep, and a
- * cancelled operation is for them an interrupted client.
+ * code of their own in any component: the blocking calls park where a thread would sleep, and to
+ * them a cancelled operation looks like an interrupted client.
  *
  *     submitted -> queued -> begun -> ended -> dispatched
  *                    |                  ^
@@ -13,8 +13,8 @@
  *
  * Ended operations are in a list, and the loop's eventfd is readable while the list is not empty.
  * Dispatching takes the list and calls back. An operation has an id until then, so that another
- * thread can cancel it at any time without knowing whether it still exists: ids are a place in a
- * table and the number of operations that the place has had.
+ * thread can cancel it at any time without knowing whether it still exists: an id is a place in a
+ * table and the number of operations that have used the place.
  *
  * Locking: `mutex` guards the table and the list. It is held for bookkeeping only, never during a
  * callback, and comes before the mutex of the fibers.
@@ -56,7 +56,7 @@ typedef struct operation {
 
 typedef struct place {
     operation *operation; /* NULL: free */
-    uint32_t uses;        /* how many operations it has had, with this one */
+    uint32_t uses;        /* number of operations that have used it, this one included */
     uint32_t next_free;
 } place;
 
@@ -123,7 +123,7 @@ static uint64_t id_of(const tkl_loop *loop, const operation *op)
     return (uint64_t)loop->places[op->place].uses << 32 | op->place;
 }
 
-/* NULL: there is no such operation any more. */
+/* Finds an operation by its id. NULL: it does not exist any more. */
 static operation *find_operation(const tkl_loop *loop, uint64_t id)
 {
     uint32_t at = (uint32_t)id;
@@ -134,7 +134,7 @@ static operation *find_operation(const tkl_loop *loop, uint64_t id)
 
 /* ---- Results ------------------------------------------------------------- */
 
-/* The reason in words. The code's own text stands in when there was no memory for a copy. */
+/* The text of the result. It is that of the code if there was no memory for a copy. */
 static const char *text_of(const operation *op)
 {
     if (op->code == TKL_OK)
@@ -148,7 +148,8 @@ static void set_result(operation *op, int code, const char *text)
     op->text = code == TKL_OK ? NULL : strdup(text);
 }
 
-/* With the mutex: the operation has its result, and nothing uses its fiber any more. */
+/* With the mutex: adds an operation to the list of ended ones. It has its result, and nothing uses
+ * its fiber any more. */
 static void list_ended(operation *op)
 {
     tkl_loop *loop = op->loop;
@@ -178,7 +179,7 @@ static operation *take_ended(tkl_loop *loop)
     return first;
 }
 
-/* Calls back, with the operation's text as the thread's last. */
+/* Calls `done`, in which tkl_errmsg() returns the operation's text. */
 static void call_back(operation *op)
 {
     if (op->code == TKL_OK)

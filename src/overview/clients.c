@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Who is connected. A server writes the entry of one client in about three microseconds, so CLIENT
- * LIST with ten thousand of them would hold it for 30 ms. With many clients their newest ids are
- * asked for instead, a thousand in one step: ids grow by one with each connection, and the server's
- * count of connections says about where they end.
+ * LIST with ten thousand of them would hold it for 30 ms. With many clients this file asks for the
+ * newest ids instead, a thousand in one step: ids grow by one with each connection, and the
+ * server's count of connections shows roughly where they end.
  */
 #include <tackle/overview.h>
 
@@ -20,13 +20,13 @@
 #define MAX_DEFAULT 100
 #define STEP        1000 /* ids in one step */
 #define STEPS       5
-#define BEYOND      100 /* ids of clients that the server made for itself: it does not count them */
+#define BEYOND      100 /* ids of the server's own clients, which it does not count */
 
 /* The public result and what it points into. */
 typedef struct client_list {
     tkl_clients public; /* first: the user's pointer points to it */
     tkl_client_info *items;
-    char *texts[STEPS]; /* lines, with a NUL behind each value */
+    char *texts[STEPS]; /* replies of CLIENT LIST, with a NUL behind each value */
     size_t ntexts;
 } client_list;
 
@@ -112,7 +112,7 @@ static void read_line(tkl_client_info *info, char *row)
     }
 }
 
-/* Adds the clients of CLIENT LIST, an older step before those that are there. */
+/* Adds the clients in a reply of CLIENT LIST before the newer ones that are there already. */
 static int add_lines(client_list *list, const tkl_reply *reply)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);

@@ -80,7 +80,7 @@ static const struct {
 };
 enum { LARGE = sizeof large / sizeof *large };
 
-/* All components that have keys; what is behind the last are keys of others. */
+/* All components that have keys. Keys of none of them count under the number behind the last. */
 static const char *const components[] = {
     "ads",    "bits",   "blist",  "bloom",   "board",   "book",  "cache",   "channel",
     "chat",   "chats",  "config", "counter", "files",   "geo",   "ip",      "leader",
@@ -91,13 +91,13 @@ enum { COMPONENTS = sizeof components / sizeof *components };
 
 typedef struct survey {
     tkl_client *client;
-    size_t sample;       /* how many keys SCAN shall find */
+    size_t sample;       /* number of keys that SCAN should find */
     const char *part;    /* the part that is added to the bare keys of a register */
     tkl__names named;    /* keys of names in the register */
-    tkl__names found;    /* keys that SCAN found, without those */
+    tkl__names found;    /* keys that SCAN found, without `named` */
     bool is_complete;    /* SCAN found all keys */
     int64_t keys;        /* keys of all masters */
-    int64_t named_there; /* how many of `named` exist */
+    int64_t named_there; /* number of `named` keys that exist */
     double counts[COMPONENTS + 1], bytes[COMPONENTS + 1];
 } survey;
 

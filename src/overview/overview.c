@@ -81,7 +81,7 @@ static int read_counters(const tkl__batch *batch, size_t *names_at, size_t *at,
 /* The components with a register, in the order of asking. */
 static const char *const components[] = {"queue", "lock", "sem", "leader", "counter"};
 
-/* Returns how many replies those of the registers are. */
+/* Returns the number of replies of the registers. */
 static size_t ask_all(tkl__batch *batch, const tkl_overview *last, int64_t max)
 {
     for (size_t i = 0; i < sizeof components / sizeof *components; i++)
@@ -132,7 +132,7 @@ static void read_all(const tkl__batch *batch, size_t registers, const tkl_overvi
     tkl__result_set(&now->counters_result, rc);
 }
 
-/* Whether a server answered at all, be it with a refusal. */
+/* Whether a server answered at all, even with an error. */
 static bool is_answered(const tkl__batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {

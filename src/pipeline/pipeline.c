@@ -5,7 +5,7 @@
  * A transaction is one call of a function that runs the commands. It is not MULTI and EXEC: those
  * are several commands on one connection. If the server refuses MULTI, because a permission is
  * missing, it runs the commands behind it one by one; and each of the replies may be a redirection.
- * A function is one request with one reply, so it is routed, repeated and doubted like every other.
+ * A function is one request with one reply, so it is routed and repeated like any other.
  *
  * An operation is a call whose component reads the reply, after all replies have come. A component
  * that sees from a reply that its call did nothing, because its idea of the server's clock was
@@ -46,7 +46,7 @@ struct tkl_pipeline {
     size_t nwords, nkeys;
     int slot; /* slot of the transaction; TKL__NO_SLOT: not known yet */
     entry *entries;
-    size_t count, cap;
+    size_t count;
     size_t operations;   /* how many entries are operations */
     unsigned generation; /* fork generation of the process that added the operations */
 };
@@ -72,7 +72,8 @@ int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
     return TKL_OK;
 }
 
-/* Tells each operation its outcome: its reply, or `rc`, whose text is the calling thread's. */
+/* Finishes each operation: with its reply, or with `rc`, whose text is the last one of the calling
+ * thread. */
 static void finish_all(tkl_pipeline *p, int rc, const tkl_reply *replies)
 {
     char text[TKL_ERROR_TEXT_SIZE];
@@ -115,23 +116,12 @@ static void empty_pipeline(tkl_pipeline *p)
 
 /* ---- Adding -------------------------------------------------------------- */
 
-static bool room_for_entry(tkl_pipeline *p)
-{
-    if (p->count < p->cap)
-        return true;
-    size_t cap = p->cap ? p->cap * 2 : 64;
-    entry *entries = realloc(p->entries, cap * sizeof *entries);
-    if (!entries)
-        return false;
-    p->entries = entries;
-    p->cap = cap;
-    return true;
-}
-
-/* Notes what was written to the wire since `start`, or takes it back when there is no memory. */
+/* Adds an entry for the bytes that were written to the wire since `start`. Without memory it takes
+ * them back. */
 static int add_entry(tkl_pipeline *p, size_t start, int slot, const tkl__script *script)
 {
-    if (p->wire.failed || p->keys.failed || !room_for_entry(p)) {
+    bool room = tkl__grow(&p->entries, p->count, sizeof *p->entries);
+    if (p->wire.failed || p->keys.failed || !room) {
         p->wire.len = start;
         p->wire.failed = p->keys.failed = false;
         return tkl__nomem();
@@ -340,7 +330,7 @@ static int run_entries(tkl_pipeline *p, bool retry_safe, int64_t deadline, tkl_r
     return rc;
 }
 
-/* The failure of a transaction as the outcome of each of its commands. */
+/* Makes the failure of a transaction the outcome of each of its commands. */
 static tkl_reply *failure_of_all(size_t count, int rc)
 {
     tkl_reply *replies = tkl__reply_new_array(count);
@@ -352,7 +342,8 @@ static tkl_reply *failure_of_all(size_t count, int rc)
     return replies;
 }
 
-/* An error reply is that of the whole, as when a full server refuses the function. */
+/* An error reply is about the whole transaction: a full server refuses the function, for
+ * example. */
 static int run_transaction(tkl_pipeline *p, bool retry_safe, int64_t deadline, tkl_reply **replies)
 {
     const tkl__script *script = &tkl__lua_pipeline_transaction;

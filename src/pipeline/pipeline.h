@@ -16,7 +16,7 @@ typedef struct tkl__operation tkl__operation;
 
 /* Ends an operation: reads the reply, fills in `output`, and returns the code of the operation,
  * with its text in the calling thread's. It is called once, after the run; or with TKL_ENOTSENT
- * when the pipeline is closed. `code`: TKL_OK, or why there is no reply; its text is the calling
+ * when the pipeline is closed. `code`: TKL_OK, or why there is no reply; its text is in the calling
  * thread's. It may send requests of its own. */
 typedef int tkl__finish(const tkl__operation *operation, int code, const tkl_reply *reply);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests about claims. A request that had no answer is sent again, marked as a repeat: see "Lost
+ * Requests about claims. A request without an answer is sent again, marked as a repeat: see "Lost
  * answers" in queue.c.
  */
 #include <inttypes.h>
@@ -213,7 +213,7 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
 
 /* ---- A batch ------------------------------------------------------------- */
 
-/* Repeats a request that had no answer. Its mark lets the server recognise the repeat. */
+/* Repeats a request without an answer. Its mark lets the server recognise the repeat. */
 static void repeat_request(tkl_client *client, tkl__queue_batch *t, size_t index, int64_t deadline,
                            tkl_reply *replies)
 {

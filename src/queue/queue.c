@@ -57,7 +57,7 @@
  * own data and stays until it is worked off, trimmed or dropped.
  *
  * Ids are 13 hex digits of a number that is max(last + 1, time * 1024): they sort by push and
- * tell its time.
+ * contain its time.
  *
  * States. A job is in :jobs and, by its state, in :ready, :delayed, :active (claimed), :dead,
  * :parked or :flow (held). Each script moves a job from one to the other as a whole, so no job is
@@ -102,10 +102,10 @@
  * Flows. A parent is in :flow until the last of its children is over: done, cancelled, or trimmed
  * from the dead letters. A dead child keeps the parent waiting; an operator may retry the child.
  *
- * Operators. A token begins with the id of its consumer, so that a claim tells whose it is without
- * anything being stored for it. When it began is known from the end of its lease; a renewal, which
- * makes that impossible, notes it in :since. A consumer's description of itself and its counts
- * travel with its claims and renewals, at most once a second (introduce.c).
+ * Operators. A token begins with the id of its consumer, so a claim shows its consumer, and nothing
+ * is stored for that. When it began is known from the end of its lease; a renewal, which makes that
+ * impossible, notes it in :since. A consumer's description of itself and its counts travel with its
+ * claims and renewals, at most once a second (introduce.c).
  *
  * Looking. Delayed jobs and ended leases need a waiter that looks at the right moment. A waiter
  * that enters the line gets the first such moment in the answer. It promises to look then, unless

@@ -5,8 +5,8 @@
 -- ARGV[3] cut       bytes of the payload in the answer; 0 for all of it
 -- flags: no-writes
 -- returns {state, score, record, history, progress, since when it is claimed, by whom (see
---   workers.claimant()), size of the whole record, result}, {} when there is no such job, or {cursor
---   to go on with}
+--   workers.claimant()), size of the whole record, result}, {} when there is no job with this id, or
+--   {cursor to go on with}
 -- include: shared/clock
 -- include: finding
 -- include: places
