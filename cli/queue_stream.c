@@ -30,6 +30,7 @@
 #include "child.h"
 #include "clock.h"
 #include "guard.h"
+#include "queue_answer.h"
 #include "relay.h"
 #include "tail.h"
 
@@ -39,16 +40,12 @@ enum {
     PAUSE_MS =
         100, /* before the next start of a command that ended without an answer; doubled ... */
     PAUSE_MAX_MS = 5000, /* ... up to this */
-    PROGRESS_MAX = 1000,
     RESULT_MAX = 64 << 20,
     LINE_MAX_BYTES =
         400 << 20,   /* the longest answer: the largest result, with every byte escaped */
     SHOWN_MAX = 200, /* bytes of a wrong answer in its report */
     REASON_MAX = 1000,
-    AGAIN = -1, /* delay: the default, --again */
 };
-
-typedef enum verdict { OPEN, ACK, FAIL, DEAD, RELEASE } verdict;
 
 typedef struct errand {
     struct errand *next;
@@ -56,10 +53,10 @@ typedef struct errand {
     tkl_task *task;
     char *message;    /* to be written, with its newline */
     size_t len, sent; /* 0: nothing of it was written */
-    verdict verdict;
+    cli_verdict verdict;
     char *text; /* the result or the reason; NULL: none */
     size_t text_len;
-    int64_t delay_ms; /* delay of a released job, or AGAIN */
+    int64_t delay_ms; /* delay of a released job, or CLI_ANSWER_AGAIN */
     char *progress;   /* not reported yet; NULL: none */
     size_t progress_len;
     bool cancelled; /* the command was asked to give it up */
@@ -105,143 +102,57 @@ static void wake_keeper(cli_stream *s)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static int sextet(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c != '\0' ? strchr(digits, c) : NULL;
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
-/* Decodes base64 with its padding. False: the text is something else, or there is no memory. */
-static bool decode_base64(const char *text, size_t len, char **data, size_t *size)
-{
-    size_t padding = 0;
-    while (padding < 2 && padding < len && text[len - 1 - padding] == '=')
-        padding++;
-    *data = len % 4 == 0 ? malloc(len / 4 * 3 + 1) : NULL;
-    if (*data == NULL)
-        return false;
-    *size = 0;
-    unsigned bits = 0;
-    for (size_t i = 0; i < len; i++) {
-        int value = i >= len - padding ? 0 : sextet(text[i]);
-        if (value < 0) {
-            free(*data);
-            *data = NULL;
-            return false;
-        }
-        bits = bits << 6 | (unsigned)value;
-        for (int byte = 2; i % 4 == 3 && byte >= 0; byte--)
-            (*data)[(*size)++] = (char)(bits >> (8 * byte));
-    }
-    *size -= padding;
-    return true;
-}
-
-/* Copies the bytes of a string, or of {"base64": "..."}. */
-static bool bytes_of(const json_t *value, char **data, size_t *len)
-{
-    const json_t *encoded = json_object_get(value, "base64");
-    if (json_is_string(encoded) && json_object_size(value) == 1)
-        return decode_base64(json_string_value(encoded), json_string_length(encoded), data, len);
-    if (!json_is_string(value) || (*data = malloc(json_string_length(value) + 1)) == NULL)
-        return false;
-    *len = json_string_length(value);
-    memcpy(*data, json_string_value(value), *len + 1);
-    return true;
-}
-
-/* Words of the protocol, and the field that each of them may have. */
-static const struct {
-    const char *type;
-    verdict verdict;
-    const char *field;
-} types[] = {
-    {"ack", ACK, "result"},           {"fail", FAIL, "reason"},       {"dead", DEAD, "reason"},
-    {"release", RELEASE, "delay_ms"}, {"progress", OPEN, "progress"},
-};
-enum { TYPES = sizeof types / sizeof *types };
-
 static errand *find_errand(cli_stream *s, const char *id)
 {
     errand *e = s->errands;
-    while (e != NULL && (e->sent < e->len || e->verdict != OPEN || strcmp(e->id, id) != 0))
+    while (e != NULL &&
+           (e->sent < e->len || e->verdict != CLI_VERDICT_OPEN || strcmp(e->id, id) != 0))
         e = e->next;
     return e;
 }
 
-/* Puts the answer into the errand. Returns NULL, or what is wrong with the answer. */
-static const char *apply_answer(errand *e, size_t type, const json_t *field)
+/* Puts the answer into its errand. Returns NULL, or what is wrong with the answer. */
+static const char *take_answer(cli_stream *s, cli_answer *answer)
 {
-    char *data = NULL;
-    size_t len = 0;
-    if (types[type].verdict == RELEASE) {
-        if (field != NULL && (!json_is_integer(field) || json_integer_value(field) < 0))
-            return "delay_ms is not a number of milliseconds";
-        e->delay_ms = field != NULL ? (int64_t)json_integer_value(field) : AGAIN;
-        e->verdict = RELEASE;
-        return NULL;
-    }
-    if (field != NULL && !bytes_of(field, &data, &len))
-        return "its text is neither a string nor {\"base64\": \"...\"}";
-    if (types[type].verdict == OPEN) {
-        if (data == NULL || len > PROGRESS_MAX) {
-            free(data);
-            return "progress has 1 to 1000 bytes";
-        }
-        free(e->progress);
-        e->progress = data;
-        e->progress_len = len;
-        return NULL;
-    }
-    e->verdict = types[type].verdict;
-    e->text = data;
-    e->text_len = len;
-    return NULL;
-}
-
-/* Takes the answer {"id": ..., "type": ...}, which may have the one field of its type. Returns
- * NULL, or what is wrong with it. */
-static const char *take_object(cli_stream *s, const json_t *object)
-{
-    const char *id = json_string_value(json_object_get(object, "id"));
-    const char *type = json_string_value(json_object_get(object, "type"));
-    size_t i = 0;
-    if (id == NULL || type == NULL)
-        return "\"id\" or \"type\" is missing";
-    while (i < TYPES && strcmp(types[i].type, type) != 0)
-        i++;
-    if (i == TYPES)
-        return "\"type\" is not ack, fail, dead, release or progress";
-    const json_t *field = json_object_get(object, types[i].field);
-    if (json_object_size(object) != 2 + (size_t)(field != NULL))
-        return "it has a field that does not belong to its type";
     pthread_mutex_lock(&s->mutex);
-    errand *e = find_errand(s, id);
-    const char *wrong = e != NULL ? apply_answer(e, i, field) : NULL;
-    if (e != NULL && wrong == NULL)
+    errand *e = find_errand(s, answer->id);
+    const char *wrong = e != NULL ? cli_answer_read_field(answer) : NULL;
+    if (e != NULL && wrong == NULL && answer->verdict == CLI_VERDICT_OPEN) {
+        free(e->progress);
+        e->progress = answer->text;
+        e->progress_len = answer->text_len;
+    } else if (e != NULL && wrong == NULL) {
+        e->verdict = answer->verdict;
+        e->text = answer->text;
+        e->text_len = answer->text_len;
+        e->delay_ms = answer->delay_ms;
+    }
+    if (e != NULL && wrong == NULL) {
+        answer->text = NULL; /* the errand has it */
         s->answered = true;
+    }
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->mutex);
     if (e == NULL)
-        cli_crew_say(s->crew, "an answer for a job that the command does not have: %s", id);
+        cli_crew_say(s->crew, "an answer for a job that the command does not have: %s", answer->id);
     return wrong;
 }
 
 static void take_line(cli_stream *s, const char *said, size_t len)
 {
-    json_error_t error;
+    cli_answer answer;
     if (len == 0 || s->wrong[0] != '\0')
         return;
-    json_t *object = json_loadb(said, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
-    const char *wrong = json_is_object(object) ? take_object(s, object) : "not a JSON object";
-    json_decref(object);
+    const char *wrong = cli_answer_read(said, len, &answer);
     if (wrong == NULL)
-        return;
-    char *shown = cli_escape((tkl_bytes){said, len < SHOWN_MAX ? len : SHOWN_MAX}, false);
-    snprintf(s->wrong, sizeof s->wrong, "the command gave a wrong answer, %s: %s", wrong,
-             shown != NULL ? shown : "");
-    free(shown);
+        wrong = take_answer(s, &answer);
+    if (wrong != NULL) {
+        char *shown = cli_escape((tkl_bytes){said, len < SHOWN_MAX ? len : SHOWN_MAX}, false);
+        snprintf(s->wrong, sizeof s->wrong, "the command gave a wrong answer, %s: %s", wrong,
+                 shown != NULL ? shown : "");
+        free(shown);
+    }
+    cli_answer_free(&answer);
 }
 
 /* Splits what was read into lines. */
@@ -409,13 +320,13 @@ static void note_attempt(cli_stream *s)
 }
 
 /* Ends the errands of a command that is gone, and those without a command at all. */
-static void end_errands(cli_stream *s, bool unsent, verdict end, const char *reason)
+static void end_errands(cli_stream *s, bool unsent, cli_verdict end, const char *reason)
 {
     pthread_mutex_lock(&s->mutex);
     for (errand *e = s->errands; e != NULL; e = e->next)
-        if (e->verdict == OPEN && (unsent || e->sent > 0)) {
+        if (e->verdict == CLI_VERDICT_OPEN && (unsent || e->sent > 0)) {
             e->verdict = end;
-            e->text = end == FAIL ? strdup(reason) : NULL;
+            e->text = end == CLI_VERDICT_FAIL ? strdup(reason) : NULL;
             e->text_len = e->text != NULL ? strlen(e->text) : 0;
         }
     s->notices_len = s->notices_sent = 0;
@@ -441,7 +352,7 @@ static int64_t end_of_claims(cli_stream *s)
     int64_t first_ms = CLI_GUARD_NEVER;
     pthread_mutex_lock(&s->mutex);
     for (const errand *e = s->errands; e != NULL; e = e->next)
-        if (e->verdict == OPEN) {
+        if (e->verdict == CLI_VERDICT_OPEN) {
             int64_t end = cli_guard_end_of(lease_ms, tkl_task_left_ms(e->task));
             first_ms = end < first_ms ? end : first_ms;
         }
@@ -485,7 +396,7 @@ static void start_command(cli_stream *s)
     take_lines_back(s);
     if (failed != CLI_FAILURE) {
         cli_crew_give_up(crew, failed);
-        end_errands(s, true, RELEASE, NULL);
+        end_errands(s, true, CLI_VERDICT_RELEASE, NULL);
     }
 }
 
@@ -513,7 +424,7 @@ static void bury_command(cli_stream *s, bool ended_by_us)
     note_attempt(s);
     if (blameless)
         s->start_at_ms = s->in_vain = 0;
-    end_errands(s, false, blameless ? RELEASE : FAIL, reason);
+    end_errands(s, false, blameless ? CLI_VERDICT_RELEASE : CLI_VERDICT_FAIL, reason);
 }
 
 /* ---- The keeper ------------------------------------------------------------ */
@@ -529,7 +440,7 @@ static bool has_unsent(const cli_stream *s)
 static bool has_sent(const cli_stream *s)
 {
     for (const errand *e = s->errands; e != NULL; e = e->next)
-        if (e->sent > 0 && e->verdict == OPEN)
+        if (e->sent > 0 && e->verdict == CLI_VERDICT_OPEN)
             return true;
     return false;
 }
@@ -721,11 +632,11 @@ static const char *await_answer(cli_stream *s, errand *e, int64_t began_ms)
 {
     const char *why = NULL;
     int64_t end_at_ms = 0;
-    while (e->verdict == OPEN || e->progress != NULL) {
+    while (e->verdict == CLI_VERDICT_OPEN || e->progress != NULL) {
         if (e->progress == NULL)
             wait_for_news(s);
         report_progress(s, e);
-        if (e->verdict != OPEN || !tkl_task_cancelled(e->task))
+        if (e->verdict != CLI_VERDICT_OPEN || !tkl_task_cancelled(e->task))
             continue;
         if (!e->cancelled) {
             bool now = atomic_load(&s->crew->now);
@@ -733,7 +644,7 @@ static const char *await_answer(cli_stream *s, errand *e, int64_t began_ms)
             e->cancelled = true;
             end_at_ms = cli_now_ms() + (now ? NOW_MS : s->crew->grace_ms);
             if (e->sent == 0) {
-                e->verdict = RELEASE;
+                e->verdict = CLI_VERDICT_RELEASE;
                 break;
             }
             add_notice(s, e, why);
@@ -754,18 +665,18 @@ static int judge_errand(cli_stream *s, const errand *e, const char *why)
     snprintf(reason, sizeof reason, "%.*s",
              (int)(e->text_len < REASON_MAX ? e->text_len : REASON_MAX),
              e->text != NULL ? e->text : "");
-    if (e->verdict == ACK && e->text_len <= RESULT_MAX) {
+    if (e->verdict == CLI_VERDICT_ACK && e->text_len <= RESULT_MAX) {
         cli_crew_note_end(why, "");
         return tkl_task_result(e->task, (tkl_bytes){e->text, e->text_len});
     }
-    if (e->verdict == ACK)
+    if (e->verdict == CLI_VERDICT_ACK)
         snprintf(reason, sizeof reason, "the result has more than %d MB", RESULT_MAX >> 20);
     cli_crew_note_end(why, reason);
-    if (e->verdict == RELEASE || stopped)
-        tkl_task_release(e->task, stopped                ? 0
-                                  : e->delay_ms == AGAIN ? s->crew->again_ms
-                                                         : e->delay_ms);
-    else if (e->verdict == DEAD)
+    if (e->verdict == CLI_VERDICT_RELEASE || stopped)
+        tkl_task_release(e->task, stopped                           ? 0
+                                  : e->delay_ms == CLI_ANSWER_AGAIN ? s->crew->again_ms
+                                                                    : e->delay_ms);
+    else if (e->verdict == CLI_VERDICT_DEAD)
         tkl_task_dead(e->task, reason);
     else
         tkl_task_fail(e->task, reason);
