@@ -33,7 +33,7 @@ void tkl__queue_stats_add(tkl_queue_stats *sum, const tkl_reply *one)
     int64_t v[16];
     for (size_t i = 0; i < 16; i++)
         v[i] = number_of(tkl_reply_at(one, i));
-    /* Jobs that are in no other place are delayed; schedules and timers are in the same set. */
+    /* Jobs that are in no other set are delayed. Schedules and timers are in that set, too. */
     int64_t delayed = v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
     sum->delayed += delayed > 0 ? delayed : 0; /* another program may have written members */
     sum->ready += v[1];

@@ -196,9 +196,9 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
     ask->look_ms = tkl__reply_number(tkl_reply_at(reply, 1));
     ask->other_looks = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
     for (size_t i = 0; i < tkl_reply_count(stale); i++) {
-        int64_t place = tkl_reply_int(tkl_reply_at(stale, i));
-        if (place >= 1 && (uint64_t)place <= ask->ndone)
-            ask->done[place - 1].stale = true;
+        int64_t index = tkl_reply_int(tkl_reply_at(stale, i));
+        if (index >= 1 && (uint64_t)index <= ask->ndone)
+            ask->done[index - 1].stale = true;
     }
     ask->fired = tkl__queue_fire_schedules(ask->source, tkl_reply_at(reply, 4), deadline, &unfit);
     if (unfit && ask->look_ms >= 0)
@@ -214,16 +214,16 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
 /* ---- A batch ------------------------------------------------------------- */
 
 /* Repeats a request without an answer. Its mark lets the server recognise the repeat. */
-static void repeat_request(tkl_client *client, tkl__queue_batch *t, size_t index, int64_t deadline,
+static void repeat_request(tkl_client *client, tkl__queue_batch *b, size_t index, int64_t deadline,
                            tkl_reply *replies)
 {
     tkl__invocation call;
     tkl_reply *reply;
-    if (index < t->nfinishes) {
-        t->finishes[index].repeated = true;
-        call = finish_call(&t->finishes[index]);
+    if (index < b->nfinishes) {
+        b->finishes[index].repeated = true;
+        call = finish_call(&b->finishes[index]);
     } else {
-        tkl__queue_ask *ask = &t->asks[index - t->nfinishes];
+        tkl__queue_ask *ask = &b->asks[index - b->nfinishes];
         ask->again = true;
         ask->args[4] = tkl_str("1");
         call = ask_call(ask);
@@ -264,28 +264,28 @@ static void settle_ask(tkl__queue_ask *ask, const tkl_reply *reply, int rc, int6
         read_answer(ask, reply, deadline, haul);
 }
 
-static void note_why(tkl__queue_batch *t, size_t index, int code)
+static void note_why(tkl__queue_batch *b, size_t index, int code)
 {
-    if (t->whys && code != TKL_OK)
-        t->whys[index] = strdup(tkl_errmsg());
+    if (b->whys && code != TKL_OK)
+        b->whys[index] = strdup(tkl_errmsg());
 }
 
 /* Sends the calls of a batch. *replies is NULL when nothing was sent. */
-static int run_calls(tkl_client *client, tkl__queue_batch *t, int64_t deadline, tkl_reply **replies)
+static int run_calls(tkl_client *client, tkl__queue_batch *b, int64_t deadline, tkl_reply **replies)
 {
     tkl__batch batch;
     tkl__batch_init(&batch, client);
-    for (size_t i = 0; i < t->nfinishes; i++) {
-        tkl__queue_finish *f = &t->finishes[i];
+    for (size_t i = 0; i < b->nfinishes; i++) {
+        tkl__queue_finish *f = &b->finishes[i];
         tkl__batch_fail(&batch, tkl__queue_result_keys(f->partition, f->id, f->keys));
         tkl__invocation call = finish_call(f);
         tkl__batch_add(&batch, &call);
     }
-    for (size_t i = 0; i < t->nasks; i++) {
-        t->asks[i].started = tkl__lease_now();
-        int rc = make_args(&t->asks[i]);
+    for (size_t i = 0; i < b->nasks; i++) {
+        b->asks[i].started = tkl__lease_now();
+        int rc = make_args(&b->asks[i]);
         tkl__batch_fail(&batch, rc);
-        tkl__invocation call = ask_call(&t->asks[i]);
+        tkl__invocation call = ask_call(&b->asks[i]);
         if (rc == TKL_OK)
             tkl__batch_add(&batch, &call);
     }
@@ -294,28 +294,28 @@ static int run_calls(tkl_client *client, tkl__queue_batch *t, int64_t deadline, 
     tkl__batch_free(&batch);
     for (size_t i = 0; i < tkl_reply_count(*replies); i++)
         if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_EUNKNOWN)
-            repeat_request(client, t, i, deadline, *replies);
+            repeat_request(client, b, i, deadline, *replies);
     return rc;
 }
 
-void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *t, int64_t deadline,
+void tkl__queue_batch_run(tkl_client *client, tkl__queue_batch *b, int64_t deadline,
                           tkl__queue_haul *haul)
 {
     tkl_reply *replies;
     size_t before = haul ? tkl__queue_haul_count(haul) : 0;
-    int rc = run_calls(client, t, deadline, &replies);
+    int rc = run_calls(client, b, deadline, &replies);
     if (replies && haul && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
-    for (size_t i = 0; i < t->nfinishes; i++) {
-        settle_finish(&t->finishes[i], tkl_reply_at(replies, i), rc);
-        free((char *)t->finishes[i].keys[TKL__QUEUE_KEYS].data);
-        note_why(t, i, t->finishes[i].code);
+    for (size_t i = 0; i < b->nfinishes; i++) {
+        settle_finish(&b->finishes[i], tkl_reply_at(replies, i), rc);
+        free((char *)b->finishes[i].keys[TKL__QUEUE_KEYS].data);
+        note_why(b, i, b->finishes[i].code);
     }
-    for (size_t i = 0; i < t->nasks; i++) {
-        size_t at = t->nfinishes + i;
-        settle_ask(&t->asks[i], tkl_reply_at(replies, at), rc, deadline, haul);
-        free(t->asks[i].args);
-        note_why(t, at, t->asks[i].code);
+    for (size_t i = 0; i < b->nasks; i++) {
+        size_t at = b->nfinishes + i;
+        settle_ask(&b->asks[i], tkl_reply_at(replies, at), rc, deadline, haul);
+        free(b->asks[i].args);
+        note_why(b, at, b->asks[i].code);
     }
     if (!haul)
         tkl_reply_free(replies);
@@ -332,7 +332,7 @@ static int settle_leave(tkl__queue_source *source, const tkl_reply *reply, int r
     int code = reply ? tkl_reply_code(reply) : rc;
     source->unsure = code != TKL_OK;
     if (code != TKL_OK)
-        return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
+        return note_failure(code, reply);
     return tkl__queue_haul_add(haul, source, reply, 1, started,
                                tkl__reply_number(tkl_reply_at(reply, 0)));
 }

@@ -13,7 +13,7 @@
 -- ARGV[11...] done  "id:token" of each
 -- flags: allow-oom
 -- returns {now, milliseconds until the waiter should look (-1: no need), 1 if another waiter looks
---   then, places in `done` of claims that are not valid any more, schedules to fire, ids, records,
+--   then, indexes in `done` of claims that are not valid any more, schedules to fire, ids, records,
 --   histories}
 -- include: shared/clock
 -- include: reports

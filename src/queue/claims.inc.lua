@@ -53,7 +53,7 @@ function claims.promote_due(member, due, schedules, budget)
   local record = kind == 'job' and redis.call('HGET', JOBS, name)
   if record then
     jobs.note_due(name, tonumber(due))
-    redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), DUE, tonumber(due)), name)
+    redis.call('ZADD', READY, jobs.score(jobs.priority_of(record), DUE, tonumber(due)), name)
   end
   return #(record or '')
 end
@@ -92,7 +92,7 @@ function claims.take_back(id, record, unconfirmed, meta, results, budget)
     return failed, ends.move_to_dead(id, record, history, meta, results, budget)
   end
   jobs.write_history(id, history)
-  redis.call('ZADD', READY, jobs.place(job.priority, BACK), id)
+  redis.call('ZADD', READY, jobs.score(job.priority, BACK), id)
   return failed, 0
 end
 

@@ -11,7 +11,7 @@
 -- returns {how many, looked at, cursor to go on with ('' when that was all)}
 -- include: shared/clock
 -- include: filter
--- include: places
+-- include: sets
 -- include: walk
 
 now = clock.ms()
@@ -20,7 +20,7 @@ local action, ids, cursor, kind, reason, text, older = unpack(ARGV)
 
 types.check_zsets(DONE)
 types.check_hashes(DONE_JOBS)
-local which, floor = filter.read(kind, reason, text, older), places.floor('done')
+local which, floor = filter.read(kind, reason, text, older), sets.floor('done')
 local chosen, removed, read = {}, 0, 0 -- ids; bytes of rows
 
 -- Chooses a kept job if it fits the filter and is not too old. A removal also removes rows that
@@ -41,7 +41,7 @@ local function handle(id, done)
 end
 
 local looked_at, next_cursor =
-    walk.chosen(DONE, ids, cursor, STEP, places.order('done'), handle)
+    walk.chosen(DONE, ids, cursor, STEP, sets.order('done'), handle)
 if action == 'remove' and chosen[1] then
   redis.call('ZREM', DONE, unpack(chosen))
   keeping.remove_rows(chosen, removed)

@@ -24,8 +24,8 @@ end
 -- The state of a job that no worker has, and the key, the member and the score by which it is
 -- stored. Nil: a worker has it.
 function finding.resting(id, record)
-  local places = {ready = READY, delayed = DELAYED, held = FLOW, dead = DEAD}
-  for state, key in pairs(places) do
+  local keys = {ready = READY, delayed = DELAYED, held = FLOW, dead = DEAD}
+  for state, key in pairs(keys) do
     local score = redis.call('ZSCORE', key, id)
     if score then
       return {state = state, key = key, member = id, score = score}

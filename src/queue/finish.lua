@@ -54,7 +54,7 @@ local function come_back(wait)
   if wait then
     redis.call('ZADD', DELAYED, decimal.whole(now + wait), id)
   else
-    redis.call('ZADD', READY, jobs.place(job.priority, BACK), id)
+    redis.call('ZADD', READY, jobs.score(job.priority, BACK), id)
   end
 end
 

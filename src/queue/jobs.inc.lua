@@ -1,4 +1,4 @@
--- Jobs: their records, their histories, and their places in the queue.
+-- Jobs: their records, their histories, and their scores in the queue.
 -- include: totals
 
 local jobs = {}
@@ -109,7 +109,7 @@ function jobs.note_due(id, time)
   redis.call('HSETNX', HISTORY, id, string.format('0 %.0f 0 ', time))
 end
 
--- ---- Ids and places ----
+-- ---- Ids and scores ----
 
 -- Ids are numbers that grow with time: returns the first one of a given time.
 function jobs.first_number_at(time)
@@ -148,8 +148,8 @@ function jobs.is_unconfirmed(lease_end)
   return tonumber(lease_end) % 1 ~= 0
 end
 
--- The place of a job in READY. `due`: when the job was due, only for the region DUE.
-function jobs.place(priority, region, due)
+-- The score of a job in READY. `due`: when the job was due, only for the region DUE.
+function jobs.score(priority, region, due)
   local behind = due and math.max(0, math.min(due - YEAR_2020, DUE - 1)) or 0
   return decimal.whole(priority * LEVEL + region + behind)
 end
@@ -157,7 +157,7 @@ end
 -- Makes a job ready as if it were pushed now. Among pushed jobs its id decides its place.
 function jobs.make_ready(id, priority)
   jobs.write_history(id, {failures = 0, since = now, started = false, problem = ''})
-  redis.call('ZADD', READY, jobs.place(priority, PUSHED), id)
+  redis.call('ZADD', READY, jobs.score(priority, PUSHED), id)
 end
 
 -- The kind and the name of a member of DELAYED: the id of a job, or "kind:name" of a schedule, of

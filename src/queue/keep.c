@@ -23,7 +23,7 @@ static tkl__queue_source *source_of(tkl__kept *kept)
 }
 
 /* Whether claim number `i` of a call is in the answer of renew.lua, which lists the claims that are
- * gone, in order. *next: the place in the list, 0 at the beginning. */
+ * gone, in order. *next: position in the list, 0 at the beginning. */
 static bool is_gone(const tkl_reply *gone, size_t *next, size_t i)
 {
     bool listed =

@@ -2,7 +2,7 @@
 
 local META          = KEYS[1]  -- hash: totals, settings, limits
 local JOBS          = KEYS[2]  -- hash: id, record
-local READY         = KEYS[3]  -- zset of ids by their place: see jobs.inc.lua
+local READY         = KEYS[3]  -- zset of ids by jobs.score()
 local DELAYED       = KEYS[4]  -- zset of jobs, schedules, timers by time: jobs.read_delayed()
 local ACTIVE        = KEYS[5]  -- zset of claims, "id:token", by the end of the lease
 local WAITERS       = KEYS[6]  -- zset of waiters by arrival

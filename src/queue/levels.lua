@@ -23,7 +23,7 @@ for _ = 1, PRIORITIES do
   answer[#answer + 1] = redis.call('ZCOUNT', READY, decimal.whole(priority * LEVEL), '(' .. from)
 end
 for _, job in ipairs(upcoming.ready()) do
-  answer[#answer + 1] = math.floor(job.place / LEVEL)
+  answer[#answer + 1] = math.floor(job.score / LEVEL)
   answer[#answer + 1] = 1
 end
 return answer

@@ -159,48 +159,46 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
 
 /* ---- Many ---------------------------------------------------------------- */
 
-/* The places where jobs are, as the scripts name them. Held jobs are in one of two: parked behind
+/* The sets that jobs are in, as the scripts name them. Held jobs are in one of two: parked behind
  * their group, or in a flow. */
 static const struct {
     const char *name;
     tkl_job_state state;
-} places[] = {
+} sets[] = {
     {"ready", TKL_JOB_STATE_READY},   {"delayed", TKL_JOB_STATE_DELAYED},
     {"parked", TKL_JOB_STATE_HELD},   {"flow", TKL_JOB_STATE_HELD},
     {"active", TKL_JOB_STATE_ACTIVE}, {"dead", TKL_JOB_STATE_DEAD},
     {"done", TKL_JOB_STATE_DONE},
 };
-enum { NPLACES = sizeof places / sizeof *places };
+enum { NSETS = sizeof sets / sizeof *sets };
 
-/* The names of the places of a state; 0: jobs of this state are in none. */
-static size_t places_of(tkl_job_state state, const char *names[2])
+/* Finds the names of the sets of a state. Returns how many; 0: jobs of this state are in no set. */
+static size_t sets_of(tkl_job_state state, const char *names[2])
 {
     size_t n = 0;
-    for (int i = 0; i < NPLACES; i++)
-        if (places[i].state == state)
-            names[n++] = places[i].name;
+    for (int i = 0; i < NSETS; i++)
+        if (sets[i].state == state)
+            names[n++] = sets[i].name;
     return n;
 }
 
-static int ask_peek(const tkl_queue *queue, const char *place, size_t skip, size_t max, size_t cut,
+static int ask_peek(const tkl_queue *queue, const char *set, size_t skip, size_t max, size_t cut,
                     tkl_reply **replies)
 {
     char from[24], most[24], bytes[24];
     snprintf(from, sizeof from, "%zu", skip);
     snprintf(most, sizeof most, "%zu", max);
     snprintf(bytes, sizeof bytes, "%zu", cut);
-    tkl_bytes args[] = {tkl_str(place), tkl_str(from), tkl_str(most), tkl_str(bytes)};
+    tkl_bytes args[] = {tkl_str(set), tkl_str(from), tkl_str(most), tkl_str(bytes)};
     return tkl__queue_run_on_all(queue, &tkl__lua_queue_peek, args, 4, replies);
 }
 
-/* The answers of all partitions, for both places. */
-typedef struct catch
-{
+/* The answers of all partitions, for the one or two sets of a state. */
+typedef struct peeked {
     tkl_reply *replies[2];
     found *items;
     size_t count;
-}
-catch;
+} peeked;
 
 /* Adds the jobs in the answer of a partition, at most `max`. */
 static void gather_jobs(const tkl__queue_partition *partition, tkl_job_state state, int64_t now_ms,
@@ -235,10 +233,10 @@ static int newest_first(const void *a, const void *b)
 }
 
 static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, size_t cut,
-                    catch *c)
+                    peeked *c)
 {
     const char *names[2];
-    size_t n = places_of(state, names), total = 0;
+    size_t n = sets_of(state, names), total = 0;
     bool many = n > 1 || queue->npartitions > 1; /* merge first, then skip */
     int rc = n > 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
     if (rc == TKL_OK && (max > PEEK_MAX || (many && skip > SKIP_MAX)))
@@ -265,7 +263,7 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
 int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, size_t cut,
                    tkl_listing **list)
 {
-    catch c = {.count = 0};
+    peeked c = {.count = 0};
     *list = NULL;
     int rc = peek_all(queue, state, skip, max, cut, &c);
     bool many = queue->npartitions > 1 || state == TKL_JOB_STATE_HELD;
@@ -293,30 +291,30 @@ typedef struct search {
     tkl_job_state state; /* TKL_JOB_STATE_UNKNOWN: any */
     tkl__queue_filter filter;
     size_t max;
-    char cut[24];         /* bytes of each payload in the answer; 0: all of it */
-    int partition, place; /* where it is */
-    char *cursor;         /* where it is in that place; "": at its beginning. Owned */
-    found *items;         /* `max` of them */
+    char cut[24];       /* bytes of each payload in the answer; 0: all of it */
+    int partition, set; /* where it is */
+    char *cursor;       /* where it is in that set; "": at its beginning. Owned */
+    found *items;       /* `max` of them */
     size_t count;
     tkl_reply *replies; /* owns the answers that the items point into */
     size_t nreplies;
 } search;
 
-/* Goes on to the next place that has jobs of the state, if this one has none. False: that was the
+/* Goes on to the next set that has jobs of the state, if this one has none. False: that was the
  * last. */
-static bool search_has_place(search *s)
+static bool search_has_set(search *s)
 {
     while (s->partition < s->queue->npartitions) {
-        for (; s->place < NPLACES; s->place++)
-            if (s->state == TKL_JOB_STATE_UNKNOWN || places[s->place].state == s->state)
+        for (; s->set < NSETS; s->set++)
+            if (s->state == TKL_JOB_STATE_UNKNOWN || sets[s->set].state == s->state)
                 return true;
-        s->place = 0;
+        s->set = 0;
         s->partition++;
     }
     return false;
 }
 
-/* Reads "partition.place.cursor", as end_search() writes it. */
+/* Reads "partition.set.cursor", as end_search() writes it. */
 static int begin_search(search *s, const char *after)
 {
     int used = 0;
@@ -324,9 +322,9 @@ static int begin_search(search *s, const char *after)
         s->cursor = strdup("");
         return s->cursor ? TKL_OK : tkl__nomem();
     }
-    if (sscanf(after, "%3d.%1d.%n", &s->partition, &s->place, &used) != 2 || used == 0 ||
-        s->partition < 0 || s->partition >= s->queue->npartitions || s->place < 0 ||
-        s->place >= NPLACES || strspn(after + used, "0123456789abcdef:.+-") != strlen(after + used))
+    if (sscanf(after, "%3d.%1d.%n", &s->partition, &s->set, &used) != 2 || used == 0 ||
+        s->partition < 0 || s->partition >= s->queue->npartitions || s->set < 0 ||
+        s->set >= NSETS || strspn(after + used, "0123456789abcdef:.+-") != strlen(after + used))
         return tkl__fail(TKL_EINVAL, "this is not where a search of this queue ended");
     s->cursor = strdup(after + used);
     return s->cursor ? TKL_OK : tkl__nomem();
@@ -340,14 +338,9 @@ static int search_step(search *s, tkl__rounds *rounds)
     tkl_reply *reply;
     const tkl__queue_partition *partition = &s->queue->partitions[s->partition];
     snprintf(most, sizeof most, "%zu", s->max - s->count);
-    tkl_bytes args[] = {tkl_str(places[s->place].name),
-                        tkl_str(s->cursor),
-                        tkl_str(most),
-                        s->filter.kind,
-                        s->filter.reason,
-                        s->filter.text,
-                        s->filter.older,
-                        tkl_str(s->cut)};
+    tkl_bytes args[] = {
+        tkl_str(sets[s->set].name), tkl_str(s->cursor), tkl_str(most),   s->filter.kind,
+        s->filter.reason,           s->filter.text,     s->filter.older, tkl_str(s->cut)};
     int rc = tkl__queue_run_on(partition, &tkl__lua_queue_find, args, 8, true, &reply);
     if (rc == TKL_OK)
         rc = tkl__expect_array(reply, PARTS);
@@ -361,9 +354,9 @@ static int search_step(search *s, tkl__rounds *rounds)
     free(s->cursor);
     s->cursor = cursor;
     size_t before = s->count;
-    gather_jobs(partition, places[s->place].state, tkl_reply_int(tkl_reply_at(reply, NOW)),
+    gather_jobs(partition, sets[s->set].state, tkl_reply_int(tkl_reply_at(reply, NOW)),
                 tkl_reply_at(reply, FOUND), s->max - s->count, s->items, &s->count);
-    s->place += *cursor == '\0';
+    s->set += *cursor == '\0';
     int64_t looked_at = tkl_reply_int(tkl_reply_at(reply, LOOKED_AT));
     if (s->count > before)
         tkl__reply_put(s->replies, s->nreplies++, reply);
@@ -376,7 +369,7 @@ static int search_step(search *s, tkl__rounds *rounds)
 static int end_search(search *s, bool more, tkl_listing **list)
 {
     char *next = NULL;
-    if (more && asprintf(&next, "%d.%d.%s", s->partition, s->place, s->cursor) < 0)
+    if (more && asprintf(&next, "%d.%d.%s", s->partition, s->set, s->cursor) < 0)
         return tkl__nomem();
     int rc = make_listing(s->replies, s->items, s->count, list);
     s->replies = NULL;
@@ -392,7 +385,7 @@ static int end_search(search *s, bool more, tkl_listing **list)
 static int check_search(tkl_job_state state, size_t max)
 {
     const char *unused[2];
-    if (state != TKL_JOB_STATE_UNKNOWN && places_of(state, unused) == 0)
+    if (state != TKL_JOB_STATE_UNKNOWN && sets_of(state, unused) == 0)
         return tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
     if (max < 1 || max > PEEK_MAX)
         return tkl__fail(TKL_EINVAL, "from 1 to %d jobs at a time", PEEK_MAX);
@@ -423,7 +416,7 @@ int tkl_queue_find(tkl_queue *queue, tkl_job_state state, const tkl_job_filter *
     s.replies = tkl__reply_new_array(max);
     if (!s.items || !s.replies)
         rc = tkl__nomem();
-    for (int steps = 0; rc == TKL_OK && (more = search_has_place(&s)) && s.count < max &&
+    for (int steps = 0; rc == TKL_OK && (more = search_has_set(&s)) && s.count < max &&
                         (steps == 0 || tkl__left(deadline) > 0);
          steps = 1)
         rc = search_step(&s, &rounds);

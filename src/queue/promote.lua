@@ -15,7 +15,7 @@ if not record or redis.call('ZREM', DELAYED, id) == 0 then
   return TKL_NOTFOUND
 end
 jobs.note_due(id, now)
-redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), DUE, now), id)
+redis.call('ZADD', READY, jobs.score(jobs.priority_of(record), DUE, now), id)
 events.publish(meta, 'promoted', {id})
 line.wake(waiting, line.open_gate(meta))
 return TKL_OK

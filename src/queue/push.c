@@ -97,9 +97,9 @@ typedef struct chunk {
     char lane[2 * REQUEST_MAX + 32];
 } chunk;
 
-/* A job: its chunk, its place there, and the offsets of its arguments in the text. */
+/* A job: its chunk, its index there, and the offsets of its arguments in the text. */
 typedef struct piece {
-    size_t chunk, place;
+    size_t chunk, index;
     size_t when, record, end;
 } piece;
 
@@ -119,28 +119,28 @@ typedef struct push_batch {
     tkl__batch batch;       /* sends these calls */
 } push_batch;
 
-static void push_batch_free(push_batch *t)
+static void push_batch_free(push_batch *b)
 {
-    free(t->pieces);
-    free(t->chunks);
-    free(t->open);
-    free(t->args);
-    free(t->calls);
-    tkl__batch_free(&t->batch);
-    tkl__buf_free(&t->text);
+    free(b->pieces);
+    free(b->chunks);
+    free(b->open);
+    free(b->args);
+    free(b->calls);
+    tkl__batch_free(&b->batch);
+    tkl__buf_free(&b->text);
 }
 
-static int push_batch_init(push_batch *t, tkl_queue *queue, const tkl_push *jobs, size_t count)
+static int push_batch_init(push_batch *b, tkl_queue *queue, const tkl_push *jobs, size_t count)
 {
     size_t partitions = (size_t)queue->npartitions;
-    *t = (push_batch){.queue = queue, .jobs = jobs, .count = count};
-    tkl__buf_init(&t->text);
-    tkl__batch_init(&t->batch, queue->client);
-    t->pieces = malloc(count * sizeof *t->pieces);
-    t->open = malloc(partitions * sizeof *t->open);
-    if (!t->pieces || !t->open)
+    *b = (push_batch){.queue = queue, .jobs = jobs, .count = count};
+    tkl__buf_init(&b->text);
+    tkl__batch_init(&b->batch, queue->client);
+    b->pieces = malloc(count * sizeof *b->pieces);
+    b->open = malloc(partitions * sizeof *b->open);
+    if (!b->pieces || !b->open)
         return tkl__nomem();
-    memset(t->open, 0xff, partitions * sizeof *t->open);
+    memset(b->open, 0xff, partitions * sizeof *b->open);
     return TKL_OK;
 }
 
@@ -161,41 +161,41 @@ static tkl__queue_partition *home_of(const tkl_queue *queue, const tkl_push *job
 }
 
 /* Chooses the partition of a job. Spreads jobs without a home evenly, neighbours together. */
-static tkl__queue_partition *partition_for(const push_batch *t, size_t job, size_t start)
+static tkl__queue_partition *partition_for(const push_batch *b, size_t job, size_t start)
 {
-    size_t partitions = (size_t)t->queue->npartitions;
-    if (t->flow)
-        return t->flow;
+    size_t partitions = (size_t)b->queue->npartitions;
+    if (b->flow)
+        return b->flow;
     if (partitions == 1)
-        return &t->queue->partitions[0];
-    tkl__queue_partition *home = home_of(t->queue, &t->jobs[job]);
+        return &b->queue->partitions[0];
+    tkl__queue_partition *home = home_of(b->queue, &b->jobs[job]);
     if (home)
         return home;
-    size_t share = (t->count + partitions - 1) / partitions;
-    return &t->queue->partitions[(start + job / share) % partitions];
+    size_t share = (b->count + partitions - 1) / partitions;
+    return &b->queue->partitions[(start + job / share) % partitions];
 }
 
-static chunk *new_chunk(push_batch *t, tkl__queue_partition *partition)
+static chunk *new_chunk(push_batch *b, tkl__queue_partition *partition)
 {
-    if (!tkl__grow(&t->chunks, t->nchunks, sizeof *t->chunks))
+    if (!tkl__grow(&b->chunks, b->nchunks, sizeof *b->chunks))
         return NULL;
-    chunk *c = &t->chunks[t->nchunks];
-    *c = (chunk){.partition = partition, .before = t->open[partition->index]};
-    t->open[partition->index] = t->nchunks++;
+    chunk *c = &b->chunks[b->nchunks];
+    *c = (chunk){.partition = partition, .before = b->open[partition->index]};
+    b->open[partition->index] = b->nchunks++;
     return c;
 }
 
 /* Puts a job into the last chunk of its partition, or into a new one. */
-static int assign_job(push_batch *t, piece *p, tkl__queue_partition *partition)
+static int assign_job(push_batch *b, piece *p, tkl__queue_partition *partition)
 {
-    size_t last = t->open[partition->index], bytes = p->end - p->record;
-    size_t work = t->jobs[p - t->pieces].unique.len > 0 ? UNIQUE_WORK : 1;
-    chunk *c = last == SIZE_MAX ? NULL : &t->chunks[last];
-    bool fits = c && (t->flow || (c->work + work <= CHUNK_JOBS && c->bytes + bytes <= CHUNK_BYTES));
-    if (!fits && !(c = new_chunk(t, partition)))
+    size_t last = b->open[partition->index], bytes = p->end - p->record;
+    size_t work = b->jobs[p - b->pieces].unique.len > 0 ? UNIQUE_WORK : 1;
+    chunk *c = last == SIZE_MAX ? NULL : &b->chunks[last];
+    bool fits = c && (b->flow || (c->work + work <= CHUNK_JOBS && c->bytes + bytes <= CHUNK_BYTES));
+    if (!fits && !(c = new_chunk(b, partition)))
         return tkl__nomem();
-    p->chunk = (size_t)(c - t->chunks);
-    p->place = c->count++;
+    p->chunk = (size_t)(c - b->chunks);
+    p->index = c->count++;
     c->work += work;
     c->bytes += bytes;
     return TKL_OK;
@@ -215,17 +215,17 @@ static void add_when(tkl__buf *text, const tkl_push *job)
 }
 
 /* Writes the arguments of each job into the text, and assigns the job to a chunk. */
-static int encode_and_assign(push_batch *t, size_t start)
+static int encode_and_assign(push_batch *b, size_t start)
 {
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < t->count; i++) {
-        piece *p = &t->pieces[i];
-        p->when = t->text.len;
-        add_when(&t->text, &t->jobs[i]);
-        p->record = t->text.len;
-        tkl__queue_record_encode(&t->text, &t->jobs[i], t->flow != NULL);
-        p->end = t->text.len;
-        rc = t->text.failed ? tkl__nomem() : assign_job(t, p, partition_for(t, i, start));
+    for (size_t i = 0; rc == TKL_OK && i < b->count; i++) {
+        piece *p = &b->pieces[i];
+        p->when = b->text.len;
+        add_when(&b->text, &b->jobs[i]);
+        p->record = b->text.len;
+        tkl__queue_record_encode(&b->text, &b->jobs[i], b->flow != NULL);
+        p->end = b->text.len;
+        rc = b->text.failed ? tkl__nomem() : assign_job(b, p, partition_for(b, i, start));
     }
     return rc;
 }
@@ -237,31 +237,31 @@ static int encode_and_assign(push_batch *t, size_t start)
 
 /* Makes the call of each chunk, in the order in which the calls must run. `before`: number of
  * chunks in earlier batches of this push. */
-static int prepare_calls(push_batch *t, const char *lane, size_t before)
+static int prepare_calls(push_batch *b, const char *lane, size_t before)
 {
     enum { FIRST_JOB = 3 };
-    t->args = malloc((FIRST_JOB * t->nchunks + 2 * t->count) * sizeof *t->args);
-    t->calls = malloc(t->nchunks * sizeof *t->calls);
-    if (!t->args || !t->calls)
+    b->args = malloc((FIRST_JOB * b->nchunks + 2 * b->count) * sizeof *b->args);
+    b->calls = malloc(b->nchunks * sizeof *b->calls);
+    if (!b->args || !b->calls)
         return tkl__nomem();
-    for (size_t i = 0, first = 0; i < t->nchunks; i++) {
-        chunk *c = &t->chunks[i];
+    for (size_t i = 0, first = 0; i < b->nchunks; i++) {
+        chunk *c = &b->chunks[i];
         size_t nargs = FIRST_JOB + 2 * c->count;
-        tkl_bytes *args = &t->args[first];
+        tkl_bytes *args = &b->args[first];
         snprintf(c->lane, sizeof c->lane, "%s.%zu", lane, before + i);
         args[0] = tkl_str(c->lane);
-        args[1] = tkl_str(t->number);
-        args[AFTER] = tkl_str(c->before == SIZE_MAX ? "" : t->chunks[c->before].lane);
-        t->calls[i] = tkl__queue_call(c->partition, &tkl__lua_queue_push, args, nargs);
-        t->calls[i].retry_safe = true;
+        args[1] = tkl_str(b->number);
+        args[AFTER] = tkl_str(c->before == SIZE_MAX ? "" : b->chunks[c->before].lane);
+        b->calls[i] = tkl__queue_call(c->partition, &tkl__lua_queue_push, args, nargs);
+        b->calls[i].retry_safe = true;
         c->first = first;
         first += nargs;
     }
-    for (size_t i = 0; i < t->count; i++) {
-        const piece *p = &t->pieces[i];
-        tkl_bytes *args = &t->args[t->chunks[p->chunk].first + FIRST_JOB + 2 * p->place];
-        args[0] = (tkl_bytes){t->text.data + p->when, p->record - p->when};
-        args[1] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
+    for (size_t i = 0; i < b->count; i++) {
+        const piece *p = &b->pieces[i];
+        tkl_bytes *args = &b->args[b->chunks[p->chunk].first + FIRST_JOB + 2 * p->index];
+        args[0] = (tkl_bytes){b->text.data + p->when, p->record - p->when};
+        args[1] = (tkl_bytes){b->text.data + p->record, p->end - p->record};
     }
     return TKL_OK;
 }
@@ -314,20 +314,20 @@ static int next_answer(const tkl__queue_partition *partition, answer *a, char id
 
 /* Reports the outcome of each job; returns the first failure. Jobs and answers of a chunk have the
  * same order: each job takes the next part. */
-static int read_answers(const push_batch *t, tkl_pushed *pushed)
+static int read_answers(const push_batch *b, tkl_pushed *pushed)
 {
     char unwanted[TKL_JOB_ID_SIZE];
     tkl_error first = {.code = TKL_OK};
-    answer *answers = calloc(t->nchunks + 1, sizeof *answers);
+    answer *answers = calloc(b->nchunks + 1, sizeof *answers);
     if (!answers)
         return tkl__nomem();
-    for (size_t i = 0; i < t->nchunks; i++)
-        answers[i].at = tkl_reply_str(tkl__batch_reply(&t->batch, i));
-    for (size_t i = 0; i < t->count; i++) {
-        const piece *p = &t->pieces[i];
-        int code = tkl__batch_code(&t->batch, p->chunk);
+    for (size_t i = 0; i < b->nchunks; i++)
+        answers[i].at = tkl_reply_str(tkl__batch_reply(&b->batch, i));
+    for (size_t i = 0; i < b->count; i++) {
+        const piece *p = &b->pieces[i];
+        int code = tkl__batch_code(&b->batch, p->chunk);
         if (code == TKL_OK)
-            code = next_answer(t->chunks[p->chunk].partition, &answers[p->chunk],
+            code = next_answer(b->chunks[p->chunk].partition, &answers[p->chunk],
                                pushed ? pushed[i].id : unwanted);
         if (pushed)
             pushed[i].code = code;
@@ -351,25 +351,25 @@ typedef struct request {
     int64_t deadline;
 } request;
 
-static int make_calls(const request *r, push_batch *t)
+static int make_calls(const request *r, push_batch *b)
 {
-    t->number = r->number;
-    t->flow = r->flow;
-    int rc = encode_and_assign(t, r->start);
-    return rc == TKL_OK ? prepare_calls(t, r->lane, r->chunks) : rc;
+    b->number = r->number;
+    b->flow = r->flow;
+    int rc = encode_and_assign(b, r->start);
+    return rc == TKL_OK ? prepare_calls(b, r->lane, r->chunks) : rc;
 }
 
-static int run_push_batch(request *r, push_batch *t, tkl_pushed *pushed)
+static int run_push_batch(request *r, push_batch *b, tkl_pushed *pushed)
 {
-    int rc = make_calls(r, t);
+    int rc = make_calls(r, b);
     if (rc != TKL_OK)
         return rc;
-    r->chunks += t->nchunks;
-    for (size_t i = 0; i < t->nchunks; i++)
-        tkl__batch_add(&t->batch, &t->calls[i]);
-    (void)tkl__batch_run_in_order(&t->batch, t->calls, AFTER,
+    r->chunks += b->nchunks;
+    for (size_t i = 0; i < b->nchunks; i++)
+        tkl__batch_add(&b->batch, &b->calls[i]);
+    (void)tkl__batch_run_in_order(&b->batch, b->calls, AFTER,
                                   r->deadline); /* each answer has its code */
-    return read_answers(t, pushed);
+    return read_answers(b, pushed);
 }
 
 /* Sends one batch after the other. After an error, the rest is not sent. */
@@ -377,12 +377,12 @@ static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *
 {
     tkl_error first = {.code = TKL_OK};
     for (size_t done = 0, n; done < count && first.code >= 0; done += n) {
-        push_batch t;
+        push_batch b;
         n = r->flow ? count : batch_size(jobs + done, count - done);
-        int rc = push_batch_init(&t, r->queue, jobs + done, n);
+        int rc = push_batch_init(&b, r->queue, jobs + done, n);
         if (rc == TKL_OK)
-            rc = run_push_batch(r, &t, pushed ? pushed + done : NULL);
-        push_batch_free(&t);
+            rc = run_push_batch(r, &b, pushed ? pushed + done : NULL);
+        push_batch_free(&b);
         tkl__first_note(&first, rc);
     }
     return tkl__first_tell(&first);
@@ -511,7 +511,7 @@ int tkl_queue_push_in(tkl_pipeline *pipeline, tkl_queue *queue, const tkl_push *
                       char id[TKL_JOB_ID_SIZE], tkl_result *result)
 {
     request r = {.queue = queue};
-    push_batch t;
+    push_batch b;
     pushing *own = NULL;
     tkl__queue_lane *lane = NULL;
     if (id)
@@ -521,17 +521,17 @@ int tkl_queue_push_in(tkl_pipeline *pipeline, tkl_queue *queue, const tkl_push *
         rc = make_request(&r, (tkl_bytes){NULL, 0}, &lane);
     if (rc != TKL_OK)
         return tkl__result_set(result, rc);
-    rc = push_batch_init(&t, queue, job, 1);
+    rc = push_batch_init(&b, queue, job, 1);
     if (rc == TKL_OK)
-        rc = make_calls(&r, &t);
+        rc = make_calls(&r, &b);
     if (rc == TKL_OK && !(own = malloc(sizeof *own)))
         rc = tkl__nomem();
     if (rc == TKL_OK) {
-        *own = (pushing){lane, t.chunks[0].partition};
-        rc = tkl__pipeline_operation(pipeline, queue->client, &t.calls[0],
+        *own = (pushing){lane, b.chunks[0].partition};
+        rc = tkl__pipeline_operation(pipeline, queue->client, &b.calls[0],
                                      &(tkl__operation){finish_push, queue, own, id, result});
     }
-    push_batch_free(&t);
+    push_batch_free(&b);
     if (rc == TKL_OK)
         return TKL_OK;
     return_lane(queue, lane);

@@ -4,7 +4,7 @@
 -- ARGV[2] number    of this request in its lane
 -- ARGV[3] after     lane of the part of this request that must be in the queue before; '' for none
 -- ARGV[4...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms",
---   "at=ms" and "after=1,2" (the places in this call of the jobs that it waits for); and its record
+--   "at=ms" and "after=1,2" (numbers in this call of the jobs that it waits for); and its record
 -- returns the outcomes of the jobs, in words with spaces in between: "id*n" for n new jobs with
 --   consecutive ids from `id` on; "=id" of the job that has the unique key; or "-" when there is no
 --   room. Nil, and nothing is pushed, when the part before is not in the queue
@@ -28,12 +28,12 @@ end
 local waiting, meta = line.read_waiting(), totals.read()
 local stock = pushing.open_stock(meta)
 local words, run = {}, 0     -- the answer; how many new jobs its last word stands for
-local ids = {}               -- id of each job, by its place in this push
+local ids = {}               -- id of each job, by its number in this push
 local parents = {}           -- the jobs that wait for a child, by the child's id
 local is_new = {}            -- the jobs of a flow, by id
 local has_unique = false     -- whether one of the jobs got a unique key
-local ready_places = {}      -- places in READY, by priority
--- Arguments of the commands that store records, places and parents:
+local ready_scores = {}      -- scores in READY, by priority
+-- Arguments of the commands that store records, members of sets and parents:
 local records, ready, delayed, flow, flow_places, parent_lists = {}, {}, {}, {}, {}, {}
 
 local function append(list, first, second)
@@ -60,8 +60,8 @@ end
 -- parents. Nil when a child was not pushed, or when too many jobs wait for it.
 local function children_of(after)
   local children = {}
-  for place_in_push in string.gmatch(after, '%d+') do
-    local child = ids[tonumber(place_in_push)]
+  for number_in_push in string.gmatch(after, '%d+') do
+    local child = ids[tonumber(number_in_push)]
     local list = child and parents_of(child)
     if not list or list.count >= PARENTS_MAX then
       return nil
@@ -118,9 +118,9 @@ local function push(when, record)
   elseif due then
     append(delayed, decimal.whole(due), id)
   else
-    local place = ready_places[job.priority] or jobs.place(job.priority, PUSHED)
-    ready_places[job.priority] = place
-    append(ready, place, id)
+    local score = ready_scores[job.priority] or jobs.score(job.priority, PUSHED)
+    ready_scores[job.priority] = score
+    append(ready, score, id)
   end
   if job.unique > 0 then
     unique.hold(job, id)

@@ -101,7 +101,7 @@ function pushing.push_one(record, meta)
   end
   local id = pushing.add_to_stock(stock, record)
   pushing.store(stock, {id, record})
-  redis.call('ZADD', READY, jobs.place(job.priority, PUSHED), id)
+  redis.call('ZADD', READY, jobs.score(job.priority, PUSHED), id)
   unique.hold(job, id)
   pushing.close_stock(stock, meta)
   events.publish(meta, 'pushed', {id})

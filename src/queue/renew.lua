@@ -6,7 +6,7 @@
 -- ARGV[4] counts     see times.count(); '' for none
 -- ARGV[5...] claims  "id:token" of each
 -- flags: allow-oom
--- returns the places, from 0, of those that are not valid any more
+-- returns the indexes, from 0, of claims that are not valid any more
 -- include: shared/clock
 -- include: times
 -- include: workers

@@ -18,7 +18,7 @@ function reports.end_together(claims)
   return true
 end
 
--- Ends claims. Returns the places, from 1, of claims that are no longer valid.
+-- Ends claims. Returns the indexes, from 1, of claims that are not valid any more.
 function reports.end_claims(claims)
   if reports.end_together(claims) then
     return {}
@@ -74,7 +74,7 @@ function reports.remove_records(ids)
   end
 end
 
--- Ends done jobs. `bytes`: size of all their records. Returns the places of jobs whose claim is not
+-- Ends done jobs. `bytes`: size of all their records. Returns the indexes of claims that are not
 -- valid any more.
 function reports.finish_done(claims, rich, bytes, meta, budget)
   keeping.add(meta, claims)

@@ -31,7 +31,7 @@ local history = jobs.read_history(redis.call('HGET', HISTORY, id))
 history.since, history.started = now, true
 redis.call('ZREM', ACTIVE, found.member)
 jobs.write_history(id, history)
-redis.call('ZADD', READY, jobs.place(jobs.priority_of(record), BACK), id)
+redis.call('ZADD', READY, jobs.score(jobs.priority_of(record), BACK), id)
 events.publish(meta, 'released', {id}, 'requeued')
 line.wake(waiting, line.open_gate(meta))
 return {TKL_OK}

@@ -5,11 +5,11 @@
 -- ARGV[3] cut       bytes of the payload in the answer; 0 for all of it
 -- flags: no-writes
 -- returns {state, score, record, history, progress, since when it is claimed, by whom (see
---   workers.claimant()), size of the whole record, result}, {} when there is no job with this id, or
+--   workers.claimant()), size of the whole record, result}, {} when there is no such job, or
 --   {cursor to go on with}
 -- include: shared/clock
 -- include: finding
--- include: places
+-- include: sets
 
 now = clock.ms()
 local id, cursor, cut = unpack(ARGV)
@@ -18,15 +18,15 @@ cut = tonumber(cut)
 -- Answers for a job that is done: the queue keeps it, or only its result, or nothing.
 local function show_done()
   local score = redis.call('ZSCORE', DONE, id)
-  local record, _, kept = places.read('done', id, cut)
-  if score and record and tonumber(score) > places.floor('done') then
+  local record, _, kept = sets.read('done', id, cut)
+  if score and record and tonumber(score) > sets.floor('done') then
     return {'done', score, record, kept.history, '', kept.since, kept.worker, kept.size,
             kept.result}
   end
   return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', '', 0, '', 0, ''} or {}
 end
 
-local record = places.read('any', id, cut)
+local record = sets.read('any', id, cut)
 if not record then
   return show_done()
 end

@@ -7,7 +7,7 @@ local upcoming = {}
 
 local SOON, SOON_BYTES = 200, 4000000 -- most jobs of each kind, and bytes that are read of them
 
--- Delayed jobs that are due: {id, since when it is ready, place in READY} of each.
+-- Delayed jobs that are due: {id, since when it is ready, score in READY} of each.
 function upcoming.due()
   local found, bytes = {}, 0
   local due = ranked.up_to(DELAYED, now, SOON, 'WITHSCORES')
@@ -19,9 +19,9 @@ function upcoming.due()
     end
     if record then
       local time = tonumber(due[i + 1])
-      local place = jobs.place(jobs.priority_of(record), DUE, time)
+      local score = jobs.score(jobs.priority_of(record), DUE, time)
       found[#found + 1] = {id = id, since = math.max(time, jobs.pushed_at(id)),
-                           place = tonumber(place)}
+                           score = tonumber(score)}
       bytes = bytes + read
     end
   end
@@ -41,7 +41,7 @@ function upcoming.ended()
     local job = record and jobs.read(record)
     if job and jobs.read_history(redis.call('HGET', HISTORY, id)).failures < job.retries then
       found[#found + 1] = {id = id, since = tonumber(ended[i + 1]),
-                           place = tonumber(jobs.place(job.priority, BACK))}
+                           score = tonumber(jobs.score(job.priority, BACK))}
       bytes = bytes + read
     end
   end
@@ -55,7 +55,7 @@ function upcoming.ready()
     found[#found + 1] = one
   end
   table.sort(found, function(a, b)
-    return a.place < b.place or a.place == b.place and a.id < b.id
+    return a.score < b.score or a.score == b.score and a.id < b.id
   end)
   return found
 end

@@ -33,8 +33,8 @@ end
 local function next_ready()
   local first, score = unpack(redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES'))
   local soon = upcoming.ready()[1]
-  local place = tonumber(score)
-  if soon and (not first or soon.place < place or soon.place == place and soon.id < first) then
+  score = tonumber(score)
+  if soon and (not first or soon.score < score or soon.score == score and soon.id < first) then
     return soon.id
   end
   return first
@@ -159,18 +159,18 @@ end
 local score = tonumber(found.score or 0)
 local history = jobs.read_history(redis.call('HGET', HISTORY, id))
 local job = jobs.read(record)
-local place = found.state == 'ready' and score
+local ready_score = found.state == 'ready' and score
 if score <= now and found.state == 'delayed' then -- the next claim makes it ready
-  place = jobs.place(job.priority, DUE, score)
+  ready_score = jobs.score(job.priority, DUE, score)
 elseif score <= now and found.state == 'active' and history.failures < job.retries then
-  place = jobs.place(job.priority, BACK)
+  ready_score = jobs.score(job.priority, BACK)
 end
-if place then
+if ready_score then
   found.state = 'ready'
 end
 if found.state == 'ready' then
   local rank = redis.call('ZRANK', READY, id) or
-               redis.call('ZCOUNT', READY, '-inf', '(' .. place)
+               redis.call('ZCOUNT', READY, '-inf', '(' .. ready_score)
   add_gate()
   add_workers()
   if rank > 0 then

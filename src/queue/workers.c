@@ -136,7 +136,7 @@ static int by_worker(const void *a, const void *b)
     return strcmp(x->run.id, y->run.id);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_host(const void *a, const void *b)
 {
     const tkl_queue_worker *x = a, *y = b;
     int order = tkl__compare_bytes(x->host, y->host);
@@ -178,7 +178,7 @@ static void assign_runs(census *c, tkl_queue_run *runs)
         }
     }
     if (c->worker_count > 0)
-        qsort(c->workers, c->worker_count, sizeof *c->workers, by_place);
+        qsort(c->workers, c->worker_count, sizeof *c->workers, by_host);
 }
 
 /* ---- The call ------------------------------------------------------------ */
