@@ -32,7 +32,7 @@ void cli_files_bar_update(cli_files_bar *bar, const tkl_files_progress *progress
 /* Removes the line; the next update draws it again. */
 void cli_files_bar_clear(cli_files_bar *bar);
 
-/* "12 B", "3.4 MB"; returns `text`. */
+/* Writes "12 B", "3.4 MB" and the like; returns `text`. */
 enum { CLI_BYTES_SIZE = 24 };
 const char *cli_bytes_text(int64_t bytes, char text[CLI_BYTES_SIZE]);
 

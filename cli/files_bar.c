@@ -8,8 +8,13 @@
 #include "files.h"
 #include "out.h"
 
-/* INTERVAL_MS: between two drawings on a terminal. LINE_MS: between two lines elsewhere. */
-enum { INTERVAL_MS = 100, LINE_MS = 5000, SAMPLE_MS = 1000, BAR = 20, NAME = 24 };
+enum {
+    INTERVAL_MS = 100, /* between two drawings on a terminal */
+    LINE_MS = 5000,    /* between two lines elsewhere */
+    SAMPLE_MS = 1000,
+    BAR = 20,
+    NAME = 24,
+};
 
 const char *cli_bytes_text(int64_t bytes, char text[CLI_BYTES_SIZE])
 {
@@ -48,7 +53,7 @@ static void take_sample(cli_files_bar *bar, int64_t now, int64_t bytes)
     bar->samples[bar->count++ % CLI_FILES_SAMPLES].bytes = bytes;
 }
 
-/* Bytes a second, since the oldest sample. */
+/* Returns the bytes a second since the oldest sample. */
 static double rate_of(const cli_files_bar *bar, int64_t now, int64_t bytes)
 {
     size_t oldest = bar->count > CLI_FILES_SAMPLES ? bar->count % CLI_FILES_SAMPLES : 0;
@@ -74,7 +79,7 @@ static void draw_left(int64_t left, double rate)
     fprintf(stderr, "  %" PRId64 ":%02d left", seconds / 60, (int)(seconds % 60));
 }
 
-/* Progress of all sources if their size is known, else of the current file. */
+/* Draws the progress of all sources if their size is known, else that of the current file. */
 static void draw_bar(const cli_files_bar *bar, const tkl_files_progress *p, int64_t now)
 {
     char bytes[CLI_BYTES_SIZE], *name = cli_escape(p->name, false);

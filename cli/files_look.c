@@ -63,8 +63,7 @@ static json_t *status_json(const cli_session *cli, const tkl_files_info *info)
                      files_json(info), "troubles", troubles_json(info));
 }
 
-/* Tables, one below the other; an empty one is left out. */
-/* For people: says whether a receiver is there, or how long it has been gone. */
+/* The rows of the table of receivers, which says since when a receiver is gone. */
 static json_t *receiver_rows(const tkl_files_info *info)
 {
     json_t *array = json_array();
@@ -82,6 +81,7 @@ static json_t *receiver_rows(const tkl_files_info *info)
     return array;
 }
 
+/* Prints tables, one below the other, without those that are empty. */
 static int print_status(const cli_session *cli, const tkl_files_info *info)
 {
     static const cli_column receivers[] = {{"name", "RECEIVER"}, {"state", "STATE"},

@@ -21,7 +21,7 @@ typedef struct moving {
     bool lines;         /* stdout is for lines */
     size_t pending;     /* bytes of whole lines that stdout has not written yet */
     bool stream;        /* the source is a stream, which cannot be read again */
-    int told;           /* code of the first failure that was reported; TKL_OK: none */
+    int reported;       /* code of the first failure that was reported; TKL_OK: none */
     bool failed_output; /* writing to stdout failed */
 } moving;
 
@@ -44,8 +44,9 @@ static json_t *outcome_json(const tkl_files_outcome *o)
     return object;
 }
 
-/* Names a source by its path, and a received file by its name, which the server may have lost. */
-static void tell_failure(moving *m, const tkl_files_outcome *o)
+/* Reports a failure. Names a source by its path, and a received file by its name, which the server
+ * may have lost. */
+static void report_failure(moving *m, const tkl_files_outcome *o)
 {
     if (o->code == TKL_EINTR) /* reported when the command ends */
         return;
@@ -56,10 +57,11 @@ static void tell_failure(moving *m, const tkl_files_outcome *o)
             name && *name ? ": " : "", text ? text : "");
     free(name);
     free(text);
-    m->told = m->told == TKL_OK ? o->code : m->told;
+    if (m->reported == TKL_OK)
+        m->reported = o->code;
 }
 
-/* With --json an object for each file; else its name, and failures on stderr. */
+/* Prints an object for each file with --json; else its name, and failures on stderr. */
 static void show_file(const tkl_files_outcome *outcome, void *arg)
 {
     moving *m = arg;
@@ -67,7 +69,7 @@ static void show_file(const tkl_files_outcome *outcome, void *arg)
     if (m->cli->json && !m->lines) {
         cli_print_json(m->cli, outcome_json(outcome));
     } else if (outcome->code != TKL_OK) {
-        tell_failure(m, outcome);
+        report_failure(m, outcome);
     } else if (!m->lines) {
         cli_print_bytes(*outcome->path ? tkl_str(outcome->path) : outcome->name);
         putchar('\n');
@@ -97,7 +99,7 @@ static void cancel(void *client)
     tkl_interrupt(client);
 }
 
-/* A signal ends the call cleanly; then we die of that signal. */
+/* Ends the command. After a signal, which has ended the call cleanly, it dies of that signal. */
 static int end_moving(moving *m, int rc)
 {
     cli_files_bar_clear(&m->bar);
@@ -110,12 +112,12 @@ static int end_moving(moving *m, int rc)
     }
     if (m->failed_output)
         return CLI_FAILURE;
-    return rc != TKL_OK && rc == m->told ? cli_exit_of(rc) : cli_end(m->cli, rc);
+    return rc != TKL_OK && rc == m->reported ? cli_exit_of(rc) : cli_end(m->cli, rc);
 }
 
 /* ---- send ---------------------------------------------------------------- */
 
-/* The names in "a,b,c"; the array is to be freed. */
+/* Reads the names in "a,b,c". Free the array in any case. */
 static int read_receivers(cli_session *cli, tkl_bytes **to, size_t *count)
 {
     const char *text = cli_text(cli, "to", "");
@@ -218,7 +220,7 @@ int cli_files_send(cli_session *cli)
     return failed;
 }
 
-/* A call without sources says only that no more will come. */
+/* A send without sources only says that no more will come. */
 int cli_files_end(cli_session *cli)
 {
     tkl_files *files = NULL;
@@ -240,8 +242,9 @@ int cli_files_end(cli_session *cli)
 
 /* ---- receive ------------------------------------------------------------- */
 
-/* Lines are written whole: a pipe takes up to PIPE_BUF bytes at once or not at all, so a process
- * that is killed leaves no half line in it. A longer line is written alone. */
+/* Writes pending lines when `len` more bytes would exceed PIPE_BUF. A pipe takes up to PIPE_BUF
+ * bytes at once or not at all, so a process that is killed leaves no half line in it. A longer line
+ * is written alone. */
 static void make_room(moving *m, size_t len)
 {
     if (m->pending > 0 && m->pending + len > PIPE_BUF) {
@@ -268,7 +271,7 @@ static void end_torn_line(void)
         close(fd);
 }
 
-/* Bounds for the size of a JSON object: bytes for each byte of its texts, and around them. */
+/* Bounds for the size of a JSON object: most bytes for each byte of its texts, and around them. */
 enum { JSON_BYTES = 6, JSON_AROUND = 32 };
 
 static bool print_object(moving *m, tkl_bytes file, tkl_bytes text)
@@ -278,7 +281,8 @@ static bool print_object(moving *m, tkl_bytes file, tkl_bytes text)
                                             cli_json_bytes(text))) == CLI_OK;
 }
 
-/* With --names the name of the file and a tab come first; a tab within the name is escaped. */
+/* Prints the line, with --names behind the name of the file and a tab; a tab within the name is
+ * escaped. */
 static bool print_text(moving *m, tkl_bytes file, tkl_bytes text)
 {
     bool named = cli_flag(m->cli, "names");

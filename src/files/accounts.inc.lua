@@ -7,8 +7,8 @@ local OVERHEAD = 1024  -- bytes counted per file, for its record and its entries
 local TRIP = 16        -- chunks: half of what a sender writes in one round trip
 local CHUNKS_LEAST = 4 -- the limit has room for this many chunks: chunks are made small enough
 
--- The bytes that a size counts for. An empty file counts as one byte: else any number of them would
--- fit when nothing else is held.
+-- Returns how many bytes a size counts for. An empty file counts as one byte: else any number of
+-- empty files would fit when nothing else is held.
 function accounts.bytes_of(size)
   return math.max(size, 1)
 end
@@ -22,14 +22,15 @@ function accounts.read()
   return {held = records.whole(math.max(held, 0)), limit = records.whole(limit)}
 end
 
--- Notes the bytes that a file holds from now on.
+-- Sets the bytes that a file holds.
 function accounts.set_bytes(token, bytes)
   local before = records.whole(redis.call('HGET', BYTES, token) or 0)
   redis.call('HSET', BYTES, token, bytes)
   redis.call('HINCRBY', STATE, 'held', bytes - before)
 end
 
--- The bytes of a file in chunks: chunks that are stored, and chunks that its sender may write.
+-- Returns the bytes that a file in chunks holds: chunks that are stored, and chunks that its sender
+-- may write.
 function accounts.chunked_bytes(file)
   if file.state == 'complete' then
     local bytes = accounts.bytes_of(records.whole(file.size))
@@ -43,8 +44,8 @@ function accounts.is_empty(account)
   return account.held <= OVERHEAD * redis.call('ZCARD', FILES)
 end
 
--- Whether a new file fits. It always fits when nothing else is held, whatever the limit is: files
--- of interrupted senders do not block other senders.
+-- Whether a new file fits. It always fits when nothing else is held, whatever the limit is: else
+-- records of files whose senders were interrupted could block other senders.
 function accounts.new_file_fits(bytes)
   local account = accounts.read()
   if redis.call('ZCARD', FILES) == 0 and account.held ~= 0 then -- another program has written it
@@ -54,14 +55,15 @@ function accounts.new_file_fits(bytes)
   return account.held + OVERHEAD + bytes <= account.limit or accounts.is_empty(account)
 end
 
--- How many more chunks may be written. At least one when nothing else is held, whatever the limit.
+-- Returns how many more chunks may be written: at least one when nothing else is held, whatever the
+-- limit is.
 function accounts.chunks_that_fit(chunk)
   local account = accounts.read()
   local room = math.floor((account.limit - account.held) / chunk)
   return math.max(room, accounts.is_empty(account) and 1 or 0)
 end
 
--- Whether this many chunks are worth a round trip. Few are not, unless the limit allows no more.
+-- Whether this many chunks are worth a round trip. A few are not, unless the limit allows no more.
 function accounts.is_worth_a_trip(chunks, chunk)
   local allowed = math.floor(accounts.read().limit / chunk / CHUNKS_LEAST)
   return chunks >= math.max(1, math.min(TRIP, allowed))

@@ -1,9 +1,9 @@
--- files/add_receiver: one more receiver for files of which nothing has gone yet.
+-- files/add_receiver: add a receiver to all files that still have all of their chunks.
 -- KEYS[1...] channel  see keys.inc.lua; then of each file: its record, and how far its
 --   receivers are
 -- ARGV[1] receiver
 -- ARGV[2...] token of each file
--- returns how many files it gets that it did not get before
+-- returns to how many files the receiver was added
 -- include: shared/clock
 -- include: keys
 -- include: accounts

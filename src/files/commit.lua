@@ -1,4 +1,4 @@
--- files/commit: chunks were written; may more be? Without chunks it only asks.
+-- files/commit: note that chunks were written, and reserve more. Without chunks it only reserves.
 -- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
 --   are, what the call has sent, and the chunks written
 -- ARGV[1] token
@@ -10,9 +10,10 @@
 -- ARGV[7] size    of the file, all of which is sent; '': there is more
 -- ARGV[8] fingerprint
 -- ARGV[9] kept    how long the call may be interrupted, ms; '': it is not remembered
--- returns {code, chunks sent, how many more may be, overdue file, ms to the next}: TKL_NOTFOUND the
---   file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server has another number
---   of chunks, or not all of these, or knows an earlier process; TKL_EMPTY no receiver is left
+-- returns {code, chunks sent, how many more may be written, overdue file, ms to the next}:
+--   TKL_NOTFOUND the file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server
+--   has another number of chunks, or lacks bytes of these, or knows an earlier process; TKL_EMPTY
+--   no receiver is left
 -- include: shared/clock
 -- include: keys
 -- include: accounts
@@ -41,8 +42,8 @@ local function remove_written()
   end
 end
 
--- Reserves room for more chunks. As long as receivers still have chunks of this file to take, room
--- will become free, and the sender is notified.
+-- Reserves room for more chunks if there is enough room, or when receivers have all chunks of this
+-- file. Else receivers will free room by taking chunks, and the sender is notified then.
 local function reserve(file)
   local missing = records.whole(want) - (file.reserved - file.sent)
   local room = missing > 0 and accounts.chunks_that_fit(file.chunk) or 0

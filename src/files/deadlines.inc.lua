@@ -1,5 +1,5 @@
--- Deadlines: when files may be given up, and when what their senders have reserved may be taken
--- back.
+-- Deadlines: when files may be given up, and when chunks that their senders have reserved may be
+-- taken back.
 -- include: keys
 
 local deadlines = {}

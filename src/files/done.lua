@@ -1,5 +1,5 @@
--- files/done: a receiver is done with files, in good order or not. Files that all receivers are
--- done with go.
+-- files/done: a receiver is done with files: it has them, or cannot use them. Files that all
+-- receivers are done with are removed.
 -- KEYS[1...] channel  see keys.inc.lua; then what the call that sent the files has sent; then of
 --   each file: its record, and how far its receivers are
 -- ARGV[1] receiver
@@ -7,7 +7,7 @@
 -- ARGV[3] reason   why the files are of no use to it; '': it has them
 -- ARGV[4...] token of each file
 -- flags: allow-oom
--- returns {code, tokens of files that are left to be removed ...}: TKL_NOTOWNER another process
+-- returns {code, tokens of files that the client must remove ...}: TKL_NOTOWNER another process
 --   receives
 -- include: shared/clock
 -- include: keys

@@ -1,5 +1,5 @@
--- files/drop_receiver: the channel forgets a receiver. The process that receives under the name is refused
--- from then on: it is not the holder any more.
+-- files/drop_receiver: the channel forgets a receiver. The process that receives under the name is
+-- refused from then on: it is not the holder any more.
 -- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] receiver
 -- ARGV[2] tokens     of files that it lacks, one after the other

@@ -6,8 +6,8 @@ local holders = {}
 local DROPPED = 'dropped'
 
 -- Whether this process is the one that receives. A server that lost its data knows no process, and
--- one restored with older data knows an earlier process: then the asking process is accepted. A
--- dropped receiver gets another holder, so that it is not mistaken for lost data.
+-- a server restored with older data knows an earlier process: then this process is accepted. A
+-- dropped receiver has DROPPED as its holder, so it is not mistaken for lost data.
 function holders.is_current(receiver, holder)
   local current = redis.call('HGET', HOLDERS, receiver)
   return not current or current ~= DROPPED and current <= holder

@@ -1,9 +1,9 @@
--- files/join: a process receives under a name, or goes on doing so, or leaves.
+-- files/join: a process begins to receive under a name, renews its lease, or leaves.
 -- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] receiver
 -- ARGV[2] holder  of the process: its turn, and random digits
 -- ARGV[3] lease   ms; '0': it leaves
--- ARGV[4] renew   '1': only if it is still this process
+-- ARGV[4] renew   '1': only if this process is still the holder
 -- flags: allow-oom
 -- returns code: TKL_NOTOWNER another process receives under this name, or it was dropped
 -- include: shared/clock

@@ -3,11 +3,11 @@
 --   the same when it is over
 -- ARGV[1] field  of the file in `sent`; '': the call is not remembered
 -- ARGV[2] token  of the file
--- ARGV[3] until  the call is remembered for so long, ms of the server's clock; '0': not known yet
+-- ARGV[3] until  when the server forgets the call, ms of its clock; '0': not known yet
 -- flags: no-writes
 -- returns {code, until}: TKL_OK all receivers are done with it; TKL_EXISTS not yet, or its record
 --   was evicted, which its receivers will report; TKL_NOTFOUND the server was restarted with older
---   data, or was emptied, and does not know of the file, or not of its end
+--   data, or was emptied, and does not know the file, or does not know that it was completed
 -- include: shared/clock
 -- include: keys
 -- include: lost
@@ -21,7 +21,8 @@ local function is_remembered()
   return redis.call('HGET', SENT, field) or redis.call('HGET', OVER, field)
 end
 
--- Whether the server has forgotten the call too early.
+-- Whether the server has lost data: it remembers the call without this file, or has forgotten the
+-- call although the call's time is not known to be over.
 local function is_lost(left)
   return left ~= NO_KEY or known_until == 0 or now < known_until
 end

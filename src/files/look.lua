@@ -6,7 +6,7 @@
 -- flags: no-writes
 -- returns for each file {position, state, freed, sent, chunk, size, checksum, mtime, mode, name,
 --   call, bytes or nil}; nil: it is not for this receiver, or gone; 1: the server has lost it, and
---   it was for this receiver, or its receivers are not known
+--   it was or may have been for this receiver
 -- include: shared/clock
 -- include: keys
 -- include: records

@@ -4,7 +4,7 @@
 local lost = {}
 
 -- Whether the channel still has this file, and it is not given up. The list of files or the account
--- names it: the server may have evicted one of them.
+-- names it: the server may have evicted one of the two.
 function lost.is_listed(token)
   local ends = tonumber(redis.call('ZSCORE', ENDS, token) or math.huge)
   if ends <= now then

@@ -5,7 +5,7 @@
 -- ARGV[3] max     files
 -- flags: allow-oom
 -- returns {epoch, overdue file, ms to the next, {token, number of its change, ...}, '1' the list of
---   files is being made again: ask again}
+--   files is being rebuilt: ask again}
 -- include: shared/clock
 -- include: keys
 -- include: accounts
@@ -16,7 +16,8 @@ local MENDED_AT_ONCE = 100
 local epoch, cursor, max = unpack(ARGV)
 
 -- Rebuilds the list of files from the account, some files at a time, when the server has evicted
--- the list: then the account has files that the list lacks. Their own keys may still exist.
+-- the list: then the account has files that the list lacks. The keys of these files may still
+-- exist.
 local function mend()
   if redis.call('HLEN', BYTES) <= redis.call('ZCARD', FILES) then
     return 0

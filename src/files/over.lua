@@ -1,5 +1,5 @@
--- files/over: a call is over, and what it has sent need not be remembered. For a while it is, under
--- another key: the same call of another process may still wait for the same files.
+-- files/over: a call is over. For a short time the server still remembers under another key what
+-- the call has sent: the same call of another process may still wait for the same files.
 -- KEYS[1...] channel  see keys.inc.lua; then what the call has sent, and the same when it is
 --   over
 -- ARGV[1] kept  ms

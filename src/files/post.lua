@@ -1,4 +1,4 @@
--- files/post: small files, whole, as many as fit.
+-- files/post: store small files, as many as fit.
 -- KEYS[1...] channel  see keys.inc.lua; then what the call has sent; then of each file: its
 --   record, and how far its receivers are
 -- ARGV[1] limit      of the channel in bytes; '': as it is

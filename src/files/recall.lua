@@ -1,4 +1,4 @@
--- files/recall: take back what a sender that is gone has reserved and not committed.
+-- files/recall: take back the chunks that a sender that is gone has reserved and not committed.
 -- KEYS[1...] channel  see keys.inc.lua; then the record of the file, and its chunks from
 --   `first` on, which may have been written
 -- ARGV[1] token

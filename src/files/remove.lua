@@ -1,5 +1,5 @@
--- files/remove: give up a file: its time is over, or its sender says so. In steps, for it may have
--- many chunks.
+-- files/remove: give up a file: its time is over, or its sender says so. A client does this in
+-- steps, because the file may have many chunks.
 -- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
 --   are, and its chunks from `first` on
 -- ARGV[1] token
@@ -8,8 +8,7 @@
 -- ARGV[4] first
 -- flags: allow-oom
 -- returns {code, chunks removed, chunks there may be, '1' it is gone}: TKL_NOTFOUND there is no
---   such file; TKL_NOTOWNER its time is not over, or not for sure, or another
---   process sends it
+--   such file; TKL_NOTOWNER its time is not over, or not for sure, or another process sends it
 -- include: shared/clock
 -- include: keys
 -- include: accounts

@@ -1,4 +1,4 @@
--- files/show: what operators see of files.
+-- files/show: files as operators see them.
 -- KEYS[1...] channel  see keys.inc.lua; then of each file: its record, and how far its
 --   receivers are
 -- flags: no-writes

@@ -1,12 +1,12 @@
--- files/take: go on with a file whose sender was interrupted.
+-- files/take: continue a file whose sender was interrupted.
 -- KEYS[1...] channel  see keys.inc.lua; then the record of the file, and how far its
 --   receivers are
 -- ARGV[1] token
 -- ARGV[2] holder  of the new sender
 -- ARGV[3] fingerprint
 -- ARGV[4] call    that sends it; '': it is not remembered
--- returns {code, bytes of a chunk, chunks sent, how many more may be sent, checksum of those sent}:
---   TKL_NOTFOUND it is gone or complete; TKL_NOTOWNER a later process sends it
+-- returns {code, bytes of a chunk, chunks sent, how many more may be sent, checksum of the sent
+--   chunks}: TKL_NOTFOUND it is gone or complete; TKL_NOTOWNER a later process sends it
 -- include: shared/clock
 -- include: keys
 -- include: records
