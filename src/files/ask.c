@@ -20,7 +20,7 @@
 
 /* ---- Keys ---------------------------------------------------------------- */
 
-/* ":file:" and a token, ":at" or ":" and a number. */
+/* Room for ":file:", a token, and ":at" or ":" and a number. */
 #define SUFFIX_SIZE (6 + TKL__FILES_TOKEN + 24)
 
 static tkl_bytes base_of(const tkl_files *files)
@@ -28,59 +28,68 @@ static tkl_bytes base_of(const tkl_files *files)
     return files->keys.items[TKL__FILES_STATE];
 }
 
-static void add_key(tkl__files_ask *ask, const char *suffix)
+static void add_key(tkl__files_request *request, const char *suffix)
 {
-    tkl_bytes base = base_of(ask->files);
+    tkl_bytes base = base_of(request->files);
     size_t len = strlen(suffix);
-    char *key = tkl__args_room(&ask->keys, base.len + len);
+    char *key = tkl__args_room(&request->keys, base.len + len);
     if (!key)
         return;
     memcpy(key, base.data, base.len);
     memcpy(key + base.len, suffix, len);
 }
 
-void tkl__files_ask_init(tkl__files_ask *ask, tkl_files *files)
+void tkl__files_request_init(tkl__files_request *request, tkl_files *files)
 {
-    ask->files = files;
-    tkl__args_init(&ask->keys);
-    tkl__args_init(&ask->args);
+    request->files = files;
+    tkl__args_init(&request->keys);
+    tkl__args_init(&request->args);
     for (size_t i = 0; i < files->keys.count; i++)
-        tkl__args_bytes(&ask->keys, files->keys.items[i]);
+        tkl__args_bytes(&request->keys, files->keys.items[i]);
 }
 
-void tkl__files_ask_free(tkl__files_ask *ask)
+void tkl__files_request_free(tkl__files_request *request)
 {
-    tkl__args_free(&ask->keys);
-    tkl__args_free(&ask->args);
+    tkl__args_free(&request->keys);
+    tkl__args_free(&request->args);
 }
 
-void tkl__files_ask_record(tkl__files_ask *ask, const char *token)
+void tkl__files_request_add_record(tkl__files_request *request, const char *token)
 {
     char suffix[SUFFIX_SIZE];
     snprintf(suffix, sizeof suffix, ":file:%s", token);
-    add_key(ask, suffix);
+    add_key(request, suffix);
 }
 
-void tkl__files_ask_file(tkl__files_ask *ask, const char *token)
+void tkl__files_request_add_file(tkl__files_request *request, const char *token)
 {
     char suffix[SUFFIX_SIZE];
-    tkl__files_ask_record(ask, token);
+    tkl__files_request_add_record(request, token);
     snprintf(suffix, sizeof suffix, ":file:%s:at", token);
-    add_key(ask, suffix);
+    add_key(request, suffix);
 }
 
-void tkl__files_ask_sent(tkl__files_ask *ask, const char *call)
+void tkl__files_request_add_sent(tkl__files_request *request, const char *call)
 {
     char suffix[SUFFIX_SIZE];
     snprintf(suffix, sizeof suffix, ":sent:%s", call);
-    add_key(ask, suffix);
+    add_key(request, suffix);
 }
 
-void tkl__files_ask_over(tkl__files_ask *ask, const char *call)
+void tkl__files_request_add_over(tkl__files_request *request, const char *call)
 {
     char suffix[SUFFIX_SIZE];
     snprintf(suffix, sizeof suffix, ":over:%s", call);
-    add_key(ask, suffix);
+    add_key(request, suffix);
+}
+
+void tkl__files_request_add_files(tkl__files_request *request, const char *const *tokens,
+                                  size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        tkl__files_request_add_file(request, tokens[i]);
+        tkl__args_str(&request->args, tokens[i]);
+    }
 }
 
 static void chunk_suffix(char suffix[SUFFIX_SIZE], const char *token, int64_t number)
@@ -88,16 +97,17 @@ static void chunk_suffix(char suffix[SUFFIX_SIZE], const char *token, int64_t nu
     snprintf(suffix, SUFFIX_SIZE, ":file:%s:%" PRId64, token, number);
 }
 
-void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to)
+void tkl__files_request_add_chunks(tkl__files_request *request, const char *token, int64_t from,
+                                   int64_t to)
 {
     char suffix[SUFFIX_SIZE];
     for (int64_t number = from; number < to; number++) {
         chunk_suffix(suffix, token, number);
-        add_key(ask, suffix);
+        add_key(request, suffix);
     }
 }
 
-/* ---- Waiting for a server that is away ----------------------------------- */
+/* ---- Waiting for a server that is down ----------------------------------- */
 
 tkl_files tkl__files_with_patience(const tkl_files *files, int64_t patience_ms)
 {
@@ -126,7 +136,8 @@ static bool try_again(const tkl_files *files, int *rc, bool *doubted, int attemp
     return again && slept == TKL_OK;
 }
 
-/* Begins a request. An interrupt ends it if it is part of a send or receive call. */
+/* Begins a request. A request of a send or receive call, which is repeated, ends when the client is
+ * interrupted. */
 static void begin_request(const tkl_files *files)
 {
     if (files->patience_ms != 0)
@@ -140,19 +151,21 @@ static int64_t deadline_of(const tkl_files *files)
 
 /* ---- Scripts ------------------------------------------------------------- */
 
-int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply)
+int tkl__files_request_plain(tkl__files_request *request, const tkl__script *script,
+                             tkl_reply **reply)
 {
-    tkl_files *files = ask->files;
-    const tkl__keys keys = {ask->keys.items, ask->keys.count};
+    tkl_files *files = request->files;
+    const tkl__keys keys = {request->keys.items, request->keys.count};
     int rc;
     bool doubted = false;
     int64_t until = patient_until(files);
     *reply = NULL;
-    if (ask->keys.failed)
+    if (request->keys.failed)
         return tkl__nomem();
     for (int attempt = 0;; attempt++) {
         begin_request(files);
-        rc = tkl__eval(files->client, script, &keys, &ask->args, deadline_of(files), true, reply);
+        rc = tkl__eval(files->client, script, &keys, &request->args, deadline_of(files), true,
+                       reply);
         rc = tkl__end_request(files->client, rc);
         if (!try_again(files, &rc, &doubted, attempt, until))
             return rc;
@@ -165,9 +178,10 @@ static int code_of(const tkl_reply *reply)
     return tkl__no_or_ok((int)tkl_reply_int(first ? first : reply));
 }
 
-int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply)
+int tkl__files_request_run(tkl__files_request *request, const tkl__script *script,
+                           tkl_reply **reply)
 {
-    int rc = tkl__files_ask_plain(ask, script, reply);
+    int rc = tkl__files_request_plain(request, script, reply);
     return rc == TKL_OK ? code_of(*reply) : rc;
 }
 
@@ -205,14 +219,14 @@ void tkl__files_batch_set(tkl__batch *batch, const tkl_files *files, const char 
     tkl__buf_free(&key);
 }
 
-int tkl__files_batch_run(tkl__batch *batch, tkl__files_ask *ask, const tkl__script *script)
+int tkl__files_batch_run(tkl__batch *batch, tkl__files_request *request, const tkl__script *script)
 {
-    tkl_files *files = ask->files;
+    tkl_files *files = request->files;
     bool doubted = false;
     int64_t until = patient_until(files);
-    tkl__batch_fail(batch, ask->keys.failed ? tkl__nomem() : TKL_OK);
-    tkl__batch_eval(batch, script, &(tkl__keys){ask->keys.items, ask->keys.count}, &ask->args,
-                    true);
+    tkl__batch_fail(batch, request->keys.failed ? tkl__nomem() : TKL_OK);
+    tkl__batch_eval(batch, script, &(tkl__keys){request->keys.items, request->keys.count},
+                    &request->args, true);
     for (int attempt = 0;; attempt++) {
         begin_request(files);
         int rc = tkl__end_request(files->client, tkl__batch_run(batch, deadline_of(files)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files that a call sends: its sources, and the members of those that are directories. A
- * directory comes behind its members, so its receiver can set its time when nothing more will
- * change in it.
+ * The files that a call sends: its sources, and the members of sources that are directories. A
+ * directory comes behind its members: the receiver sets its time when nothing more will change in
+ * it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +42,8 @@ int tkl__files_source_name(const tkl_files_source *source, tkl_bytes *name)
     return TKL_OK;
 }
 
-/* The name of a directory, one part of a path. "." and ".." have the name of where they lead. */
+/* Finds the name of a directory, one part of a path. "." and ".." have the name of the directory to
+ * which they lead. */
 static int tree_name(const tkl_files_source *source, char name[TKL_FILES_NAME_MAX + 1])
 {
     char real[PATH_MAX];

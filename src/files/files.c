@@ -62,9 +62,9 @@
  *                                          directory, and whether its sender will send no more
  *                                state     open, complete, removing
  *                                chunk     bytes of a chunk; 0: the bytes are in `data`
- *                                freed, sent, reserved     numbers of chunks: those before `freed`
- *                                          are gone, those before `sent` can be read, those before
- *                                          `reserved` may be written
+ *                                freed, sent, reserved     numbers of chunks: chunks before `freed`
+ *                                          are gone, chunks before `sent` can be read, chunks
+ *                                          before `reserved` may be written
  *                                prefix    checksum of all chunks sent; in the end, of the file
  *                                holder    token of the sender
  *                                lease, resume, ttl        ms
@@ -74,8 +74,8 @@
  *                                call      C of the call that sends it, or ''
  *                                data      the bytes of a small file
  *   ns:files:{name}:F:at       zset of receivers that lack something, by the number of chunks they
- *                              have. A receiver that has the file is taken out, once; the file goes
- *                              with the last of them.
+ *                              have. A receiver that has the whole file is removed from it; with
+ *                              the last receiver the file is removed.
  *   ns:files:{name}:F:N        chunk number N, a string
  *
  * ns:files:{name}:room is not a key but a pub/sub channel: there is more room, or a file is gone.
@@ -207,15 +207,15 @@ tkl__files_token tkl__files_new_token(void)
 /* The first 16 digits are the turn of the process, the others are random. */
 int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
     tkl__files_token random = tkl__files_new_token();
-    tkl__files_ask_init(&ask, files);
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_turn, &reply);
+    tkl__files_request_init(&request, files);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_turn, &reply);
     snprintf(holder->text, sizeof holder->text, "%016" PRIx64 "%.16s",
              (uint64_t)tkl_reply_int(reply), random.text);
     tkl_reply_free(reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
     return rc;
 }
 
@@ -243,23 +243,20 @@ typedef struct change {
     tkl__buf lacking; /* tokens of files that the receiver lacks: the first NAMED of them */
 } change;
 
-/* How many tokens are noted. A waiting sender finds its files by them. */
+/* A sender that waits finds its files among the tokens that are noted: this many of them. */
 #define NAMED 256
 
-/* Finds which of these files the receiver lacks. */
+/* Counts and notes those of the files that the receiver lacks. */
 static int find_lacking(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     change *c = arg;
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, files);
-    tkl__args_bytes(&ask.args, c->receiver);
-    for (size_t i = 0; i < count; i++) {
-        tkl__files_ask_file(&ask, tokens[i]);
-        tkl__args_str(&ask.args, tokens[i]);
-    }
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_init(&request, files);
+    tkl__args_bytes(&request.args, c->receiver);
+    tkl__files_request_add_files(&request, tokens, count);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_look, &reply);
+    tkl__files_request_free(&request);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply) && i < count; i++)
         if (!tkl_reply_is_nil(tkl_reply_at(reply, i)) && c->count++ < NAMED)
             tkl__buf_add(&c->lacking, tokens[i], TKL__FILES_TOKEN);
@@ -276,22 +273,22 @@ static int drop_from(tkl_files *files, const char *const *tokens, size_t count, 
     return rc;
 }
 
-/* Forgets the receiver. Notes the files that it lacks first, before their removal wakes the senders
- * that wait for them. */
+/* Makes the channel forget the receiver, and notes the files that it lacks. This comes before they
+ * are removed, which wakes the senders that wait for them. */
 static int forget_receiver(tkl_files *files, const change *c)
 {
     char reason[64];
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
     snprintf(reason, sizeof reason, "dropped; it lacked %" PRId64 " file%s", c->count,
              c->count == 1 ? "" : "s");
-    tkl__files_ask_init(&ask, files);
-    tkl__args_bytes(&ask.args, c->receiver);
-    tkl__args_bytes(&ask.args, (tkl_bytes){c->lacking.data, c->lacking.len});
-    tkl__args_str(&ask.args, reason);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_drop_receiver, &reply);
+    tkl__files_request_init(&request, files);
+    tkl__args_bytes(&request.args, c->receiver);
+    tkl__args_bytes(&request.args, (tkl_bytes){c->lacking.data, c->lacking.len});
+    tkl__args_str(&request.args, reason);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_drop_receiver, &reply);
     tkl_reply_free(reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
     return rc == TKL_NOTFOUND ? tkl__fail(rc, "the channel knows no such receiver") : rc;
 }
 
@@ -318,16 +315,13 @@ int tkl_files_drop_receiver(tkl_files *files, tkl_bytes receiver, int64_t *count
 static int add_to(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     change *c = arg;
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, files);
-    tkl__args_bytes(&ask.args, c->receiver);
-    for (size_t i = 0; i < count; i++) {
-        tkl__files_ask_file(&ask, tokens[i]);
-        tkl__args_str(&ask.args, tokens[i]);
-    }
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_add_receiver, &reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_init(&request, files);
+    tkl__args_bytes(&request.args, c->receiver);
+    tkl__files_request_add_files(&request, tokens, count);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_add_receiver, &reply);
+    tkl__files_request_free(&request);
     tkl__add(&c->count, tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;

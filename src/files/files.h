@@ -33,12 +33,13 @@ struct tkl_files {
     tkl_client *client;
     tkl__keys keys;
     tkl_files_options rules; /* defaults filled in; max_bytes 0: the limit that the channel has */
-    int64_t patience_ms;     /* how long a request is repeated while the server is down; 0: not
-                            repeated. Senders and receivers use a copy of the handle:
-                            tkl__files_with_patience() */
+    /* How long a request is repeated while the server is down; 0: it is not; negative: until the
+     * client is interrupted. Senders and receivers set it in a copy of the handle:
+     * tkl__files_with_patience(). */
+    int64_t patience_ms;
 };
 
-/* A copy of the handle for one call, with this patience; negative: its requests wait for ever. */
+/* Returns a copy of the handle for one call, with this patience. */
 tkl_files tkl__files_with_patience(const tkl_files *files, int64_t patience_ms);
 
 /* Tokens of files, and of the processes that send or receive. */
@@ -72,63 +73,70 @@ int tkl__files_check_receiver(tkl_bytes name);
 
 /* ---- Requests (ask.c) ---------------------------------------------------- */
 
-/* A request that runs a script, under construction. */
-typedef struct tkl__files_ask {
+/* A request that runs a script: its keys and arguments, while they are collected. */
+typedef struct tkl__files_request {
     tkl_files *files;
     tkl__args keys, args;
-} tkl__files_ask;
+} tkl__files_request;
 
-/* The first keys of a request are those of the channel. */
-void tkl__files_ask_init(tkl__files_ask *ask, tkl_files *files);
-void tkl__files_ask_free(tkl__files_ask *ask);
-/* Adds the two keys of a file. */
-void tkl__files_ask_file(tkl__files_ask *ask, const char *token);
+/* Begins a request with the keys of the channel. */
+void tkl__files_request_init(tkl__files_request *request, tkl_files *files);
+void tkl__files_request_free(tkl__files_request *request);
+/* Adds the two keys of a file: its record, and the positions of its receivers. */
+void tkl__files_request_add_file(tkl__files_request *request, const char *token);
 /* Adds only the key of a file's record. */
-void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
+void tkl__files_request_add_record(tkl__files_request *request, const char *token);
+/* Adds the two keys of each file, and its token as an argument. */
+void tkl__files_request_add_files(tkl__files_request *request, const char *const *tokens,
+                                  size_t count);
 /* Adds the key that remembers what a call has sent. */
-void tkl__files_ask_sent(tkl__files_ask *ask, const char *call);
-/* Adds the key that remembers it after the call is over. */
-void tkl__files_ask_over(tkl__files_ask *ask, const char *call);
+void tkl__files_request_add_sent(tkl__files_request *request, const char *call);
+/* Adds the key that remembers what a call has sent after the call is over. */
+void tkl__files_request_add_over(tkl__files_request *request, const char *call);
 /* Adds the keys of these chunks of a file. */
-void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to);
+void tkl__files_request_add_chunks(tkl__files_request *request, const char *token, int64_t from,
+                                   int64_t to);
 
 /* Runs the script. Returns the error code of the request, else the first element of the reply, or
  * the reply itself if it is a number. Free *reply in any case. If the server was reached before and
- * is down now, the request waits for it until the client is interrupted. */
-int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply);
+ * is down now, the request is repeated as long as the patience of the handle lasts. */
+int tkl__files_request_run(tkl__files_request *request, const tkl__script *script,
+                           tkl_reply **reply);
 /* Runs a script whose reply does not begin with a code. */
-int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply);
+int tkl__files_request_plain(tkl__files_request *request, const tkl__script *script,
+                             tkl_reply **reply);
 
 /* Adds a GET or SET of a chunk to a batch. */
 void tkl__files_batch_get(tkl__batch *batch, const tkl_files *files, const char *token,
                           int64_t number);
 void tkl__files_batch_set(tkl__batch *batch, const tkl_files *files, const char *token,
                           int64_t number, tkl_bytes data, int64_t ttl_ms);
-/* Adds the script to the batch and runs it. Returns the code of the script, as tkl__files_ask_run()
- * does; its reply is the last one. An error of a command takes precedence over the script's
- * code. */
-int tkl__files_batch_run(tkl__batch *batch, tkl__files_ask *ask, const tkl__script *script);
+/* Adds the script to the batch and runs it. Returns the code of the script, as
+ * tkl__files_request_run() does; its reply is the last one. An error of a command takes precedence
+ * over the script's code. */
+int tkl__files_batch_run(tkl__batch *batch, tkl__files_request *request, const tkl__script *script);
 
-/* Reads a number in a reply: an integer from 0 to `most`. Another program may have written
- * something else. */
+/* Reads a number in a reply and limits it to 0 to `most`: another program may have written anything
+ * there. */
 int64_t tkl__files_number(const tkl_reply *reply, int64_t most);
 int64_t tkl__files_chunks(const tkl_reply *reply); /* a number of chunks */
 
 /* Adds the time of a file to a request: seconds and nanoseconds. */
 void tkl__files_add_time(tkl__args *args, const struct timespec *time);
-/* Reads the time of a file; false: there is none. */
+/* Reads the time of a file; false: the text is none. */
 bool tkl__files_read_time(const char *text, struct timespec *time);
 
 /* ---- Removing (remove.c) ------------------------------------------------- */
 
-/* Gives a file up. `holder`: the token of its sender; "": only if its time is over. */
+/* Gives a file up. `holder`: the token of its sender; "": gives it up only if its time is over. */
 int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason);
 /* Removes the overdue file that a reply names, if it names one. */
 int tkl__files_reap(tkl_files *files, const tkl_reply *token);
-/* Removes the chunks of a file that all of its receivers have. */
+/* Removes those chunks of a file that all of its receivers have. */
 int tkl__files_free_chunks(tkl_files *files, const char *token);
-/* Reports that a receiver is done with files. `holder` "": the receiver is dropped. `reason` "": it
- * has them; else a waiting sender finds the reason. `call`: the sender's call; "": not known. */
+/* Reports that a receiver is done with files. `holder` "": the receiver is dropped. `reason` "":
+ * the receiver has the files; else why it cannot use them, which a waiting sender finds. `call`:
+ * the call that sent the files; "": not known. */
 int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, const char *reason,
                     const char *call, const char *const *tokens, size_t count);
 
@@ -169,12 +177,13 @@ void tkl__files_hash_reset(tkl__files_hash *hash);
 void tkl__files_hash_add(tkl__files_hash *hash, const void *data, size_t len);
 tkl__files_sum tkl__files_hash_sum(const tkl__files_hash *hash);
 tkl__files_sum tkl__files_sum_of(tkl_bytes bytes);
-/* Adds the first `len` bytes of a file to `hash`. TKL_EIO; TKL_CONFLICT: the file is shorter. */
+/* Adds the first `len` bytes of a file to `hash`. TKL_EIO: it cannot be read; TKL_CONFLICT: it is
+ * shorter. */
 int tkl__files_hash_file(tkl__files_hash *hash, int fd, int64_t len);
 
 /* ---- Unpacking (unpack.c) and lines (lines.c) ---------------------------- */
 
-/* Takes bytes; any result but TKL_OK stops the work. */
+/* Receives bytes; any result but TKL_OK stops the work. */
 typedef int tkl__files_sink(void *arg, tkl_bytes bytes);
 
 typedef struct tkl__files_unpacker tkl__files_unpacker;
@@ -202,7 +211,7 @@ void tkl__files_lines_init(tkl__files_lines *lines,
                            int (*on_line)(tkl_bytes file, tkl_bytes text, void *arg), void *arg,
                            tkl_bytes file, int64_t skip);
 void tkl__files_lines_free(tkl__files_lines *lines);
-/* A sink that takes bytes of lines. TKL_EINTR: the callback asked to stop. */
+/* A sink for bytes of lines. TKL_EINTR: the callback asked to stop. */
 int tkl__files_lines_add(void *lines, tkl_bytes bytes);
 int tkl__files_lines_end(tkl__files_lines *lines);
 

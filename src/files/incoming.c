@@ -16,7 +16,7 @@
 
 /* ---- Replies of files/look ----------------------------------------------- */
 
-/* The fields of files/look. */
+/* The fields that files/look returns for a file. */
 enum { POSITION, STATE, FREED, SENT, CHUNK, SIZE, SUM, MTIME, MODE, NAME, CALL, DATA };
 
 static int64_t number_or_none(const tkl_reply *reply)
@@ -56,7 +56,7 @@ static void note_mode(tkl__files_incoming *in, int64_t mode)
     in->end = mode & TKL__FILES_END;
 }
 
-/* The type for the caller. */
+/* The type of the file as callers know it. */
 static tkl_files_type type_of_file(const tkl__files_incoming *in)
 {
     return S_ISDIR(in->type)   ? TKL_FILES_TYPE_DIRECTORY
@@ -105,7 +105,7 @@ void tkl__files_incoming_free(tkl__files_incoming *in)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-static void tell_progress(tkl__files_incoming *in, int64_t added)
+static void report_progress(tkl__files_incoming *in, int64_t added)
 {
     tkl__files_receiving *r = in->receiving;
     int64_t done = in->small ? in->size : in->position * in->chunk;
@@ -118,9 +118,9 @@ static void tell_progress(tkl__files_incoming *in, int64_t added)
         r->options.on_progress(&r->progress, r->options.arg);
 }
 
-/* Reports the outcome of the file to the callback. `rc`: the outcome; its text is that of the
- * calling thread. */
-static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
+/* Counts the file, and reports its outcome to the callback. `rc`: the outcome; its text is the last
+ * error of the thread. */
+static void report_outcome(tkl__files_incoming *in, int rc, const char *path)
 {
     tkl__files_receiving *r = in->receiving;
     tkl_files_outcome outcome = {.name = in->name,
@@ -156,8 +156,9 @@ static int explain_loss(int rc)
                : rc;
 }
 
-/* Reports to the server that this receiver is done with the file. */
-static int report_failure(tkl__files_incoming *in, const char *reason)
+/* Reports to the server that this receiver is done with the file. `reason`: why it cannot use it;
+ * "": it has the file. */
+static int report_done(tkl__files_incoming *in, const char *reason)
 {
     tkl__files_receiving *r = in->receiving;
     const char *token = in->token.text;
@@ -165,14 +166,15 @@ static int report_failure(tkl__files_incoming *in, const char *reason)
         tkl__files_done(r->files, r->as, r->holder.text, reason, in->call, &token, 1));
 }
 
-/* The file cannot be used because of `rc` and its text: reports that, and goes on. */
+/* Reports to the callback and to the server that the file cannot be used because of `rc` and its
+ * text, and removes what is on the disk. The call goes on with other files. */
 static int fail_file(tkl__files_incoming *in, int rc, const char *path)
 {
     char reason[200];
     snprintf(reason, sizeof reason, "%s", *tkl_errmsg() ? tkl_errmsg() : tkl_strerror(rc));
     tkl__fail(rc, "%s", reason);
-    tell_outcome(in, rc, path);
-    int reported = report_failure(in, reason);
+    report_outcome(in, rc, path);
+    int reported = report_done(in, reason);
     if (reported != TKL_OK)
         return reported;
     tkl__files_partial_close(in);
@@ -180,14 +182,14 @@ static int fail_file(tkl__files_incoming *in, int rc, const char *path)
     return TKL_OK;
 }
 
-/* Something blocks this file, such as a directory of its name. The file stays on the server for the
- * next call, and other files do not wait for it. Any other error ends the call. */
+/* Sets a file aside that something blocks, such as a directory with its name. The file stays on the
+ * server for the next call, and other files do not wait for it. Any other error ends the call. */
 static int set_aside(tkl__files_incoming *in, int rc)
 {
     if (!in->blocked)
         return rc;
     tkl__files_partial_close(in);
-    tell_outcome(in, rc, "");
+    report_outcome(in, rc, "");
     return TKL_OK;
 }
 
@@ -198,16 +200,16 @@ int tkl__files_incoming_given_up(tkl__files_incoming *in)
     if (in->before != TKL__FILES_NEW)
         return TKL_OK;
     tkl__fail(TKL_CONFLICT, "its sender gave it up");
-    tell_outcome(in, TKL_CONFLICT, "");
+    report_outcome(in, TKL_CONFLICT, "");
     return TKL_OK;
 }
 
-/* Handles a file whose keys the server has evicted. Its name may be lost, too. */
+/* The name of the file may be lost, too. */
 int tkl__files_incoming_lost(tkl__files_incoming *in)
 {
     in->receiving->ended = true; /* it may have been the last one */
     if (tkl__files_receiving_find(in->receiving, in->token.text))
-        return report_failure(in, "");
+        return report_done(in, "");
     return fail_file(in, tkl__fail(TKL_EDAMAGED, "the server has lost it: it has evicted keys"),
                      "");
 }
@@ -220,9 +222,9 @@ static size_t group_of(const char *token)
     return strtoul(digits, NULL, 16);
 }
 
-/* Remembers a delivered file. Without memory it may be delivered twice when the server loses
- * data. */
-static void remember_sum(tkl__files_receiving *r, const char *token, const char *sum)
+/* Remembers a delivered file. When there is no memory for that, the file may be delivered twice
+ * after the server has lost data. */
+static void remember_delivered(tkl__files_receiving *r, const char *token, const char *sum)
 {
     size_t group = group_of(token);
     if (!r->memory)
@@ -262,8 +264,9 @@ static int check_member(const tkl__files_incoming *in)
     return TKL_OK;
 }
 
-/* Holds back the report of a last file while something is in the way of others: the next call
- * receives these, and ends by this file. One file that says so is enough. */
+/* Whether the report of a file is held back. The file says that no more will come, and another file
+ * is blocked: the next call receives the blocked one, and must learn from this one when to end. One
+ * file that says so is enough. */
 static bool hold_back(tkl__files_incoming *in)
 {
     const tkl__files_receiving *r = in->receiving;
@@ -286,8 +289,8 @@ static int verify_sum(const tkl__files_incoming *in, const tkl__files_sum *sum)
                : tkl__fail(TKL_EPROTO, "the checksum is %s and should be %s", sum->text, in->sum);
 }
 
-/* The callback asked to stop: saves how many lines it took. */
-static int stopped(tkl__files_incoming *in)
+/* Ends the call because the callback asked for it, and saves how many lines the callback took. */
+static int stop_lines(tkl__files_incoming *in)
 {
     int saved = tkl__files_partial_save_lines(in);
     return saved == TKL_OK ? tkl__fail(TKL_EINTR, "the callback for lines ended the call") : saved;
@@ -305,7 +308,7 @@ static int end_lines(tkl__files_incoming *in)
     if (rc == TKL_OK || early)
         rc = tkl__files_lines_end(&in->lines);
     if (rc == TKL_EINTR)
-        return stopped(in);
+        return stop_lines(in);
     if (rc == TKL_OK)
         rc = tkl__files_partial_flush_lines(in);
     return rc == TKL_OK && early ? tkl__fail(TKL_EDAMAGED, "the gzip data end early") : rc;
@@ -326,7 +329,7 @@ static int deliver_file(tkl__files_incoming *in, char *path, size_t size)
     return rc == TKL_OK ? tkl__first_tell(&damage) : rc;
 }
 
-/* Checks that the file on the server has the checksum of the one that was delivered before. */
+/* Checks that the file on the server has the checksum of the file that was delivered before. */
 static int verify_before(const tkl__files_incoming *in)
 {
     return strcmp(in->before_sum, in->sum) == 0
@@ -349,10 +352,10 @@ static int finish_file(tkl__files_incoming *in)
     if (in->before == TKL__FILES_IN_PLACE)
         tkl__files_partial_path(in, path, sizeof path);
     if (in->before != TKL__FILES_DONE_BEFORE) {
-        remember_sum(in->receiving, in->token.text, in->sum);
-        tell_outcome(in, TKL_OK, path);
+        remember_delivered(in->receiving, in->token.text, in->sum);
+        report_outcome(in, TKL_OK, path);
     }
-    rc = hold_back(in) ? TKL_OK : report_failure(in, "");
+    rc = hold_back(in) ? TKL_OK : report_done(in, "");
     if (rc != TKL_OK)
         return rc;
     tkl__files_partial_close(in);
@@ -362,18 +365,18 @@ static int finish_file(tkl__files_incoming *in)
 
 /* ---- Chunks -------------------------------------------------------------- */
 
-static void ack_ask(const tkl__files_incoming *in, tkl__files_ask *ask)
+static void make_ack(const tkl__files_incoming *in, tkl__files_request *request)
 {
     const tkl__files_receiving *r = in->receiving;
     int64_t named = in->position < in->freed + NAMED ? in->position : in->freed + NAMED;
-    tkl__files_ask_init(ask, r->files);
-    tkl__files_ask_file(ask, in->token.text);
-    tkl__files_ask_chunks(ask, in->token.text, in->freed, named);
-    tkl__args_str(&ask->args, in->token.text);
-    tkl__args_bytes(&ask->args, r->as);
-    tkl__args_str(&ask->args, r->holder.text);
-    tkl__args_int(&ask->args, in->position);
-    tkl__args_int(&ask->args, in->freed);
+    tkl__files_request_init(request, r->files);
+    tkl__files_request_add_file(request, in->token.text);
+    tkl__files_request_add_chunks(request, in->token.text, in->freed, named);
+    tkl__args_str(&request->args, in->token.text);
+    tkl__args_bytes(&request->args, r->as);
+    tkl__args_str(&request->args, r->holder.text);
+    tkl__args_int(&request->args, in->position);
+    tkl__args_int(&request->args, in->freed);
 }
 
 static int write_chunk(tkl__files_incoming *in, const tkl_reply *reply)
@@ -390,9 +393,9 @@ static int write_chunk(tkl__files_incoming *in, const tkl_reply *reply)
         return rc;
     tkl__files_hash_add(in->hash, data.data, data.len);
     in->position++;
-    tell_progress(in, (int64_t)data.len);
+    report_progress(in, (int64_t)data.len);
     rc = tkl__files_partial_feed(in, data);
-    return rc == TKL_EINTR ? stopped(in) : rc;
+    return rc == TKL_EINTR ? stop_lines(in) : rc;
 }
 
 /* Notes the state of the file in the reply to an acknowledgement. */
@@ -431,7 +434,7 @@ static int take_window(tkl__files_incoming *in, const tkl__batch *batch, size_t 
 static int fetch_chunks(tkl__files_incoming *in)
 {
     tkl__batch *batch = &in->receiving->batch;
-    tkl__files_ask ask;
+    tkl__files_request request;
     int64_t left = (in->hinted > in->sent ? in->hinted : in->sent) - in->position;
     const int64_t most = TKL__FILES_RECEIVE_WINDOW;
     size_t count = left > most ? (size_t)most : left > 0 ? (size_t)left : 0;
@@ -439,9 +442,9 @@ static int fetch_chunks(tkl__files_incoming *in)
     for (size_t i = 0; i < count; i++)
         tkl__files_batch_get(batch, in->receiving->files, in->token.text,
                              in->position + (int64_t)i);
-    ack_ask(in, &ask);
-    int rc = tkl__files_batch_run(batch, &ask, &tkl__lua_files_ack);
-    tkl__files_ask_free(&ask);
+    make_ack(in, &request);
+    int rc = tkl__files_batch_run(batch, &request, &tkl__lua_files_ack);
+    tkl__files_request_free(&request);
     if (rc == TKL_OK)
         rc = take_window(in, batch, count);
     else if (rc == TKL_CONFLICT)
@@ -450,9 +453,8 @@ static int fetch_chunks(tkl__files_incoming *in)
     return explain_loss(rc);
 }
 
-/* Whether there is something to do. A server restored with older data may not know which chunks
- * were written. They must be acknowledged again: else it keeps the chunks, and the sender waits for
- * ever. */
+/* A server restored with older data may not know which chunks were written. The receiver must
+ * acknowledge them again: else the server keeps the chunks, and the sender waits for ever. */
 bool tkl__files_incoming_ready(const tkl__files_incoming *in)
 {
     int64_t there = in->hinted > in->sent ? in->hinted : in->sent;
@@ -475,7 +477,7 @@ int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
     }
     rc = tkl__files_partial_open(in);
     if (rc == TKL_EINTR)
-        return stopped(in);
+        return stop_lines(in);
     if (rc == TKL_OK)
         rc = fetch_chunks(in);
     bool all = in->complete && in->position >= in->sent && in->acked >= in->sent;
@@ -508,7 +510,7 @@ static int deliver_small(tkl__files_incoming *in, char *path, size_t size)
     if (rc == TKL_OK)
         rc = tkl__files_partial_feed(in, in->data);
     if (rc == TKL_EINTR)
-        return stopped(in);
+        return stop_lines(in);
     if (rc == TKL_OK)
         rc = end_lines(in);
     if (rc != TKL_EDAMAGED)
@@ -544,13 +546,13 @@ int tkl__files_incoming_small(tkl__files_incoming *in)
     if (rc != TKL_OK)
         return set_aside(in, rc);
     in->size = (int64_t)in->data.len;
-    tell_progress(in, in->size);
-    tell_outcome(in, TKL_OK, path);
-    remember_sum(r, in->token.text, in->sum);
+    report_progress(in, in->size);
+    report_outcome(in, TKL_OK, path);
+    remember_delivered(r, in->token.text, in->sum);
     return hold_back(in) ? TKL_OK : tkl__files_incoming_note_done(in);
 }
 
-/* Removes notes about delivered lines that are no longer needed. */
+/* Removes the notes of how many lines were delivered, of files that the server knows to be done. */
 static void remove_notes(tkl__files_receiving *r)
 {
     for (size_t i = 0; r->options.on_line && i < r->done_count; i++) {

@@ -68,7 +68,7 @@ int tkl__files_lines_add(void *arg, tkl_bytes bytes)
     return rc == TKL_OK && lines->rest.failed ? tkl__nomem() : rc;
 }
 
-/* The last line may have no line feed. */
+/* Delivers the last line if it has no line feed. */
 int tkl__files_lines_end(tkl__files_lines *lines)
 {
     if (lines->rest.len == 0)

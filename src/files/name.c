@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files on the disk of a receiver. Any client that can write to the server chooses them,
- * so they are never used as paths.
+ * Names of files on the disk of a receiver. Any client that can write to the server may choose a
+ * name, so names are never used as paths.
  */
 #include <stdbool.h>
 #include <stdio.h>

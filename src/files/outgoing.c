@@ -66,10 +66,15 @@ static void add_optional(tkl__args *args, int64_t value, bool present)
         tkl__args_str(args, "");
 }
 
-static void begin_args(tkl__files_outgoing *o, tkl__args *args)
+static int request_begin(tkl__files_outgoing *o, tkl_reply **reply)
 {
     const tkl_files_options *rules = &o->sending->files->rules;
     bool is_file = o->fd >= 0;
+    tkl__files_request request;
+    tkl__files_request_init(&request, o->sending->files);
+    tkl__files_request_add_file(&request, o->token.text);
+    tkl__files_request_add_sent(&request, o->sending->call);
+    tkl__args *args = &request.args;
     tkl__args_str(args, o->token.text);
     tkl__args_str(args, o->holder.text);
     tkl__args_str(args, o->fingerprint);
@@ -89,31 +94,22 @@ static void begin_args(tkl__files_outgoing *o, tkl__args *args)
     tkl__files_sent_kept(o->sending, args);
     for (size_t i = 0; i < o->sending->to_count; i++)
         tkl__args_bytes(args, o->sending->to[i]);
-}
-
-static int ask_begin(tkl__files_outgoing *o, tkl_reply **reply)
-{
-    tkl__files_ask ask;
-    tkl__files_ask_init(&ask, o->sending->files);
-    tkl__files_ask_file(&ask, o->token.text);
-    tkl__files_ask_sent(&ask, o->sending->call);
-    begin_args(o, &ask.args);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_begin, reply);
-    tkl__files_ask_free(&ask);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_begin, reply);
+    tkl__files_request_free(&request);
     return rc;
 }
 
-static int take_over(tkl__files_outgoing *o, tkl_reply **reply)
+static int request_take(tkl__files_outgoing *o, tkl_reply **reply)
 {
-    tkl__files_ask ask;
-    tkl__files_ask_init(&ask, o->sending->files);
-    tkl__files_ask_file(&ask, o->token.text);
-    tkl__args_str(&ask.args, o->token.text);
-    tkl__args_str(&ask.args, o->holder.text);
-    tkl__args_str(&ask.args, o->fingerprint);
-    tkl__args_str(&ask.args, o->sending->call);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_take, reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request request;
+    tkl__files_request_init(&request, o->sending->files);
+    tkl__files_request_add_file(&request, o->token.text);
+    tkl__args_str(&request.args, o->token.text);
+    tkl__args_str(&request.args, o->holder.text);
+    tkl__args_str(&request.args, o->fingerprint);
+    tkl__args_str(&request.args, o->sending->call);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_take, reply);
+    tkl__files_request_free(&request);
     return rc;
 }
 
@@ -127,7 +123,7 @@ static int give_up(tkl__files_outgoing *o, int rc, const char *reason)
     return tkl__first_tell(&before);
 }
 
-/* Explains why a commit was refused. */
+/* Sets the error for a refused commit; gives the file up when no receiver is left. */
 static int explain_refusal(tkl__files_outgoing *o, int rc)
 {
     switch (rc) {
@@ -145,12 +141,12 @@ static int explain_refusal(tkl__files_outgoing *o, int rc)
     }
 }
 
-/* Continues a file that an earlier process began, if the source still begins with what was sent.
+/* Takes over a file that an earlier process began, if the source still begins with what was sent.
  * TKL_NOTFOUND: start over. */
-static int go_on(tkl__files_outgoing *o)
+static int resume_file(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
-    int rc = take_over(o, &reply);
+    int rc = request_take(o, &reply);
     o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
     o->sent = tkl__files_chunks(tkl_reply_at(reply, 2));
     o->granted = tkl__files_chunks(tkl_reply_at(reply, 3));
@@ -174,7 +170,7 @@ static int go_on(tkl__files_outgoing *o)
     return rc;
 }
 
-static void start_afresh(tkl__files_outgoing *o)
+static void start_over(tkl__files_outgoing *o)
 {
     o->token = tkl__files_new_token();
     o->bytes = o->sent = o->granted = 0;
@@ -182,53 +178,52 @@ static void start_afresh(tkl__files_outgoing *o)
     tkl__files_hash_reset(o->hash);
 }
 
-/* Continues a file that an earlier process began, or has sent completely. TKL_NOTFOUND: start
- * over. */
-static int go_on_with(tkl__files_outgoing *o, const tkl_reply *reply)
+/* The reply names the file of an earlier process: it has sent all of the file, or this process
+ * takes the file over. TKL_NOTFOUND: start over. */
+static int use_earlier_file(tkl__files_outgoing *o, const tkl_reply *reply)
 {
     if (!tkl__files_read_token(tkl_reply_at(reply, 1), &o->token))
         return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
     o->complete = tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
     if (!o->complete)
-        return go_on(o);
+        return resume_file(o);
     o->bytes = o->at_start.st_size;
     o->resumed = true;
     return TKL_OK;
 }
 
-/* Announces the file, or finds the one that an earlier process began. Waits for room. */
+/* Announces the file, or finds the file that an earlier process began. Waits for room. */
 static int begin_file(tkl__files_outgoing *o)
 {
-    tkl_reply *reply;
+    tkl__files_sending *s = o->sending;
     tkl__rounds rounds = {.idle = 0};
-    start_afresh(o);
-    int rc = ask_begin(o, &reply);
-    while (rc == TKL_FULL || rc == TKL_EXISTS) {
+    bool begun = false;
+    int rc = TKL_OK;
+    start_over(o);
+    while (rc == TKL_OK && !begun) {
+        tkl_reply *reply;
+        rc = request_begin(o, &reply);
         if (rc == TKL_FULL) {
-            rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 1));
+            rc = tkl__files_reap(s->files, tkl_reply_at(reply, 1));
             if (rc == TKL_OK)
-                rc = tkl__files_room_wait(o->sending, tkl__reply_number(tkl_reply_at(reply, 2)));
-        } else {
-            rc = go_on_with(o, reply);
-            if (rc != TKL_NOTFOUND) {
-                tkl_reply_free(reply);
-                tkl__files_room_had(o->sending);
-                return rc;
+                rc = tkl__files_room_wait(s, tkl__reply_number(tkl_reply_at(reply, 2)));
+        } else if (rc == TKL_EXISTS) {
+            rc = use_earlier_file(o, reply);
+            begun = rc == TKL_OK;
+            if (rc == TKL_NOTFOUND) {
+                start_over(o);
+                rc = tkl__next_round(&rounds, s->files->client, 0, false);
             }
-            start_afresh(o);
-            rc = tkl__next_round(&rounds, o->sending->files->client, 0, false);
+        } else if (rc == TKL_OK) {
+            o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
+            o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
+            begun = true;
+            if (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK)
+                rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
         }
         tkl_reply_free(reply);
-        reply = NULL;
-        if (rc == TKL_OK)
-            rc = ask_begin(o, &reply);
     }
-    tkl__files_room_had(o->sending);
-    o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
-    o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
-    tkl_reply_free(reply);
-    if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
-        rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
+    tkl__files_room_wait_end(s);
     return rc;
 }
 
@@ -270,8 +265,8 @@ static int64_t renewal_due(tkl__kept *kept)
 static int start_renewing(tkl__files_outgoing *o)
 {
     o->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
-    tkl__files_ask_init(&o->renewal, o->sending->files);
-    tkl__files_ask_file(&o->renewal, o->token.text);
+    tkl__files_request_init(&o->renewal, o->sending->files);
+    tkl__files_request_add_file(&o->renewal, o->token.text);
     tkl__args_str(&o->renewal.args, o->token.text);
     tkl__args_str(&o->renewal.args, o->holder.text);
     return tkl__keep(o->sending->files->client, &o->kept, renewal_due(&o->kept));
@@ -280,37 +275,35 @@ static int start_renewing(tkl__files_outgoing *o)
 static void stop_renewing(tkl__files_outgoing *o)
 {
     tkl__unkeep_wait(o->sending->files->client, &o->kept);
-    tkl__files_ask_free(&o->renewal);
+    tkl__files_request_free(&o->renewal);
 }
 
 /* ---- Chunks -------------------------------------------------------------- */
 
-static void commit_ask(tkl__files_outgoing *o, tkl__files_ask *ask, int64_t count, int64_t length)
+/* Makes the request that commits the `count` chunks of a window, which have `length` bytes, and
+ * says how many chunks are wanted next; the size when all is sent. */
+static void make_commit(const tkl__files_outgoing *o, int64_t count, int64_t length,
+                        tkl__files_request *request)
 {
-    tkl__files_ask_init(ask, o->sending->files);
-    tkl__files_ask_file(ask, o->token.text);
-    tkl__files_ask_sent(ask, o->sending->call);
-    tkl__files_ask_chunks(ask, o->token.text, o->sent, o->sent + count);
-    tkl__args_str(&ask->args, o->token.text);
-    tkl__args_str(&ask->args, o->holder.text);
-    tkl__args_int(&ask->args, o->sent);
-    tkl__args_int(&ask->args, length);
+    const tkl__files_sum sum = tkl__files_hash_sum(o->hash);
+    tkl__files_request_init(request, o->sending->files);
+    tkl__files_request_add_file(request, o->token.text);
+    tkl__files_request_add_sent(request, o->sending->call);
+    tkl__files_request_add_chunks(request, o->token.text, o->sent, o->sent + count);
+    tkl__args_str(&request->args, o->token.text);
+    tkl__args_str(&request->args, o->holder.text);
+    tkl__args_int(&request->args, o->sent);
+    tkl__args_int(&request->args, length);
+    tkl__args_str(&request->args, sum.text);
+    tkl__args_int(&request->args, o->ended ? 0 : o->fd < 0 ? 1 : TKL__FILES_SEND_WINDOW);
+    add_optional(&request->args, o->bytes, o->ended);
+    tkl__args_str(&request->args, o->fingerprint);
+    tkl__files_sent_kept(o->sending, &request->args);
 }
 
-/* Adds the last arguments of a commit: checksum, number of chunks wanted next, and the size when
- * all is sent. */
-static void commit_rest(tkl__files_outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
-{
-    tkl__args_str(&ask->args, sum->text);
-    tkl__args_int(&ask->args, o->ended ? 0 : o->fd < 0 ? 1 : TKL__FILES_SEND_WINDOW);
-    add_optional(&ask->args, o->bytes, o->ended);
-    tkl__args_str(&ask->args, o->fingerprint);
-    tkl__files_sent_kept(o->sending, &ask->args);
-}
-
-/* Reads the file once more. TKL_CONFLICT: its bytes are not those that were read first. Size and
- * time may still be the same: a program can set them, and a change through mmap() leaves them alone
- * for a while. */
+/* Reads the file once more. TKL_CONFLICT: its bytes differ from the bytes that were sent. Its size
+ * and time do not show every change: a program can set the time, and a change through mmap() sets
+ * it only after a while. */
 static int compare_bytes(const tkl__files_outgoing *o)
 {
     tkl__files_hash *hash = tkl__files_hash_new();
@@ -322,8 +315,8 @@ static int compare_bytes(const tkl__files_outgoing *o)
     return rc;
 }
 
-/* Checks that the file is still the one that was begun. Else its receivers would get the beginning
- * of one file and the end of another. */
+/* Checks at its end that the file has not changed while it was sent. Else its receivers would get
+ * the beginning of one file and the end of another. */
 static int check_source(tkl__files_outgoing *o)
 {
     if (o->fd < 0 || !o->ended)
@@ -334,7 +327,8 @@ static int check_source(tkl__files_outgoing *o)
     return rc == TKL_CONFLICT ? tkl__fail(rc, "it changed while it was sent") : rc;
 }
 
-/* Reads as many chunks as may be sent, and adds them to the batch. */
+/* Reads as many chunks as may be sent, and adds them to the batch: `count` chunks with `length`
+ * bytes. */
 static int read_window(tkl__files_outgoing *o, int64_t *count, int64_t *length)
 {
     int rc = TKL_OK;
@@ -359,18 +353,16 @@ static int read_window(tkl__files_outgoing *o, int64_t *count, int64_t *length)
 /* One round trip: writes chunks, commits them, and reserves more. */
 static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     int64_t count, length;
     int rc = read_window(o, &count, &length);
     if (rc == TKL_OK)
         rc = check_source(o);
     if (rc != TKL_OK)
         return give_up(o, rc, rc == TKL_CONFLICT ? "changed while it was sent" : "not readable");
-    tkl__files_sum sum = tkl__files_hash_sum(o->hash);
-    commit_ask(o, &ask, count, length);
-    commit_rest(o, &ask, &sum);
-    rc = tkl__files_batch_run(&o->batch, &ask, &tkl__lua_files_commit);
-    tkl__files_ask_free(&ask);
+    make_commit(o, count, length, &request);
+    rc = tkl__files_batch_run(&o->batch, &request, &tkl__lua_files_commit);
+    tkl__files_request_free(&request);
     const tkl_reply *reply = tkl__batch_reply(&o->batch, (size_t)count);
     if (rc == TKL_OK) {
         o->sent += count;
@@ -383,7 +375,7 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
     return rc;
 }
 
-static void tell_progress(tkl__files_outgoing *o)
+static void report_progress(tkl__files_outgoing *o)
 {
     tkl__files_sending *s = o->sending;
     s->progress.file_done = o->bytes;
@@ -401,29 +393,28 @@ static int send_all(tkl__files_outgoing *o)
         rc = send_window(o, &next_end_ms);
         complete = o->ended;
         if (rc == TKL_OK)
-            tell_progress(o);
+            report_progress(o);
         if (rc == TKL_OK && tkl__is_interrupted(o->sending->files->client) && !complete)
             rc = tkl__interrupted();
         if (rc == TKL_OK && !complete && o->granted == 0)
             rc = tkl__files_room_wait(o->sending, next_end_ms);
         else
-            tkl__files_room_had(o->sending);
+            tkl__files_room_wait_end(o->sending);
     }
-    tkl__files_room_had(o->sending);
+    tkl__files_room_wait_end(o->sending);
     return rc;
 }
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* Sends from the beginning, or from the chunk where the server is: it may have restarted with less
- * data. */
+/* Sends the file once: from the beginning, or from the chunk that the server lacks. */
 static int attempt_file(tkl__files_outgoing *o)
 {
     int rc = begin_file(o);
     if (rc != TKL_OK)
         return rc;
     if (o->resumed)
-        tell_progress(o);
+        report_progress(o);
     if (o->complete)
         return TKL_OK;
     rc = start_renewing(o);
@@ -433,8 +424,8 @@ static int attempt_file(tkl__files_outgoing *o)
     return rc;
 }
 
-/* Sends again what the server lost when it restarted without its data, or with older data. It may
- * lose data any number of times, as long as the file gets further than ever before in between. */
+/* Sends a file, and sends it again when the server has lost it in a restart. That may happen any
+ * number of times as long as the file gets further than ever before in between. */
 static int send_with_restarts(tkl__files_outgoing *o)
 {
     int64_t furthest = 0;

@@ -2,9 +2,9 @@
  *
  * The files of a receiver on its disk. All names are in the directory of the receiver:
  *
- *   .tackle-MARK-TOKEN.part   what has come of a file so far
- *   .tackle-MARK-TOKEN.out    the same, being unpacked
- *   .tackle-MARK-TOKEN.lines  how many bytes of it were delivered as lines
+ *   .tackle-MARK-TOKEN.part   the received part of a file
+ *   .tackle-MARK-TOKEN.out    the file while it is unpacked
+ *   .tackle-MARK-TOKEN.lines  how many bytes of the file were delivered as lines
  *
  * MARK is a checksum of the channel and the receiver, TOKEN the token of the file.
  */
@@ -64,8 +64,8 @@ static bool is_about_name(int error)
            error == ENAMETOOLONG || error == EXDEV;
 }
 
-/* The error for a file that cannot be created: a link, a directory and the like may have its
- * name. */
+/* Reports errno as the error for a file that cannot be created: a link, a directory and the like
+ * may have its name. */
 static int create_error(tkl__files_incoming *in, const char *name)
 {
     const char *dir = in->receiving->options.dir;
@@ -94,7 +94,7 @@ static int create_file(tkl__files_incoming *in, const char *name, int flags, int
 }
 
 /* Sets permissions and time of the source; syncs the file to disk if the options ask for it. */
-static int dress_file(const tkl__files_incoming *in, int fd)
+static int set_attributes(const tkl__files_incoming *in, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -117,8 +117,8 @@ typedef struct place {
     char name[TKL_FILES_NAME_MAX + 1];
 } place;
 
-/* Finds the place of a file. Members of directories keep their names; others get a safe name. *dir
- * is -1 on failure, see errno. `create`: makes directories that are missing. */
+/* Finds the place of a file. Members of directories keep their names; other files get a safe name.
+ * p->dir is -1 on failure, see errno. `create`: makes directories that are missing. */
 static void find_place(const tkl__files_incoming *in, tkl_bytes name, bool create, place *p)
 {
     const tkl__files_receiving *r = in->receiving;
@@ -133,7 +133,7 @@ static void find_place(const tkl__files_incoming *in, tkl_bytes name, bool creat
     p->dir = tkl__files_tree_parent(r->dir, p->name, create, r->options.sync, &p->leaf);
 }
 
-static void leave_place(const tkl__files_incoming *in, const place *p)
+static void close_place(const tkl__files_incoming *in, const place *p)
 {
     int saved = errno;
     if (p->dir >= 0 && p->dir != in->receiving->dir)
@@ -141,8 +141,8 @@ static void leave_place(const tkl__files_incoming *in, const place *p)
     errno = saved;
 }
 
-/* The error for a file that cannot be put in place. An error below a received directory concerns
- * this file only. */
+/* Reports errno as the error for a file that cannot be put in place. EACCES below a received
+ * directory concerns this file only. */
 static int place_error(tkl__files_incoming *in, const place *p)
 {
     in->blocked = is_about_name(errno) || (in->type != 0 && errno == EACCES);
@@ -150,7 +150,7 @@ static int place_error(tkl__files_incoming *in, const place *p)
                            in->receiving->options.dir, p->name);
 }
 
-/* Renames a file to its name. */
+/* Renames the file `from` to its place. */
 static int put_in_place(tkl__files_incoming *in, const char *from, tkl_bytes name, char *path,
                         size_t size)
 {
@@ -161,7 +161,7 @@ static int put_in_place(tkl__files_incoming *in, const char *from, tkl_bytes nam
         rc = place_error(in, &p);
     else if (in->receiving->options.sync && fsync(p.dir) != 0)
         rc = local_error(in, "syncing the directory of");
-    leave_place(in, &p);
+    close_place(in, &p);
     snprintf(path, size, "%s/%s", in->receiving->options.dir, p.name);
     return rc;
 }
@@ -255,7 +255,7 @@ static bool is_in_place(tkl__files_incoming *in)
         return false;
     find_place(in, in->name, false, &p);
     int fd = p.dir < 0 ? -1 : openat(p.dir, p.leaf, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    leave_place(in, &p);
+    close_place(in, &p);
     if (fd < 0)
         return false;
     int64_t len = in->complete || in->sent * in->chunk > in->size ? in->size : in->sent * in->chunk;
@@ -275,8 +275,8 @@ static void set_before(tkl__files_incoming *in, tkl__files_before before)
     in->position = TKL__FILES_CHUNKS_MAX;
 }
 
-/* Reads the partial file: for the checksum, and for lines that were not delivered yet. */
-static int reread(tkl__files_incoming *in, int64_t len)
+/* Reads the partial file again: for the checksum, and for lines that were not delivered yet. */
+static int reread_partial(tkl__files_incoming *in, int64_t len)
 {
     char *buffer = malloc(READ_BYTES);
     int rc = buffer ? TKL_OK : tkl__nomem();
@@ -311,7 +311,7 @@ static int find_position(tkl__files_incoming *in)
     in->resumed = len > 0;
     if (st.st_size != len && ftruncate(in->fd, len) != 0)
         return local_error(in, "writing");
-    return reread(in, len);
+    return reread_partial(in, len);
 }
 
 static int open_file(tkl__files_incoming *in)
@@ -372,7 +372,7 @@ int tkl__files_partial_sync(const tkl__files_incoming *in)
 
 int tkl__files_partial_place(tkl__files_incoming *in, char *path, size_t size)
 {
-    int rc = dress_file(in, in->fd);
+    int rc = set_attributes(in, in->fd);
     return rc == TKL_OK ? put_in_place(in, name_of(in, "part").text, in->name, path, size) : rc;
 }
 
@@ -426,15 +426,13 @@ int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size)
     tkl__files_unpacker *unpacker = tkl__files_unpack_new(write_unpacked, &out);
     rc = unpacker ? unpack_file(in, unpacker) : tkl__nomem();
     if (rc == TKL_OK)
-        rc = dress_file(in, out.fd);
+        rc = set_attributes(in, out.fd);
     close(out.fd);
     if (rc == TKL_OK) {
         bool packed = tkl__files_unpack_packed(unpacker);
         rc = put_in_place(in, name.text, packed ? without_gz(in->name) : in->name, path, size);
     } else {
-        int saved = rc;
         unlinkat(in->receiving->dir, name.text, 0);
-        rc = saved;
     }
     tkl__files_unpack_free(unpacker);
     return rc;
@@ -474,9 +472,9 @@ int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t s
     return rc;
 }
 
-/* Makes a directory, or takes one that is there, and sets its permissions and time. A file with the
- * same permissions tells what the umask of this process allows. The owner can always write: files
- * may come again. */
+/* Makes a directory, or uses the one that is there, and sets its permissions and time. A partial
+ * file with the same permissions shows which of them the umask of this process allows. The owner
+ * can always write: files may come again. */
 int tkl__files_partial_place_dir(tkl__files_incoming *in, char *path, size_t size)
 {
     place p;
@@ -502,7 +500,7 @@ int tkl__files_partial_place_dir(tkl__files_incoming *in, char *path, size_t siz
     }
     if (fd >= 0)
         close(fd);
-    leave_place(in, &p);
+    close_place(in, &p);
     snprintf(path, size, "%s/%s", in->receiving->options.dir, p.name);
     return rc;
 }

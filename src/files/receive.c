@@ -21,23 +21,24 @@
 
 /* ---- The lease ----------------------------------------------------------- */
 
-static void join_ask(tkl__files_receiving *r, tkl__files_ask *ask, int64_t lease_ms, bool renew)
+static void make_join(tkl__files_receiving *r, tkl__files_request *request, int64_t lease_ms,
+                      bool renew)
 {
-    tkl__files_ask_init(ask, r->files);
-    tkl__args_bytes(&ask->args, r->as);
-    tkl__args_str(&ask->args, r->holder.text);
-    tkl__args_int(&ask->args, lease_ms);
-    tkl__args_str(&ask->args, renew ? "1" : "0");
+    tkl__files_request_init(request, r->files);
+    tkl__args_bytes(&request->args, r->as);
+    tkl__args_str(&request->args, r->holder.text);
+    tkl__args_int(&request->args, lease_ms);
+    tkl__args_str(&request->args, renew ? "1" : "0");
 }
 
 static int join_channel(tkl__files_receiving *r, int64_t lease_ms, bool renew)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    join_ask(r, &ask, lease_ms, renew);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_join, &reply);
+    make_join(r, &request, lease_ms, renew);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_join, &reply);
     tkl_reply_free(reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
     return rc;
 }
 
@@ -77,14 +78,14 @@ static int64_t renewal_due(tkl__kept *kept)
 static int start_renewing(tkl__files_receiving *r)
 {
     r->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
-    join_ask(r, &r->renewal, r->files->rules.lease_ms, true);
+    make_join(r, &r->renewal, r->files->rules.lease_ms, true);
     return tkl__keep(r->files->client, &r->kept, renewal_due(&r->kept));
 }
 
 static void stop_renewing(tkl__files_receiving *r)
 {
     tkl__unkeep_wait(r->files->client, &r->kept);
-    tkl__files_ask_free(&r->renewal);
+    tkl__files_request_free(&r->renewal);
 }
 
 /* ---- Finding files ------------------------------------------------------- */
@@ -136,24 +137,21 @@ static int note_file(tkl__files_receiving *r, const char *token, const tkl_reply
 
 static int look_at_files(tkl__files_receiving *r, const char *const *tokens, size_t count)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, r->files);
-    tkl__args_bytes(&ask.args, r->as);
-    for (size_t i = 0; i < count; i++) {
-        tkl__files_ask_file(&ask, tokens[i]);
-        tkl__args_str(&ask.args, tokens[i]);
-    }
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_init(&request, r->files);
+    tkl__args_bytes(&request.args, r->as);
+    tkl__files_request_add_files(&request, tokens, count);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_look, &reply);
+    tkl__files_request_free(&request);
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
         rc = note_file(r, tokens[i], tkl_reply_at(reply, i));
     tkl_reply_free(reply);
     return rc;
 }
 
-/* Checks files that are not complete. They may have been given up in the meantime, which does not
- * count as a change of a file. */
+/* Looks again at all files that are not done: a file that was given up is not among the changed
+ * files. */
 static int look_again(tkl__files_receiving *r)
 {
     int rc = TKL_OK;
@@ -170,15 +168,27 @@ static int look_again(tkl__files_receiving *r)
     return rc;
 }
 
-/* Reads one page of changed files. */
-static int refresh_page(tkl__files_receiving *r, tkl__files_page *page)
+/* Looks for new files if there may be some: reads one page of changed files. *more: there are more
+ * pages. Left-over partial files are removed when all pages have been read for the first time. */
+static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end_ms)
 {
-    int rc = tkl__files_news(r->files, &r->cursor, page);
+    tkl__files_page page;
+    *more = false;
+    if (!r->look)
+        return TKL_OK;
+    int rc = tkl__files_news(r->files, &r->cursor, &page);
     if (rc == TKL_OK)
         rc = look_again(r);
-    if (rc == TKL_OK && page->count > 0)
-        rc = look_at_files(r, page->texts, page->count);
-    return rc;
+    if (rc == TKL_OK && page.count > 0)
+        rc = look_at_files(r, page.texts, page.count);
+    if (rc != TKL_OK)
+        return rc;
+    *next_end_ms = page.next_end_ms;
+    *more = r->look = page.more;
+    if (page.more || r->swept)
+        return TKL_OK;
+    r->swept = true;
+    return tkl__files_partial_sweep(r);
 }
 
 /* ---- Working ------------------------------------------------------------- */
@@ -190,7 +200,7 @@ static int check_lost(tkl__files_receiving *r)
     return tkl__is_interrupted(r->files->client) ? tkl__interrupted() : TKL_OK;
 }
 
-/* Works on one file: until it is done if it is complete, else for one round trip. */
+/* Works on one file: until it is done if all of it was sent, else for one round trip. */
 static int work_on(tkl__files_receiving *r, tkl__files_incoming *in, bool *finished)
 {
     int rc;
@@ -236,7 +246,7 @@ static int work_on_files(tkl__files_receiving *r, bool *did)
     return tkl__files_receiving_flush(r);
 }
 
-/* Works as long as there is work, and checks for new files from time to time. */
+/* Works as long as there is work, for at most REFRESH_US. *any: there was work. */
 static int work_a_while(tkl__files_receiving *r, bool *any)
 {
     int64_t until = tkl__now() + REFRESH_US;
@@ -256,7 +266,7 @@ static int work_a_while(tkl__files_receiving *r, bool *any)
 
 /* Handles a message. A message names a file and how many chunks it has, so a known file needs no
  * look. An empty message, or one about a new file, makes the receiver look at all files. */
-static void heed_message(tkl__files_receiving *r, tkl_bytes message)
+static void handle_message(tkl__files_receiving *r, tkl_bytes message)
 {
     char token[TKL__FILES_TOKEN + 1] = "";
     if (message.len > TKL__FILES_TOKEN)
@@ -282,16 +292,17 @@ static bool is_listening(const tkl__files_receiving *r)
 }
 
 /* Handles all messages that have arrived. */
-static void heed_arrived(tkl__files_receiving *r)
+static void handle_arrived(tkl__files_receiving *r)
 {
     tkl_bytes message;
     while (is_listening(r) && tkl__await(&r->ear.waiter, 0, &message) == TKL__MESSAGE)
-        heed_message(r, message);
+        handle_message(r, message);
 }
 
-/* Sleeps until there may be news; wakes up in time to notice a lost lease, too. When it begins to
- * listen, the server may be one restored with older data: it gives numbers of changes again, and
- * has files again that this receiver was done with. So the receiver then looks at all files. */
+/* Sleeps until there may be news; wakes up in time to notice a lost lease, too. When the receiver
+ * begins to listen, also after a lost connection, the server may have been restored with older
+ * data: it gives out the same numbers of changes again, and has files again that this receiver was
+ * done with. So the receiver then looks at all files. */
 static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_end_ms)
 {
     tkl__news news = {.kind = TKL__NEWS_LOOK};
@@ -305,8 +316,8 @@ static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_en
     if (!tkl__wait_goes_on(&r->wait, &rc, &news) && rc != TKL__NOT_YET && !tkl__may_pass(rc))
         return rc;
     if (news.kind == TKL__NEWS_MESSAGE) {
-        heed_message(r, news.message);
-        heed_arrived(r);
+        handle_message(r, news.message);
+        handle_arrived(r);
         return TKL_OK;
     }
     if (news.kind == TKL__NEWS_BEGUN)
@@ -317,8 +328,8 @@ static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_en
 
 /* ---- The call ------------------------------------------------------------ */
 
-/* Whether all is received and no more will come. Then the marks of senders have done their work and
- * the server may forget them, unless something was in the way of a file. */
+/* Whether all is received and no more will come. Then the receiver reports the marks of senders
+ * ("no more will come") as done, unless a file is blocked. */
 static bool is_done(tkl__files_receiving *r, int *rc)
 {
     size_t left = 0;
@@ -336,24 +347,6 @@ static bool is_done(tkl__files_receiving *r, int *rc)
     return true;
 }
 
-/* Looks for new files if there may be some. *more: there are more. */
-static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end_ms)
-{
-    tkl__files_page page;
-    *more = false;
-    if (!r->look)
-        return TKL_OK;
-    int rc = refresh_page(r, &page);
-    if (rc != TKL_OK)
-        return rc;
-    *next_end_ms = page.next_end_ms;
-    *more = r->look = page.more;
-    if (page.more || r->swept)
-        return TKL_OK;
-    r->swept = true;
-    return tkl__files_partial_sweep(r);
-}
-
 static int receive_loop(tkl__files_receiving *r, int64_t wait_ms)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms), next_end_ms = -1;
@@ -366,7 +359,7 @@ static int receive_loop(tkl__files_receiving *r, int64_t wait_ms)
         if (rc != TKL_OK)
             return rc;
         if (worked && !more)
-            heed_arrived(r);
+            handle_arrived(r);
         if (worked || more) {
             deadline = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : deadline;
             r->look |= !is_listening(r) || r->count == 0;
@@ -379,9 +372,9 @@ static int receive_loop(tkl__files_receiving *r, int64_t wait_ms)
     return rc;
 }
 
-/* Ends the call. Reports the small files that are done, whatever ended the call, so that they are
- * not received again, and tells the server that the receiver leaves. Does neither when that would
- * take long. `rc` and its text stay. */
+/* Ends the call, which ended with `rc`. Reports the small files that are done, so that they are not
+ * received again, and then that the receiver leaves. Does neither when the server is down or this
+ * process does not receive any more. `rc` and its text stay. */
 static void leave_channel(tkl__files_receiving *r, int rc)
 {
     tkl_error before;

@@ -46,7 +46,7 @@ typedef struct tkl__files_receiving {
     int dir;                        /* descriptor of the directory */
     char mark[TKL__FILES_MARK + 1]; /* identifies the channel and the receiver */
     tkl__files_cursor cursor;
-    bool look;                    /* there may be files that this receiver does not know of */
+    bool look;                    /* there may be files that this receiver does not know */
     bool ended;                   /* a sender has said that no more will come */
     bool swept;                   /* left-over files in the directory are removed */
     tkl__files_incoming **active; /* files that are not done, in the order of their discovery */
@@ -59,7 +59,7 @@ typedef struct tkl__files_receiving {
     tkl__wait wait; /* for news */
     tkl__ear ear, *ears[1];
     tkl__kept kept; /* renews the lease of this receiver */
-    tkl__files_ask renewal;
+    tkl__files_request renewal;
     atomic_bool lost; /* another process receives under this name */
 } tkl__files_receiving;
 
@@ -76,23 +76,23 @@ struct tkl__files_incoming {
     tkl__files_token token;
     tkl_bytes name; /* owned */
     tkl_bytes data; /* bytes of a small file; owned */
-    bool small;
-    int64_t size; /* TKL_NONE: not known yet */
+    bool small;     /* all of it travels in its record */
+    int64_t size;   /* TKL_NONE: not known yet */
     bool has_mtime;
     struct timespec mtime;
     int mode;                      /* permissions */
     mode_t type;                   /* kind of a member of a directory (S_IFMT); 0: not a member */
-    bool last;                     /* no more will come of its sender */
+    bool last;                     /* the last file of its call: no more will come */
     bool end;                      /* not a file: only says that no more will come */
     char call[TKL__FILES_SUM + 1]; /* the call that sends it; "": not known */
     int64_t chunk;                 /* bytes of a chunk */
-    int64_t sent, freed;
-    int64_t hinted; /* `sent`, according to the last message */
-    bool complete;  /* all of it was sent */
+    int64_t sent, freed;           /* chunks sent, and chunks that the server has removed */
+    int64_t hinted;                /* `sent`, according to the last message */
+    bool complete;                 /* all of it was sent */
     char sum[TKL__FILES_SUM + 1];
 
     bool opened;
-    bool blocked;     /* its name is blocked: this call does not receive it */
+    bool blocked;     /* something on the disk blocks its name: this call does not receive it */
     bool held;        /* it is in place, and not reported: it says that no more will come, and the
                          next call must learn that, too */
     int fd;           /* partial file; -1: closed */
@@ -111,7 +111,7 @@ struct tkl__files_incoming {
 
 /* ---- incoming.c ---------------------------------------------------------- */
 
-/* Makes a file of the fields in a reply of files/look. NULL: out of memory. */
+/* Makes a file from the fields in a reply of files/look. NULL: out of memory. */
 tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, const char *token,
                                              const tkl_reply *fields);
 void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields);
@@ -122,11 +122,11 @@ bool tkl__files_incoming_ready(const tkl__files_incoming *in);
 /* Does some of the work, in one round trip. *finished: the file is done, with success or not, and
  * reported. An error ends the whole call. */
 int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished);
-/* The same for a small file. Its end is reported later, by tkl__files_receiving_flush(). */
+/* Does all of the work for a small file. tkl__files_receiving_flush() reports it to the server. */
 int tkl__files_incoming_small(tkl__files_incoming *in);
-/* Reports a file that is gone from the channel. */
+/* Reports to the callback that a file is gone from the channel. */
 int tkl__files_incoming_given_up(tkl__files_incoming *in);
-/* Reports a file whose keys the server has evicted. */
+/* Reports a file whose keys the server has evicted, to the callback and to the server. */
 int tkl__files_incoming_lost(tkl__files_incoming *in);
 
 /* Notes a small file as done; many of them are reported in one request. */
@@ -142,26 +142,27 @@ const tkl__files_delivered *tkl__files_receiving_find(const tkl__files_receiving
 
 /* ---- partial.c: what is on the disk -------------------------------------- */
 
-/* Opens the partial file and finds how much of it there is. TKL_EDAMAGED: the server no longer has
+/* Opens the partial file and finds how many chunks it has. TKL_EDAMAGED: the server no longer has
  * the missing part. */
 int tkl__files_partial_open(tkl__files_incoming *in);
 void tkl__files_partial_close(tkl__files_incoming *in);
 int tkl__files_partial_write(tkl__files_incoming *in, tkl_bytes data);
-/* Passes bytes to the lines callback, if there is one. */
+/* Passes bytes to the callback for lines, if there is one. */
 int tkl__files_partial_feed(tkl__files_incoming *in, tkl_bytes data);
 /* Asks the callback to write out its lines; TKL_EINTR: it cannot. */
 int tkl__files_partial_flush_lines(const tkl__files_incoming *in);
-/* The same, and saves how many lines were delivered. */
+/* Flushes the lines, and saves how many bytes of lines were delivered. */
 int tkl__files_partial_save_lines(tkl__files_incoming *in);
+/* Prepares the delivery of lines behind those that were saved as delivered. */
 int tkl__files_partial_load_lines(tkl__files_incoming *in);
 int tkl__files_partial_sync(const tkl__files_incoming *in);
-/* Puts the file in place, as received or unpacked. `path`: set to its path. */
+/* Writes the path of the file when it is in place, unless it is unpacked. */
+void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t size);
+/* These put the file in place and set `path` to its path: a file as received, unpacked, a small
+ * file as the options say, a directory, a symbolic link. */
 int tkl__files_partial_place(tkl__files_incoming *in, char *path, size_t size);
 int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size);
-/* Writes the path where the file will be put. */
-void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t size);
 int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t size);
-/* The same for a directory and for a symbolic link. */
 int tkl__files_partial_place_dir(tkl__files_incoming *in, char *path, size_t size);
 int tkl__files_partial_place_link(tkl__files_incoming *in, char *path, size_t size);
 void tkl__files_partial_remove(const tkl__files_incoming *in);

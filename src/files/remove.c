@@ -20,24 +20,24 @@
 
 /* ---- Giving up ----------------------------------------------------------- */
 
-/* One step: removes the chunks from `first` to `last`. */
+/* Removes the chunks from `first` to `last`. */
 static int remove_step(tkl_files *files, const char *token, const char *holder, const char *reason,
                        int64_t first, int64_t last, tkl_reply **reply)
 {
-    tkl__files_ask ask;
-    tkl__files_ask_init(&ask, files);
-    tkl__files_ask_file(&ask, token);
-    tkl__files_ask_chunks(&ask, token, first, last);
-    tkl__args_str(&ask.args, token);
-    tkl__args_str(&ask.args, holder);
-    tkl__args_str(&ask.args, reason);
-    tkl__args_int(&ask.args, first);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_remove, reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request request;
+    tkl__files_request_init(&request, files);
+    tkl__files_request_add_file(&request, token);
+    tkl__files_request_add_chunks(&request, token, first, last);
+    tkl__args_str(&request.args, token);
+    tkl__args_str(&request.args, holder);
+    tkl__args_str(&request.args, reason);
+    tkl__args_int(&request.args, first);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_remove, reply);
+    tkl__files_request_free(&request);
     return rc;
 }
 
-/* Removes a file in steps. The reply to each step says which chunks the next step names. */
+/* Removes a file in steps. The reply to a step says which chunks the next step has to name. */
 int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason)
 {
     int64_t first = 0, last = 0;
@@ -63,21 +63,22 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
 static int recall_step(tkl_files *files, const char *token, int64_t first, int64_t last,
                        tkl_reply **reply)
 {
-    tkl__files_ask ask;
-    tkl__files_ask_init(&ask, files);
-    tkl__files_ask_record(&ask, token);
-    tkl__files_ask_chunks(&ask, token, first, last);
-    tkl__args_str(&ask.args, token);
+    tkl__files_request request;
+    tkl__files_request_init(&request, files);
+    tkl__files_request_add_record(&request, token);
+    tkl__files_request_add_chunks(&request, token, first, last);
+    tkl__args_str(&request.args, token);
     if (first < last)
-        tkl__args_int(&ask.args, first);
+        tkl__args_int(&request.args, first);
     else
-        tkl__args_str(&ask.args, "");
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_recall, reply);
-    tkl__files_ask_free(&ask);
+        tkl__args_str(&request.args, "");
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_recall, reply);
+    tkl__files_request_free(&request);
     return rc;
 }
 
-/* Takes reserved chunks back. The first step returns which chunks the second step names. */
+/* Takes reserved chunks back. The reply to the first step says which chunks the second step has to
+ * name. */
 static int recall_chunks(tkl_files *files, const char *token)
 {
     tkl_reply *reply;
@@ -114,25 +115,25 @@ int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
 
 /* ---- Chunks that all receivers have -------------------------------------- */
 
-/* One step: names the chunks from *freed to `last`; the reply says which are freed and which can
- * be. */
+/* Removes the chunks from *freed to `last` as far as all receivers have them. *freed: chunks before
+ * it are removed now; *lowest: chunks before it can be. */
 static int free_step(tkl_files *files, const char *token, int64_t last, int64_t *freed,
                      int64_t *lowest)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, files);
-    tkl__files_ask_file(&ask, token);
-    tkl__files_ask_chunks(&ask, token, *freed, last);
-    tkl__args_str(&ask.args, token);
+    tkl__files_request_init(&request, files);
+    tkl__files_request_add_file(&request, token);
+    tkl__files_request_add_chunks(&request, token, *freed, last);
+    tkl__args_str(&request.args, token);
     for (int i = 0; i < 3; i++) /* no receiver, holder, position */
-        tkl__args_str(&ask.args, "");
-    tkl__args_int(&ask.args, *freed);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_ack, &reply);
+        tkl__args_str(&request.args, "");
+    tkl__args_int(&request.args, *freed);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_ack, &reply);
     *freed = tkl__files_chunks(tkl_reply_at(reply, 3));
     *lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
     tkl_reply_free(reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
     return rc;
 }
 
@@ -162,19 +163,16 @@ static int remove_rest(tkl_files *files, const tkl_reply *reply)
 int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, const char *reason,
                     const char *call, const char *const *tokens, size_t count)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, files);
-    tkl__files_ask_sent(&ask, call);
-    tkl__args_bytes(&ask.args, receiver);
-    tkl__args_str(&ask.args, holder);
-    tkl__args_str(&ask.args, reason);
-    for (size_t i = 0; i < count; i++) {
-        tkl__files_ask_file(&ask, tokens[i]);
-        tkl__args_str(&ask.args, tokens[i]);
-    }
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_done, &reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_init(&request, files);
+    tkl__files_request_add_sent(&request, call);
+    tkl__args_bytes(&request.args, receiver);
+    tkl__args_str(&request.args, holder);
+    tkl__args_str(&request.args, reason);
+    tkl__files_request_add_files(&request, tokens, count);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_done, &reply);
+    tkl__files_request_free(&request);
     if (rc == TKL_OK)
         rc = remove_rest(files, reply);
     tkl_reply_free(reply);
@@ -183,7 +181,7 @@ int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, co
 
 /* ---- All files ----------------------------------------------------------- */
 
-/* Reads the tokens of a page of ZRANGE, which also has their scores. */
+/* Reads the tokens of a reply of ZRANGE, which also has their scores. */
 static size_t read_page(const tkl_reply *page, tkl__files_token *tokens, const char **texts)
 {
     size_t count = 0;
@@ -195,15 +193,15 @@ static size_t read_page(const tkl_reply *page, tkl__files_token *tokens, const c
     return count;
 }
 
-static int ask_news(tkl_files *files, const char *epoch, const char *cursor, tkl_reply **reply)
+static int request_news(tkl_files *files, const char *epoch, const char *cursor, tkl_reply **reply)
 {
-    tkl__files_ask ask;
-    tkl__files_ask_init(&ask, files);
-    tkl__args_str(&ask.args, epoch);
-    tkl__args_str(&ask.args, cursor);
-    tkl__args_int(&ask.args, TKL__FILES_BATCH);
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_news, reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request request;
+    tkl__files_request_init(&request, files);
+    tkl__args_str(&request.args, epoch);
+    tkl__args_str(&request.args, cursor);
+    tkl__args_int(&request.args, TKL__FILES_BATCH);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_news, reply);
+    tkl__files_request_free(&request);
     return rc;
 }
 
@@ -213,7 +211,7 @@ int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page
     char number[24];
     *page = (tkl__files_page){.next_end_ms = -1};
     snprintf(number, sizeof number, "%" PRId64, cursor->number);
-    int rc = ask_news(files, cursor->epoch, number, &reply);
+    int rc = request_news(files, cursor->epoch, number, &reply);
     if (rc != TKL_OK)
         return rc;
     const tkl_reply *list = tkl_reply_at(reply, 3);

@@ -12,7 +12,7 @@
 #include "core/plain.h"
 #include "files/send.h"
 
-/* Time until a wait is reported first, and between later reports. */
+/* Time until a wait is reported first, and between reports after that. */
 #define REPORT_FIRST_US 1000000
 #define REPORT_THEN_US  5000000
 #define REPORTED        16 /* receivers */
@@ -41,8 +41,8 @@ static bool is_waited_for(const tkl__files_sending *s, const tkl_files_receiver 
     return s->bytes_lacking ? receiver->bytes > 0 : receiver->files > 0;
 }
 
-/* The time since when a receiver is gone, by our own clock. A receiver that never joined is gone
- * since the wait began. */
+/* When a receiver that the call waits for left, by the clock of this process; 0: it is there. A
+ * receiver that never joined is gone since the wait began. */
 static int64_t gone_since(const tkl__files_sending *s, const tkl_files_receiver *receiver)
 {
     if (!receiver->gone || !is_waited_for(s, receiver))
@@ -56,8 +56,9 @@ static int64_t gone_since(const tkl__files_sending *s, const tkl_files_receiver 
     return tkl__now();
 }
 
-/* The time when a receiver may be dropped. The server's clock may have jumped: a live receiver
- * renews its lease within half of its time; one that never joined has no lease. */
+/* When a receiver may be dropped. The server's clock may have jumped, so this process waits at
+ * least half a lease by its own clock, in which a live receiver renews its lease. A receiver that
+ * never joined has no lease. */
 static int64_t drop_due(const tkl__files_sending *s, const tkl_files_receiver *receiver,
                         int64_t since)
 {
@@ -161,8 +162,8 @@ static void begin_wait(tkl__files_sending *s)
     tkl__files_room_forget(s);
 }
 
-/* Waits until asking again may succeed, at the latest until `until`: for news, for the end of a
- * file, and for what the sender itself has to do. The first time it listens, and returns. */
+/* Waits for news, at the latest until `until`, and wakes up earlier when a file becomes overdue or
+ * the sender has something to do. The first call only begins to listen. */
 static int wait_until(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
 {
     tkl__news news;
@@ -185,7 +186,7 @@ int tkl__files_room_wait(tkl__files_sending *s, int64_t next_end_ms)
     return wait_until(s, TKL__FOREVER, next_end_ms);
 }
 
-void tkl__files_room_had(tkl__files_sending *s)
+void tkl__files_room_wait_end(tkl__files_sending *s)
 {
     tkl__wait_end(&s->wait);
 }
@@ -197,7 +198,7 @@ static int by_token(const void *a, const void *b)
     return memcmp(a, b, TKL__FILES_TOKEN);
 }
 
-/* Whether one of these tokens, written one after the other, is that of a file of this call. */
+/* Whether one of these tokens, which stand side by side, belongs to a file of this call. */
 static bool is_ours(const tkl__files_sending *s, tkl_bytes tokens)
 {
     for (size_t at = 0; at + TKL__FILES_TOKEN <= tokens.len; at += TKL__FILES_TOKEN)
@@ -257,7 +258,7 @@ int tkl__files_room_wait_for_all(tkl__files_sending *s)
                      : wait_until(s, s->wait_until, -1);
         }
     }
-    tkl__files_room_had(s);
+    tkl__files_room_wait_end(s);
     s->for_all = false;
     return rc == TKL_OK ? find_trouble(s) : rc;
 }

@@ -32,10 +32,11 @@ typedef struct small_file {
     bool resumed;   /* it was sent before the call was interrupted */
 } small_file;
 
-typedef struct batch {
+/* Small files that are collected, to be sent in one round trip. */
+typedef struct small_files {
     small_file files[TKL__FILES_BATCH];
     size_t count;
-} batch;
+} small_files;
 
 static tkl_files_type type_of(int64_t mode)
 {
@@ -44,8 +45,8 @@ static tkl_files_type type_of(int64_t mode)
                            : TKL_FILES_TYPE_FILE;
 }
 
-static void tell_outcome(tkl__files_sending *s, const tkl__files_item *item,
-                         tkl_files_outcome *outcome, int rc)
+static void report_outcome(tkl__files_sending *s, const tkl__files_item *item,
+                           tkl_files_outcome *outcome, int rc)
 {
     const char *path = item->source.path;
     outcome->path = path ? path : "";
@@ -73,29 +74,33 @@ static void tell_outcome(tkl__files_sending *s, const tkl__files_item *item,
         s->options.on_file(outcome, s->options.arg);
 }
 
-static void post_args(tkl__files_sending *s, const batch *b, size_t from, tkl__files_ask *ask)
+/* Makes the request that posts the files from `from` on. */
+static void make_post(tkl__files_sending *s, const small_files *b, size_t from,
+                      tkl__files_request *request)
 {
     const tkl_files_options *rules = &s->files->rules;
+    tkl__files_request_init(request, s->files);
+    tkl__files_request_add_sent(request, s->call);
     if (rules->max_bytes > 0)
-        tkl__args_int(&ask->args, rules->max_bytes);
+        tkl__args_int(&request->args, rules->max_bytes);
     else
-        tkl__args_str(&ask->args, "");
-    tkl__args_int(&ask->args, rules->ttl_ms);
-    tkl__files_sent_kept(s, &ask->args);
-    tkl__args_str(&ask->args, s->call);
-    tkl__args_int(&ask->args, (int64_t)s->to_count);
+        tkl__args_str(&request->args, "");
+    tkl__args_int(&request->args, rules->ttl_ms);
+    tkl__files_sent_kept(s, &request->args);
+    tkl__args_str(&request->args, s->call);
+    tkl__args_int(&request->args, (int64_t)s->to_count);
     for (size_t i = 0; i < s->to_count; i++)
-        tkl__args_bytes(&ask->args, s->to[i]);
+        tkl__args_bytes(&request->args, s->to[i]);
     for (size_t i = from; i < b->count; i++) {
         const small_file *file = &b->files[i];
-        tkl__files_ask_file(ask, file->token.text);
-        tkl__args_str(&ask->args, file->token.text);
-        tkl__args_str(&ask->args, file->fingerprint);
-        tkl__args_bytes(&ask->args, file->name);
-        tkl__files_add_time(&ask->args, &file->mtime);
-        tkl__args_int(&ask->args, file->mode);
-        tkl__args_str(&ask->args, file->sum.text);
-        tkl__args_bytes(&ask->args, file->data);
+        tkl__files_request_add_file(request, file->token.text);
+        tkl__args_str(&request->args, file->token.text);
+        tkl__args_str(&request->args, file->fingerprint);
+        tkl__args_bytes(&request->args, file->name);
+        tkl__files_add_time(&request->args, &file->mtime);
+        tkl__args_int(&request->args, file->mode);
+        tkl__args_str(&request->args, file->sum.text);
+        tkl__args_bytes(&request->args, file->data);
     }
 }
 
@@ -116,15 +121,14 @@ static size_t note_taken(small_file *files, size_t count, const tkl_reply *reply
 
 /* Posts the files from `from` on. *taken: number of files that found room, or that an earlier
  * attempt of this call had sent under another token. */
-static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken, int64_t *next_end)
+static int post_some(tkl__files_sending *s, small_files *b, size_t from, size_t *taken,
+                     int64_t *next_end)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, s->files);
-    tkl__files_ask_sent(&ask, s->call);
-    post_args(s, b, from, &ask);
-    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_post, &reply);
-    tkl__files_ask_free(&ask);
+    make_post(s, b, from, &request);
+    int rc = tkl__files_request_run(&request, &tkl__lua_files_post, &reply);
+    tkl__files_request_free(&request);
     *taken = rc == TKL_OK ? note_taken(&b->files[from], b->count - from, reply) : 0;
     *next_end = tkl__reply_number(tkl_reply_at(reply, POST_NEXT));
     if (rc == TKL_OK || rc == TKL_FULL) {
@@ -135,7 +139,7 @@ static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken
     return rc;
 }
 
-static void tell_posted(tkl__files_sending *s, const small_file *file)
+static void report_posted(tkl__files_sending *s, const small_file *file)
 {
     tkl_files_outcome outcome = {.name = file->name,
                                  .type = type_of(file->mode),
@@ -145,11 +149,19 @@ static void tell_posted(tkl__files_sending *s, const small_file *file)
         return;
     s->progress.name = file->name;
     s->progress.file_bytes = s->progress.file_done = (int64_t)file->data.len;
-    tell_outcome(s, file->item, &outcome, TKL_OK);
+    report_outcome(s, file->item, &outcome, TKL_OK);
     tkl__files_sent_await(s, &file->token, file->item, file->fingerprint);
 }
 
-static int post_all(tkl__files_sending *s, batch *b)
+static void clear_files(small_files *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        free((char *)(uintptr_t)b->files[i].data.data);
+    b->count = 0;
+}
+
+/* Sends the collected files, and waits for room between the requests. */
+static int post_files(tkl__files_sending *s, small_files *b)
 {
     tkl__rounds rounds = {.idle = 0};
     int rc = TKL_OK;
@@ -159,26 +171,18 @@ static int post_all(tkl__files_sending *s, batch *b)
         rc = post_some(s, b, done, &taken, &next_end);
         bool waits = rc == TKL_FULL;
         for (size_t i = 0; i < taken; i++)
-            tell_posted(s, &b->files[done++]);
+            report_posted(s, &b->files[done++]);
         if (rc == TKL_FULL)
             rc = tkl__files_room_wait(s, next_end);
         else
-            tkl__files_room_had(s);
+            tkl__files_room_wait_end(s);
         if (rc == TKL_OK && done < b->count)
             rc = tkl__next_round(&rounds, s->files->client, 0, taken > 0 || waits);
     }
-    tkl__files_room_had(s);
+    tkl__files_room_wait_end(s);
     if (rc == TKL_OK && b->count > 0 && s->options.on_progress)
         s->options.on_progress(&s->progress, s->options.arg);
-    return rc;
-}
-
-static int flush_batch(tkl__files_sending *s, batch *b)
-{
-    int rc = post_all(s, b);
-    for (size_t i = 0; i < b->count; i++)
-        free((char *)(uintptr_t)b->files[i].data.data);
-    b->count = 0;
+    clear_files(b);
     return rc;
 }
 
@@ -215,8 +219,7 @@ static int read_small(int fd, const struct stat *st, tkl_bytes *data)
     return rc;
 }
 
-/* Reads what is sent of an item: the bytes of a file, the target of a link, nothing of a
- * directory. */
+/* Reads the bytes of a file, or the target of a link; a directory has no bytes. */
 static int read_item(int fd, const struct stat *st, char *link, tkl_bytes *data)
 {
     if (fd >= 0)
@@ -225,8 +228,8 @@ static int read_item(int fd, const struct stat *st, char *link, tkl_bytes *data)
     return data->data ? TKL_OK : tkl__nomem();
 }
 
-static int add_small(tkl__files_sending *s, batch *b, const tkl__files_item *item, tkl_bytes name,
-                     int fd, const struct stat *st, char *link)
+static int add_small(tkl__files_sending *s, small_files *b, const tkl__files_item *item,
+                     tkl_bytes name, int fd, const struct stat *st, char *link)
 {
     small_file *file = &b->files[b->count];
     *file = (small_file){.item = item,
@@ -251,22 +254,22 @@ static bool concerns_this_source(int rc)
            rc == TKL_ELOST;
 }
 
-static int send_large(tkl__files_sending *s, batch *b, const tkl__files_item *item, tkl_bytes name,
-                      int fd, const struct stat *st)
+static int send_large(tkl__files_sending *s, small_files *b, const tkl__files_item *item,
+                      tkl_bytes name, int fd, const struct stat *st)
 {
     tkl_files_outcome outcome = {.name = name};
-    int rc = flush_batch(s, b);
+    int rc = post_files(s, b);
     if (rc != TKL_OK)
         return rc;
     s->progress.name = name;
     s->progress.file_bytes = st ? (int64_t)st->st_size : TKL_NONE;
     s->progress.file_done = 0;
     rc = tkl__files_outgoing_send(s, item, name, fd, st, &outcome);
-    tell_outcome(s, item, &outcome, rc);
+    report_outcome(s, item, &outcome, rc);
     return concerns_this_source(rc) ? TKL_OK : rc;
 }
 
-static int send_item(tkl__files_sending *s, batch *b, const tkl__files_item *item)
+static int send_item(tkl__files_sending *s, small_files *b, const tkl__files_item *item)
 {
     struct stat st;
     tkl_bytes name;
@@ -288,14 +291,14 @@ static int send_item(tkl__files_sending *s, batch *b, const tkl__files_item *ite
         return rc;
     if (rc != TKL_OK) {
         tkl_files_outcome outcome = {.name = name};
-        tell_outcome(s, item, &outcome, rc);
+        report_outcome(s, item, &outcome, rc);
         return concerns_this_source(rc) ? TKL_OK : rc;
     }
-    return b->count >= tkl__files_batch(s->to_count) ? flush_batch(s, b) : TKL_OK;
+    return b->count >= tkl__files_batch(s->to_count) ? post_files(s, b) : TKL_OK;
 }
 
 /* Tells receivers that no more will come, unless the last file says so. */
-static void add_end(tkl__files_sending *s, batch *b)
+static void add_end(tkl__files_sending *s, small_files *b)
 {
     if (s->options.more || s->ended || s->again)
         return;
@@ -306,11 +309,11 @@ static void add_end(tkl__files_sending *s, batch *b)
     s->ended = true;
 }
 
-/* Sends the items from `first` to before `end`. The entry of a file in `awaited` replaces that of
- * its item, or of an earlier one. */
+/* Sends the items from `first` to before `end`. Each file that is sent overwrites the next entry of
+ * `awaited`, whose item is sent already or has failed. */
 static int send_items(tkl__files_sending *s, size_t first, size_t end)
 {
-    batch *b = calloc(1, sizeof *b);
+    small_files *b = calloc(1, sizeof *b);
     if (!b)
         return tkl__nomem();
     int rc = TKL_OK;
@@ -318,13 +321,12 @@ static int send_items(tkl__files_sending *s, size_t first, size_t end)
         rc = tkl__is_interrupted(s->files->client) ? tkl__interrupted()
                                                    : send_item(s, b, s->awaited[i].item);
     if (rc == TKL_OK)
-        rc = flush_batch(s, b);
+        rc = post_files(s, b);
     if (rc == TKL_OK) {
         add_end(s, b);
-        rc = flush_batch(s, b);
+        rc = post_files(s, b);
     }
-    for (size_t i = 0; i < b->count; i++)
-        free((char *)(uintptr_t)b->files[i].data.data);
+    clear_files(b);
     free(b);
     return rc;
 }
@@ -375,7 +377,7 @@ static int by_name(const void *a, const void *b)
     return tkl__compare_bytes(x, y);
 }
 
-/* Rejects two sources of one name: the receiver would get only the last one. */
+/* Rejects two sources of one name: receivers would keep only the last one. */
 static int check_names(const tkl__files_items *items)
 {
     int rc = TKL_OK;
@@ -428,8 +430,8 @@ static int64_t total_bytes(const tkl__files_items *items)
 
 /* ---- The call ------------------------------------------------------------ */
 
-/* The server has lost sent files: sends all those again that it may have lost and does not
- * remember. */
+/* The server has lost sent files. Sends again all files that not all receivers are known to have.
+ */
 static int send_again(tkl__files_sending *s)
 {
     size_t end = s->awaited_count;
@@ -456,8 +458,8 @@ static int wait_for_receivers(tkl__files_sending *s)
                : rc;
 }
 
-/* Ends the call. After TKL_BUSY the server remembers it: the same call made again continues to
- * wait. */
+/* Waits for receivers if the caller wants that, and makes the server forget the call. After
+ * TKL_BUSY it remembers the call: the same call made again continues to wait. */
 static int end_send(tkl__files_sending *s, int rc)
 {
     bool all = rc == TKL_OK;
@@ -470,7 +472,7 @@ static int end_send(tkl__files_sending *s, int rc)
     return rc;
 }
 
-/* Sends everything that the sources have, and waits for receivers if the caller wants that. */
+/* Makes items of the sources and sends them all. */
 static int send_all(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
     tkl__files_items items;
@@ -490,7 +492,7 @@ static int send_all(tkl__files_sending *s, const tkl_files_source *sources, size
     }
     if (rc == TKL_OK)
         rc = end_send(s, send_items(s, 0, items.count));
-    tkl__files_room_had(s);
+    tkl__files_room_wait_end(s);
     tkl__files_room_forget(s);
     free(s->awaited);
     tkl__files_items_free(&items);

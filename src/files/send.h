@@ -17,7 +17,7 @@
 /* How many times something is sent again because the server has lost it. */
 #define TKL__FILES_RESTARTS 5
 
-/* A source; after it was sent, the file whose receivers the call waits for. */
+/* A source that is still to be sent, or a sent file whose receivers the call waits for. */
 typedef struct tkl__files_awaited {
     tkl__files_token token; /* first: they are sorted by it */
     const tkl__files_item *item;
@@ -40,7 +40,7 @@ typedef struct tkl__files_sending {
     int64_t wait_began, wait_next; /* when the wait began, and when to look at receivers next */
     int64_t report_next;           /* when to report the wait next */
     bool for_all;                  /* waits for receivers, not for room */
-    bool bytes_lacking;            /* some receiver lacks bytes, not only empty files */
+    bool bytes_lacking;            /* at least one receiver lacks bytes, not only empty files */
     tkl_files_info *seen;          /* the last look at receivers; NULL: none */
     int64_t *gone_since;           /* when each of them left, by our own clock; 0: it is there */
 
@@ -51,11 +51,10 @@ typedef struct tkl__files_sending {
     bool again;                  /* the call sends again what the server has lost */
     int64_t wait_until;          /* the end of the wait for receivers */
 
-    char call[TKL__FILES_SUM +
-              1];       /* the key under which the server remembers what is sent; "": it does not */
+    /* Names the key that remembers what this call has sent; "": the server does not remember it. */
+    char call[TKL__FILES_SUM + 1];
     int64_t call_next;  /* when to renew that key */
-    int64_t call_until; /* the server remembers the call until then, ms of its clock; 0: not known
-                           */
+    int64_t call_until; /* when it expires, in ms of the server's clock; 0: not known */
 } tkl__files_sending;
 
 /* One file or stream that is being sent in chunks. */
@@ -69,18 +68,18 @@ typedef struct tkl__files_outgoing {
     char fingerprint[TKL__FILES_SUM + 1]; /* "": it cannot be resumed */
     tkl__files_hash *hash;                /* hash of all bytes read */
     int64_t chunk;                        /* bytes of a chunk */
-    int64_t sent, granted;                /* chunks committed, and number of chunks that may still
-                                             be written */
+    int64_t sent, granted;                /* chunks committed, and further chunks that the server
+                                             has reserved */
     int64_t bytes;                        /* bytes read so far */
     bool ended;                           /* the end of the source was read */
     bool resumed;
-    bool complete;    /* an earlier attempt of this call has sent it */
+    bool complete;    /* an earlier attempt of this call has sent all of it */
     bool forgotten;   /* the server has forgotten the file */
     char *buffer;     /* bytes of one chunk */
     tkl__batch batch; /* calls of the round trip */
 
     tkl__kept kept; /* renews the lease */
-    tkl__files_ask renewal;
+    tkl__files_request renewal;
 } tkl__files_outgoing;
 
 /* ---- outgoing.c ---------------------------------------------------------- */
@@ -94,13 +93,13 @@ bool tkl__files_outgoing_changed(int fd, const struct stat *before);
 
 /* ---- sent.c -------------------------------------------------------------- */
 
-/* Decides whether the server remembers what this call has sent. Then the call can be made again,
- * and files that the server has lost are not mistaken for files that all receivers have. `first`:
- * the path of the caller's first source. */
+/* Decides whether the server remembers what this call has sent. If it does, the call can be made
+ * again, and files that the server has lost are not mistaken for files that all receivers have.
+ * `first`: the path of the caller's first source. */
 int tkl__files_sent_begin(tkl__files_sending *sending, const tkl__files_items *items,
                           const char *first);
-/* Hashes what must be the same for a file to be resumed: the machine, the path, the file as it is,
- * its name and its receivers. "": it cannot be resumed. */
+/* Hashes everything that must be the same when a file is resumed: machine, path, file, name, time
+ * to live and receivers. "": the file cannot be resumed. */
 int tkl__files_sent_fingerprint(const tkl__files_sending *sending, const tkl__files_item *item,
                                 tkl_bytes name, const struct stat *st,
                                 char fingerprint[TKL__FILES_SUM + 1]);
@@ -122,12 +121,13 @@ void tkl__files_sent_forget(tkl__files_sending *sending, int rc);
 
 /* ---- room.c -------------------------------------------------------------- */
 
-/* Waits until asking again may succeed. Call it after every reply "full", and tkl__files_room_had()
- * after any other. `next_end_ms`: in how many ms the next file is overdue; -1: none. */
+/* Waits until a request that found no room may succeed. Call it after every reply "full", and
+ * tkl__files_room_wait_end() after any other reply. `next_end_ms`: in how many ms the next file is
+ * overdue; -1: none. */
 int tkl__files_room_wait(tkl__files_sending *sending, int64_t next_end_ms);
-void tkl__files_room_had(tkl__files_sending *sending);
-/* Waits until all receivers have everything that was sent. TKL_NOTFOUND: the server has lost files;
- * the first `arrived` of them are certainly received. */
+void tkl__files_room_wait_end(tkl__files_sending *sending);
+/* Waits until all receivers have everything that was sent. TKL_NOTFOUND: the server has lost files,
+ * but receivers have the first `arrived` ones. */
 int tkl__files_room_wait_for_all(tkl__files_sending *sending);
 /* Frees the last status of receivers. */
 void tkl__files_room_forget(tkl__files_sending *sending);

@@ -17,7 +17,7 @@
 #include "files/send.h"
 
 #define RENEWALS_A_LEASE 3
-/* How long the server remembers a call that cannot be made again, in addition to its lease. */
+/* How long the server remembers a call that cannot be resumed, in addition to its lease. */
 #define NOT_RESUMED_MS 600000
 /* How long the server remembers that a call is over: another process may wait in the same call. */
 #define OVER_MS 10000
@@ -64,7 +64,7 @@ int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl__files_it
 
 /* ---- Calls --------------------------------------------------------------- */
 
-static bool can_be_made_again(const tkl__files_sending *s, const tkl__files_items *items)
+static bool is_resumable(const tkl__files_sending *s, const tkl__files_items *items)
 {
     if (s->files->rules.resume_ms == 0)
         return false;
@@ -82,7 +82,7 @@ int tkl__files_sent_begin(tkl__files_sending *s, const tkl__files_items *items, 
     size_t count = items->count;
     if (count == 0 || (count == 1 && s->options.wait_ms == 0))
         return TKL_OK;
-    if (!can_be_made_again(s, items)) {
+    if (!is_resumable(s, items)) {
         if (s->options.wait_ms != 0 && (count == 1 || s->files->rules.resume_ms == 0))
             memcpy(s->call, tkl__files_new_token().text, sizeof s->call);
         return TKL_OK;
@@ -102,21 +102,21 @@ static int64_t deadline_of(const tkl__files_sending *s)
 }
 
 /* Adds the keys that remember the call while it runs, and after it is over. */
-static void ask_sent(const tkl__files_sending *s, tkl__files_ask *ask)
+static void add_call_keys(const tkl__files_sending *s, tkl__files_request *request)
 {
-    tkl__files_ask_sent(ask, s->call);
-    tkl__files_ask_over(ask, s->call);
+    tkl__files_request_add_sent(request, s->call);
+    tkl__files_request_add_over(request, s->call);
 }
 
 /* Runs a script, without waiting for a server that is down. */
-static int run_once(tkl__files_sending *s, tkl__files_ask *ask, const tkl__script *script,
+static int run_once(tkl__files_sending *s, tkl__files_request *request, const tkl__script *script,
                     tkl_reply **reply)
 {
-    const tkl__keys keys = {ask->keys.items, ask->keys.count};
+    const tkl__keys keys = {request->keys.items, request->keys.count};
     tkl_reply *ignored = NULL;
-    if (ask->keys.failed)
+    if (request->keys.failed)
         return tkl__nomem();
-    int rc = tkl__eval(s->files->client, script, &keys, &ask->args, deadline_of(s), true,
+    int rc = tkl__eval(s->files->client, script, &keys, &request->args, deadline_of(s), true,
                        reply ? reply : &ignored);
     tkl_reply_free(ignored);
     return rc;
@@ -143,37 +143,37 @@ int64_t tkl__files_sent_due(const tkl__files_sending *s)
 
 void tkl__files_sent_keep(tkl__files_sending *s)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl__args words;
     tkl_reply *reply = NULL;
     if (tkl__now() < tkl__files_sent_due(s))
         return;
     s->call_next = tkl__now() + s->files->rules.lease_ms * 1000 / RENEWALS_A_LEASE;
-    tkl__files_ask_init(&ask, s->files);
-    tkl__files_ask_sent(&ask, s->call);
+    tkl__files_request_init(&request, s->files);
+    tkl__files_request_add_sent(&request, s->call);
     tkl__args_init(&words);
     tkl__args_str(&words, "PEXPIRE");
-    tkl__args_bytes(&words, ask.keys.items[ask.keys.count - 1]);
+    tkl__args_bytes(&words, request.keys.items[request.keys.count - 1]);
     tkl__args_int(&words, kept_ms(s));
-    if (!ask.keys.failed)
+    if (!request.keys.failed)
         (void)!tkl__plain(s->files->client, &words, deadline_of(s), true, &reply);
     tkl_reply_free(reply);
     tkl__args_free(&words);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
 }
 
 void tkl__files_sent_forget(tkl__files_sending *s, int rc)
 {
     tkl_error before;
-    tkl__files_ask ask;
+    tkl__files_request request;
     if (!*s->call)
         return;
     tkl_error_last(rc, &before);
-    tkl__files_ask_init(&ask, s->files);
-    ask_sent(s, &ask);
-    tkl__args_int(&ask.args, OVER_MS);
-    (void)!run_once(s, &ask, &tkl__lua_files_over, NULL);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_init(&request, s->files);
+    add_call_keys(s, &request);
+    tkl__args_int(&request.args, OVER_MS);
+    (void)!run_once(s, &request, &tkl__lua_files_over, NULL);
+    tkl__files_request_free(&request);
     (void)!tkl__first_tell(&before);
 }
 
@@ -192,16 +192,16 @@ void tkl__files_sent_await(tkl__files_sending *s, const tkl__files_token *token,
 
 int tkl__files_sent_left(tkl__files_sending *s, const tkl__files_awaited *file)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, s->files);
-    tkl__files_ask_record(&ask, file->token.text);
-    ask_sent(s, &ask);
-    tkl__args_str(&ask.args, file->field);
-    tkl__args_str(&ask.args, file->token.text);
-    tkl__args_int(&ask.args, s->call_until);
-    int rc = run_once(s, &ask, &tkl__lua_files_left, &reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_init(&request, s->files);
+    tkl__files_request_add_record(&request, file->token.text);
+    add_call_keys(s, &request);
+    tkl__args_str(&request.args, file->field);
+    tkl__args_str(&request.args, file->token.text);
+    tkl__args_int(&request.args, s->call_until);
+    int rc = run_once(s, &request, &tkl__lua_files_left, &reply);
+    tkl__files_request_free(&request);
     if (rc != TKL_OK)
         return rc;
     s->call_until = tkl_reply_int(tkl_reply_at(reply, 1));
@@ -213,23 +213,23 @@ int tkl__files_sent_left(tkl__files_sending *s, const tkl__files_awaited *file)
 int tkl__files_sent_failed(tkl__files_sending *s)
 {
     enum { SENT, OVER, KEYS };
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl__batch batch;
     if (!*s->call)
         return TKL_OK;
-    tkl__files_ask_init(&ask, s->files);
-    ask_sent(s, &ask);
+    tkl__files_request_init(&request, s->files);
+    add_call_keys(s, &request);
     tkl__batch_init(&batch, s->files->client);
-    for (size_t i = 0; !ask.keys.failed && i < KEYS; i++)
-        TKL__BATCH_WORDS(&batch, tkl_str("HGET"), ask.keys.items[ask.keys.count - KEYS + i],
+    for (size_t i = 0; !request.keys.failed && i < KEYS; i++)
+        TKL__BATCH_WORDS(&batch, tkl_str("HGET"), request.keys.items[request.keys.count - KEYS + i],
                          tkl_str("failed"));
-    int rc = ask.keys.failed ? tkl__nomem() : tkl__batch_run(&batch, deadline_of(s));
+    int rc = request.keys.failed ? tkl__nomem() : tkl__batch_run(&batch, deadline_of(s));
     for (size_t i = 0; rc == TKL_OK && i < KEYS; i++) {
         const char *why = tkl_reply_str(tkl__batch_reply(&batch, i));
         if (*why)
             rc = tkl__fail(TKL_DEAD, "%s", why);
     }
     tkl__batch_free(&batch);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
     return rc;
 }

@@ -57,7 +57,7 @@ const char *tkl_files_state_name(tkl_files_state state)
 enum { ASK_STATE, ASK_COUNT, ASK_RECEIVERS, ASK_HOLDERS, ASK_TROUBLE };
 
 /* Asks for everything in the keys of the channel itself, in one round trip. */
-static int ask_channel(tkl_files *files, tkl_reply **replies)
+static int read_channel(tkl_files *files, tkl_reply **replies)
 {
     const tkl_bytes *keys = files->keys.items;
     tkl__batch batch;
@@ -74,15 +74,15 @@ static int ask_channel(tkl_files *files, tkl_reply **replies)
 }
 
 /* Asks for the server's clock, on the node of the channel. */
-static int ask_time(tkl_files *files, int64_t *now_ms)
+static int read_time(tkl_files *files, int64_t *now_ms)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_ask_init(&ask, files);
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_time, &reply);
+    tkl__files_request_init(&request, files);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_time, &reply);
     *now_ms = tkl__reply_number(reply);
     tkl_reply_free(reply);
-    tkl__files_ask_free(&ask);
+    tkl__files_request_free(&request);
     return rc;
 }
 
@@ -193,14 +193,14 @@ static int read_file(view *v, const tkl_reply *fields)
 
 static int read_some(tkl_files *files, view *v, const char *const *tokens, size_t count)
 {
-    tkl__files_ask ask;
+    tkl__files_request request;
     if (!tkl__grow(&v->pages, v->page_count, sizeof *v->pages))
         return tkl__nomem();
-    tkl__files_ask_init(&ask, files);
+    tkl__files_request_init(&request, files);
     for (size_t i = 0; i < count; i++)
-        tkl__files_ask_file(&ask, tokens[i]);
-    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_show, &v->pages[v->page_count]);
-    tkl__files_ask_free(&ask);
+        tkl__files_request_add_file(&request, tokens[i]);
+    int rc = tkl__files_request_plain(&request, &tkl__lua_files_show, &v->pages[v->page_count]);
+    tkl__files_request_free(&request);
     if (rc != TKL_OK)
         return rc;
     const tkl_reply *page = v->pages[v->page_count++];
@@ -225,9 +225,9 @@ static int read_page(tkl_files *files, const char *const *tokens, size_t count, 
 static int fill_view(tkl_files *files, view *v)
 {
     int64_t now_ms = 0;
-    int rc = ask_channel(files, &v->channel);
+    int rc = read_channel(files, &v->channel);
     if (rc == TKL_OK)
-        rc = ask_time(files, &now_ms);
+        rc = read_time(files, &now_ms);
     if (rc == TKL_OK)
         rc = read_receivers(v, now_ms);
     if (rc == TKL_OK)

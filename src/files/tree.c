@@ -18,7 +18,7 @@ static size_t part_len(tkl_bytes rest)
     return slash ? (size_t)(slash - rest.data) : rest.len;
 }
 
-/* Takes the first part of a path off; false: there is none. */
+/* Cuts the first part off a path; false: there is none. */
 static bool next_part(tkl_bytes *rest, tkl_bytes *part)
 {
     if (rest->len == 0)
@@ -42,8 +42,9 @@ bool tkl__files_tree_is_path(tkl_bytes name)
     return !tkl__begins_with(name, tkl_str(TKL__FILES_PREFIX));
 }
 
-/* Counts: the link is `depth` directories below the place where the first part of its name is. A
- * ".." behind another part is refused: that part may be a link, and then ".." leads elsewhere. */
+/* `depth` is how many directories the link, and then its target, is below the place where the first
+ * part of the name is. A ".." behind another part is refused: that part may be a link, and then
+ * ".." leads elsewhere. */
 bool tkl__files_tree_leads_inside(tkl_bytes name, tkl_bytes target)
 {
     tkl_bytes rest = name, part;

@@ -13,7 +13,7 @@
 
 /* ---- The number `mode` of a file's record -------------------------------- */
 
-/* It has the permissions; for a member of a directory its type, too (S_IFMT), else no type. */
+/* It has the permissions of the file and, for a member of a directory, its type (S_IFMT). */
 #define TKL__FILES_LAST 0x10000 /* the last file of its call: no more will come */
 #define TKL__FILES_END  0x20000 /* not a file: only says that no more will come */
 
@@ -37,11 +37,11 @@ int tkl__files_tree_open(int root, const char *path);
 
 /* ---- expand.c: what a call sends ----------------------------------------- */
 
-/* A file or stream to send: a source of the caller, or a member of a directory that is one. */
+/* A file or stream to send: a source of the caller, or a member of a directory that is a source. */
 typedef struct tkl__files_item {
     tkl_files_source source; /* the member as a source; its path and name are owned */
     int root;                /* the directory that the caller named; -1: not a member */
-    const char *below;       /* path of a member below that; "": the directory itself */
+    const char *below;       /* path of a member below the root; "": the root itself */
     int64_t bytes;           /* size of a regular file; else 0 */
     int trouble;             /* errno: why a directory could not be read; 0: none */
     bool last;               /* the last item of the call, after which no more will come */
@@ -54,13 +54,13 @@ typedef struct tkl__files_items {
     size_t root_count;
 } tkl__files_items;
 
-/* The name under which a source is sent. TKL_EINVAL: it has none, or too long a one. */
+/* Finds the name under which a source is sent. TKL_EINVAL: it has no name, or it is too long. */
 int tkl__files_source_name(const tkl_files_source *source, tkl_bytes *name);
 /* Lists all items of the sources: the members of a directory by name, and behind them the directory
  * itself. Free them in any case. */
 int tkl__files_expand(const tkl_files_source *sources, size_t count, tkl__files_items *items);
 void tkl__files_items_free(tkl__files_items *items);
-/* The number `mode` for an item. `st` NULL: a stream. */
+/* Returns the number `mode` for an item. `st` NULL: a stream. */
 int64_t tkl__files_item_mode(const tkl__files_item *item, const struct stat *st);
 /* Opens an item that has a path. *fd: -1 unless it is a regular file. *link: target of a symbolic
  * link, to be freed; else NULL. Does not block on a FIFO. */

@@ -14,7 +14,7 @@
 #define GZIP_BITS (15 + 16)
 
 typedef enum phase {
-    UNDECIDED, /* fewer than two bytes have come */
+    UNDECIDED, /* fewer than two bytes have been added */
     PLAIN,     /* not gzip: passed on unchanged */
     INSIDE,    /* inside a member */
     BETWEEN,   /* behind the end of a member */
@@ -71,7 +71,6 @@ static int begin_member(tkl__files_unpacker *u)
     return TKL_OK;
 }
 
-/* One call of inflate(). */
 static int inflate_some(tkl__files_unpacker *u)
 {
     u->stream.next_out = (unsigned char *)u->out;
@@ -88,7 +87,7 @@ static int inflate_some(tkl__files_unpacker *u)
 }
 
 /* Handles bytes behind a member: another member, or zeros until the end. */
-static int go_on(tkl__files_unpacker *u)
+static int handle_between(tkl__files_unpacker *u)
 {
     if (*u->stream.next_in != 0 && u->phase == BETWEEN)
         return begin_member(u);
@@ -107,13 +106,15 @@ static int unpack_bytes(tkl__files_unpacker *u, tkl_bytes bytes)
     u->stream.next_in = (unsigned char *)(uintptr_t)bytes.data;
     u->stream.avail_in = (unsigned)bytes.len;
     do {
-        rc = u->phase == INSIDE ? inflate_some(u) : u->stream.avail_in > 0 ? go_on(u) : TKL_OK;
+        rc = u->phase == INSIDE       ? inflate_some(u)
+             : u->stream.avail_in > 0 ? handle_between(u)
+                                      : TKL_OK;
     } while (rc == TKL_OK &&
              (u->stream.avail_in > 0 || (u->phase == INSIDE && u->stream.avail_out == 0)));
     return rc;
 }
 
-/* Looks for the two bytes that gzip data begin with. */
+/* Decides by the first two bytes whether the data are gzip. */
 static int decide_format(tkl__files_unpacker *u, tkl_bytes *bytes)
 {
     static const char magic[] = "\x1f\x8b";
