@@ -7,9 +7,14 @@
  *
  * A chat that cannot be read, because it is damaged or because its server is down, does not hide
  * the others: the result names it. A fetch fails only when it has nothing else to return.
+ *
+ * A fetch that waits listens to the channel of the list (a new entry) and to the channels of all
+ * chats (new messages). In a cluster these are on several servers, and one of them may hang: the
+ * wait goes on with the others.
  */
 #include "chat/inbox.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "chat/scripts.h"
@@ -57,6 +62,7 @@ void tkl_inbox_close(tkl_inbox *inbox)
     free(inbox);
 }
 
+/* Takes the remembered list out of the handle. */
 static tkl__chat_places take_known(tkl_inbox *inbox)
 {
     tkl__client_lock(inbox->client);
@@ -66,7 +72,9 @@ static tkl__chat_places take_known(tkl_inbox *inbox)
     return known;
 }
 
-static void bring_back(tkl_inbox *inbox, tkl__chat_places *all)
+/* Puts the list back into the handle. Another thread may have done so meanwhile: its list is freed.
+ */
+static void put_back_known(tkl_inbox *inbox, tkl__chat_places *all)
 {
     for (size_t i = 0; i < all->count; i++)
         tkl__ear_close(&all->items[i]->ear);
@@ -138,21 +146,33 @@ static int take_reply(found *f, tkl__chat_place *p, tkl_reply *reply)
 
 /* ---- Looking ------------------------------------------------------------- */
 
-static int64_t deadline_of(const tkl__chat_look *l)
+/* A look: its parameters, and its outcome. */
+typedef struct inbox_look {
+    tkl_inbox *inbox;
+    tkl__chat_places *all;
+    const tkl__args *args; /* arguments of post/fetch */
+    tkl__wait *wait;       /* the look is part of it, and does not ask servers that rest; or NULL */
+    int list_code;         /* TKL_OK, or why the list could not be read */
+    bool answered;         /* out: at least one server answered, even with an error */
+} inbox_look;
+
+#define ALL_PLACES SIZE_MAX
+
+static int64_t deadline_of(const inbox_look *l)
 {
     return l->wait ? tkl__wait_deadline(l->wait)
                    : tkl__deadline(l->inbox->client, l->inbox->timeout_ms);
 }
 
 /* Whether a server is left alone, because it did not answer during this wait. */
-static bool rests(const tkl__chat_look *l, const tkl__ear *ear)
+static bool rests(const inbox_look *l, const tkl__ear *ear)
 {
     return l->wait && tkl__ear_rests(ear);
 }
 
-/* Adds calls for the list, if `with_list`, and for `count` places from `first` on, but not for
- * those on servers that rest. */
-static void add_calls(const tkl__chat_look *l, size_t first, size_t count, bool with_list,
+/* Adds calls for the list, if `with_list`, and for `count` places from `first` on, except for
+ * places on servers that rest. */
+static void add_calls(const inbox_look *l, size_t first, size_t count, bool with_list,
                       tkl__batch *batch)
 {
     if (with_list)
@@ -168,8 +188,8 @@ static void add_calls(const tkl__chat_look *l, size_t first, size_t count, bool 
     }
 }
 
-/* Notes whether a server answered. */
-static void note_answer(tkl__chat_look *l, tkl__ear *ear, int code, int64_t began)
+/* Notes whether the server of this ear answered. */
+static void note_answer(inbox_look *l, tkl__ear *ear, int code, int64_t began)
 {
     l->answered |= !tkl__may_pass(code);
     if (!l->wait)
@@ -182,10 +202,10 @@ static void note_answer(tkl__chat_look *l, tkl__ear *ear, int code, int64_t bega
     }
 }
 
-/* Asks, and reads the replies. If `list` is not NULL, asks for the list too and stores it there. A
- * server that does not answer is noted at its places. */
-static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
-                        tkl_reply **replies, const tkl_reply **list)
+/* Fetches from `count` places from `first` on, in one round trip, and reads the replies into `f`.
+ * With `list` also reads the list, into *list. A place whose server does not answer notes that. */
+static int fetch_places(inbox_look *l, size_t first, size_t count, found *f, tkl_reply **replies,
+                        const tkl_reply **list)
 {
     bool with_list = list && !rests(l, &l->all->list);
     int64_t began = tkl__now();
@@ -214,9 +234,9 @@ static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
     return rc;
 }
 
-/* Removes strangers from the handle and from the list. If an entry stays on the list, the next
- * fetch finds it there. */
-static void forget_strangers(const tkl__chat_look *l)
+/* Removes chats in which the member is a stranger from the handle and from the list. If an entry
+ * stays on the list, the next fetch finds it there. */
+static void forget_strangers(const inbox_look *l)
 {
     size_t count = 0;
     tkl__chat_entry *entries = calloc(l->all->count + 1, sizeof *entries);
@@ -233,32 +253,23 @@ static void forget_strangers(const tkl__chat_look *l)
 }
 
 /* Looks at the known chats and at the list; then at chats that only the list has. */
-static int look_at_all(tkl__chat_look *l, found *f)
+static int look_at_all(inbox_look *l, found *f)
 {
     size_t known = l->all->count;
     const tkl_reply *list = NULL;
-    int rc = ask_and_take(l, 0, known, f, &f->replies[0], &list);
+    int rc = fetch_places(l, 0, known, f, &f->replies[0], &list);
     if (rc != TKL_OK || !list)
         return rc; /* without the list, the known chats must do */
     rc = tkl__chat_places_update(l->inbox, list, l->all);
     if (rc == TKL_OK && l->all->count > known)
-        rc = ask_and_take(l, known, l->all->count - known, f, &f->replies[1], NULL);
+        rc = fetch_places(l, known, l->all->count - known, f, &f->replies[1], NULL);
     forget_strangers(l);
     tkl__chat_places_drop_unlisted(l->all);
     return rc;
 }
 
-/* Adds the chats that cannot be read behind the others. */
-static int add_unreadable(const tkl__chat_look *l, found *f)
-{
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < l->all->count; i++)
-        if (l->all->items[i]->code != TKL_OK)
-            rc = add_found(f, l->all->items[i], NULL);
-    return rc;
-}
-
-int tkl__chat_inbox_nothing(const tkl__chat_look *l)
+/* Returns TKL_EMPTY, or why nothing could be read. */
+static int explain_nothing(const inbox_look *l)
 {
     if (l->list_code != TKL_OK)
         return tkl__fail(l->list_code, "the list of chats: %s", tkl_strerror(l->list_code));
@@ -271,19 +282,16 @@ int tkl__chat_inbox_nothing(const tkl__chat_look *l)
     return tkl__no(TKL_EMPTY);
 }
 
-/* Listing chats needs the list; fetching messages of known chats does not. */
-static int conclude_look(const tkl__chat_look *l, found *f)
+/* Returns the result to the caller, or frees it. The chats that cannot be read stand behind the
+ * others. Without messages there is a result only if the caller wants empty chats, too, and the
+ * list of chats could be read. */
+static int finish_look(const inbox_look *l, found *f, int rc, tkl_inbox_chats **chats)
 {
-    if (f->count == 0 && !(f->empty_too && l->list_code == TKL_OK))
-        return tkl__chat_inbox_nothing(l);
-    return add_unreadable(l, f);
-}
-
-/* Returns the result to the caller, or frees it. */
-static int finish_look(const tkl__chat_look *l, found *f, int rc, tkl_inbox_chats **chats)
-{
-    if (rc == TKL_OK)
-        rc = conclude_look(l, f);
+    if (rc == TKL_OK && f->count == 0 && !(f->empty_too && l->list_code == TKL_OK))
+        rc = explain_nothing(l);
+    for (size_t i = 0; rc == TKL_OK && i < l->all->count; i++)
+        if (l->all->items[i]->code != TKL_OK)
+            rc = add_found(f, l->all->items[i], NULL);
     f->public.items = f->items;
     f->public.count = f->count;
     if (rc == TKL_OK)
@@ -293,20 +301,22 @@ static int finish_look(const tkl__chat_look *l, found *f, int rc, tkl_inbox_chat
     return rc;
 }
 
-int tkl__chat_inbox_look(tkl__chat_look *l, size_t which, bool empty_too, tkl_inbox_chats **chats)
+/* Looks at one place, or at all. TKL_OK when there are messages (or with `empty_too`), TKL_EMPTY
+ * when there are none; else why nothing could be read, with the name of the chat. */
+static int look_for_messages(inbox_look *l, size_t which, bool empty_too, tkl_inbox_chats **chats)
 {
     found *f = calloc(1, sizeof *f);
     if (!f)
         return tkl__nomem();
     f->empty_too = empty_too;
     l->answered = false;
-    int rc = which == TKL__ALL_PLACES ? look_at_all(l, f)
-                                      : ask_and_take(l, which, 1, f, &f->replies[0], NULL);
+    int rc = which == ALL_PLACES ? look_at_all(l, f)
+                                 : fetch_places(l, which, 1, f, &f->replies[0], NULL);
     return finish_look(l, f, rc, chats);
 }
 
-int tkl__chat_inbox_notified(tkl__chat_look *l, size_t which, tkl_bytes note,
-                             tkl_inbox_chats **chats)
+/* Takes the message out of a notification of this place; TKL_EMPTY: look instead. */
+static int take_notified(inbox_look *l, size_t which, tkl_bytes note, tkl_inbox_chats **chats)
 {
     const tkl__chat_place *p = l->all->items[which];
     tkl_messages *messages;
@@ -322,6 +332,117 @@ int tkl__chat_inbox_notified(tkl__chat_look *l, size_t which, tkl_bytes note,
     return finish_look(l, f, add_found(f, p, messages), chats);
 }
 
+/* ---- Waiting ------------------------------------------------------------- */
+
+/* A chat that cannot be read does not end the wait. The result of the wait names it, or its error
+ * is returned when the time is over. */
+typedef struct inbox_wait {
+    inbox_look *look;
+    tkl__wait wait;
+    tkl_inbox_chats **chats;
+    bool looked; /* at least once */
+} inbox_wait;
+
+/* Lists the ears: first the ear of the list, then the ears of the chats. */
+static int collect_ears(inbox_wait *w)
+{
+    tkl__chat_places *all = w->look->all;
+    tkl__ear **ears = realloc(w->wait.ears, (all->count + 1) * sizeof *ears);
+    if (!ears)
+        return tkl__nomem();
+    ears[0] = &all->list;
+    for (size_t i = 0; i < all->count; i++)
+        ears[i + 1] = &all->items[i]->ear;
+    w->wait.ears = ears;
+    w->wait.count = all->count + 1;
+    return TKL_OK;
+}
+
+/* Notes that listening at a server failed. */
+static void note_silence(void *arg, tkl__ear *ear)
+{
+    const inbox_wait *w = arg;
+    if (ear == &w->look->all->list)
+        w->look->list_code = ear->code;
+    else
+        ((tkl__chat_place *)(void *)((char *)ear - offsetof(tkl__chat_place, ear)))->code =
+            ear->code;
+}
+
+/* Whether no server answers at the start of the wait, which then ends. */
+static bool reaches_nobody(void *arg)
+{
+    const inbox_wait *w = arg;
+    for (size_t i = 0; i < w->wait.count; i++)
+        if (w->looked || w->wait.ears[i]->code == TKL_OK)
+            return false;
+    return true;
+}
+
+/* Whether the wait goes on. Chats that cannot be read do not end it; the list does, unless its
+ * error is transient. */
+static bool goes_on(const inbox_wait *w, int rc, bool first)
+{
+    const inbox_look *l = w->look;
+    if (rc == TKL_EMPTY)
+        return true;
+    if (rc == TKL_OK || rc == TKL_ENOMEM ||
+        (l->list_code != TKL_OK && !tkl__may_pass(l->list_code)))
+        return false;
+    return l->answered || !first;
+}
+
+/* Returns the place at which a message has arrived; ALL_PLACES: it is the list. */
+static size_t place_of(const tkl__chat_places *all, const tkl__ear *ear)
+{
+    size_t i = 0;
+    while (i < all->count && &all->items[i]->ear != ear)
+        i++;
+    return i < all->count ? i : ALL_PLACES;
+}
+
+static int look_at_inbox(void *arg, tkl__wait *wait, const tkl__news *news)
+{
+    (void)wait; /* w->wait */
+    inbox_wait *w = arg;
+    inbox_look *l = w->look;
+    bool first = !w->looked;
+    size_t where = ALL_PLACES;
+    int rc = TKL_EMPTY;
+    w->looked = true;
+    if (news->kind == TKL__NEWS_MESSAGE)
+        where = place_of(l->all, news->ear);
+    if (where != ALL_PLACES)
+        rc = take_notified(l, where, news->message, w->chats);
+    if (rc == TKL_EMPTY)
+        rc = look_for_messages(l, where, false, w->chats);
+    int collected = collect_ears(w);
+    if (collected != TKL_OK)
+        return collected;
+    return goes_on(w, rc, first) ? TKL__NOT_YET : rc;
+}
+
+/* Looks until there are messages, or until the deadline. */
+static int await_messages(inbox_look *l, int64_t deadline, tkl_inbox_chats **chats)
+{
+    inbox_wait w = {.look = l, .chats = chats};
+    w.wait = (tkl__wait){.client = l->inbox->client,
+                         .timeout_ms = l->inbox->timeout_ms,
+                         .deadline = deadline,
+                         .is_spread = true,
+                         .is_over = reaches_nobody,
+                         .on_silence = note_silence,
+                         .arg = &w};
+    l->wait = &w.wait;
+    l->all->list.channel = l->inbox->list.items[0];
+    int rc = collect_ears(&w);
+    if (rc == TKL_OK)
+        rc = tkl__wait_until(&w.wait, look_at_inbox, &w);
+    tkl__wait_end(&w.wait);
+    free(w.wait.ears);
+    return rc == TKL__NOT_YET || tkl__may_pass(rc) ? explain_nothing(l) : rc;
+}
+
 /* ---- Operations ---------------------------------------------------------- */
 
 static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empty_too,
@@ -330,14 +451,14 @@ static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empt
     tkl__args args;
     tkl__post any = {.members = true};
     tkl__chat_places all = take_known(inbox);
-    tkl__chat_look l = {.inbox = inbox, .all = &all, .args = &args};
+    inbox_look l = {.inbox = inbox, .all = &all, .args = &args};
     int64_t deadline = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER;
     tkl__args_init(&args);
     tkl__post_fetch_args(&any, member_of(inbox), max, &args);
     int rc = args.failed    ? tkl__nomem()
-             : wait_ms == 0 ? tkl__chat_inbox_look(&l, TKL__ALL_PLACES, empty_too, chats)
-                            : tkl__chat_inbox_await(&l, deadline, chats);
-    bring_back(inbox, &all);
+             : wait_ms == 0 ? look_for_messages(&l, ALL_PLACES, empty_too, chats)
+                            : await_messages(&l, deadline, chats);
+    put_back_known(inbox, &all);
     tkl__args_free(&args);
     return rc;
 }
