@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* The chat that the argument at the index names. */
+/* Opens the chat that the argument at the index names. */
 int cli_chat_open(cli_session *cli, int index, tkl_chat **chat);
 
 /* chat_talk.c: the verb talk. */

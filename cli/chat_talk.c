@@ -92,8 +92,8 @@ static void wait_for_server(talk *t)
         usleep(10000);
 }
 
-/* Runs in the printer thread. Reports its own errors: the text of an error belongs to the thread in
- * which it happened. */
+/* Runs in the printer thread, and reports the errors of that thread: the text of an error belongs
+ * to the thread in which it happened. */
 static void *print_all(void *arg)
 {
     talk *t = arg;

@@ -38,7 +38,7 @@ static int mail_send(cli_session *cli)
 
 /* ---- fetch, ack ---------------------------------------------------------- */
 
-/* "missed": number of messages that a limit removed unread just before this message. */
+/* Adds "missed" to each message: how many a limit removed unread just before it. */
 static json_t *json_mail(const tkl_messages *messages)
 {
     json_t *all = cli_json_messages(messages), *message;

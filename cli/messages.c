@@ -42,8 +42,7 @@ static void indent(int blanks)
     printf("%*s", blanks, "");
 }
 
-/* Each line of the body is indented. The last line of a body that ends with a newline is an empty
- * one. */
+/* Indents each line of the body. A body that ends with a newline has an empty last line. */
 static void print_body(tkl_bytes body, int blanks)
 {
     indent(blanks);
@@ -197,7 +196,8 @@ static size_t header_bytes(const sending *s)
     return bytes;
 }
 
-/* How many of the items fit into one call, each with its sender and all headers; at least one. */
+/* Returns how many of the items fit into one call, each with its sender and all headers; at least
+ * one. */
 static size_t fitting(const sending *s, const tkl_bytes *items, size_t count)
 {
     size_t each = s->sender.len + header_bytes(s), bytes = 0, n = 0;

@@ -9,11 +9,11 @@
 
 /* {"id","sender","time","time_ms","body","headers"}; the sender is null when none was given. */
 json_t *cli_json_message(const tkl_message *message);
-/* An array of these. */
+/* Returns an array of such messages. */
 json_t *cli_json_messages(const tkl_messages *messages);
 
-/* For people, indented by this many blanks: a line with id, time and sender, then the body,
- * indented further. With --raw: the bodies as they are, each followed by a newline. */
+/* Prints messages for people, indented by this many blanks: a line with id, time and sender, then
+ * the body, indented further. With --raw prints the bodies as they are, a newline behind each. */
 void cli_print_messages(const cli_session *cli, const tkl_messages *messages, int blanks);
 /* The options of the verbs that fetch. `of`: "" or " of each chat". */
 #define CLI_FETCH_OPTIONS(of)                                                                 \
@@ -23,7 +23,7 @@ void cli_print_messages(const cli_session *cli, const tkl_messages *messages, in
     {                                                                                         \
         "raw", CLI_LOCAL_FLAG, NULL, "print the bodies alone, a newline behind each"          \
     }
-/* --count within its range, and --raw not with --json. */
+/* Reads --count, which must be in its range, and refuses --raw with --json. */
 int cli_fetch_count(const cli_session *cli, size_t *count);
 
 /* Reports on stderr that messages were missed, if some were. `where`: the chat; NULL: none. */
@@ -46,7 +46,8 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
             "keep messages this long, although all have "                                   \
             "read them"                                                                     \
     }
-/* Changes those that are given; 0 removes a limit. Here and below, `of_chat`: also its history. */
+/* Changes the limits that are given; 0 removes a limit. Here and below, `of_chat`: the history,
+ * too. */
 int cli_limits(const cli_session *cli, bool of_chat, tkl_message_limits *limits);
 bool cli_limits_given(const cli_session *cli, bool of_chat);
 /* Prints {"name", "max_messages", ...}. */

@@ -17,8 +17,8 @@
  *     tkl_channel_close(channel);
  *
  * Every message has a number: 1, 2, 3 and so on. A follower gets all messages in this order, each
- * once, as long as the history has them. When messages were removed before it read them, it is told
- * how many.
+ * once, as long as the history has them. When messages were removed before the follower read them,
+ * the next result says how many.
  *
  * Threads: a channel may be used by several threads, a follower by one at a time. fork(): a child
  * may go on using both; parent and child then follow independently. Callbacks: none. Keys: the
@@ -116,8 +116,8 @@ typedef struct tkl_channel_messages {
     TKL_RESERVED(2);
 } tkl_channel_messages;
 
-/* The next messages, `max` at most (0: 100; up to 1000), in one round trip, or none when one arrives
- * while it waits. A reply has about 1 MiB of them at most. TKL_EMPTY: nothing came in time.
+/* Reads the next messages, at most `max` (0: 100; up to 1000) and about 1 MiB, in one round trip; a
+ * message that arrives during the wait needs no round trip. TKL_EMPTY: nothing arrived in time.
  * `wait_ms`: 0 does not wait, negative waits for ever; then it survives restarts and failovers of
  * the server. The first call finds the place to begin. */
 TKL_API int tkl_channel_next(tkl_channel_follower *follower, size_t max, int64_t wait_ms,
@@ -132,7 +132,7 @@ typedef struct tkl_channel_info {
     int64_t kept;          /* messages in the history */
     tkl_channel_id oldest; /* in the history; all zero: it is empty */
     tkl_channel_id last;   /* the last message, whether the history has it or not */
-    int64_t expires_ms;    /* until the history goes, unless more is published; 0: it is gone */
+    int64_t expires_ms;    /* until the history expires unless more is published; 0: it is gone */
     int64_t followers;     /* clients that wait now, or have waited within a minute or so */
     TKL_RESERVED(4);
 } tkl_channel_info;

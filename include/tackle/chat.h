@@ -64,9 +64,9 @@ TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
 TKL_API int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                             const tkl_message_limits *limits) TKL_NONNULL(1) TKL_CHECK;
 
-/* The same, with first messages (up to TKL_MESSAGES_MAX, as for tkl_chat_send()) of a member: nobody
- * sees the chat without them. TKL_NOTOWNER: the sender is not among the members. TKL_FULL: also when
- * the limits have no room for the messages. */
+/* The same, with first messages (up to TKL_MESSAGES_MAX, as for tkl_chat_send()) of a member:
+ * nobody sees the chat without them. TKL_NOTOWNER: the sender is not among the members. TKL_FULL:
+ * also when the limits have no room for the messages. */
 TKL_API int tkl_chat_create_and_send(tkl_chat *chat, const tkl_bytes *members, size_t count,
                                      const tkl_message_limits *limits, tkl_bytes sender,
                                      const tkl_letter *letters, size_t letter_count)
@@ -89,9 +89,9 @@ TKL_API int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start
  * a member. */
 TKL_API int tkl_chat_leave(tkl_chat *chat, tkl_bytes member) TKL_NONNULL(1) TKL_CHECK;
 
-/* Sends messages in one trip, all or none. *first_id (may be NULL) is the id of the first; the
- * others follow it without a gap. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: the sender is
- * not a member. TKL_FULL: a limit of the chat. */
+/* Sends messages in one round trip, all or none. *first_id (may be NULL) is the id of the first;
+ * the others follow it without a gap. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: the sender
+ * is not a member. TKL_FULL: a limit of the chat. */
 TKL_API int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *letters, size_t count,
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 

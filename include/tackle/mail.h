@@ -43,8 +43,8 @@ TKL_API int tkl_mail_open(tkl_client *client, tkl_bytes owner, const tkl_mail_op
                           tkl_mail **mail) TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_mail_close(tkl_mail *mail); /* NULL is fine */
 
-/* Sends messages in one trip, all or none. *first_id (may be NULL) is the id of the first; the
- * others follow it without a gap. `sender` may be empty. TKL_FULL: a limit of the mailbox. */
+/* Sends messages in one round trip, all or none. *first_id (may be NULL) is the id of the first;
+ * the others follow it without a gap. `sender` may be empty. TKL_FULL: a limit of the mailbox. */
 TKL_API int tkl_mail_send(tkl_mail *mail, tkl_bytes sender, const tkl_letter *letters, size_t count,
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
@@ -72,8 +72,8 @@ typedef struct tkl_mail_info {
     TKL_RESERVED(8);
 } tkl_mail_info;
 
-/* Shows the state of the mailbox without fetching. TKL_NOTFOUND: nothing was ever sent to it, and it
- * has no limits. */
+/* Shows the state of the mailbox without fetching. TKL_NOTFOUND: nothing was ever sent to it, and
+ * it has no limits. */
 TKL_API int tkl_mail_show(tkl_mail *mail, tkl_mail_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API void tkl_mail_info_free(tkl_mail_info *info); /* NULL is fine */
 

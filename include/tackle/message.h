@@ -73,12 +73,12 @@ typedef struct tkl_message_limits {
     int64_t max_age_ms;   /* older messages are removed; 0: they stay */
     int64_t ttl_ms;       /* all messages are removed this long after the last one; a mailbox keeps
                              its limits and ids, a chat is removed as a whole. 0: they stay */
-    int64_t history_messages; /* chats only: the last so many messages stay after all members have
-                                 acknowledged them, to be read with tkl_chat_history(); 0: see
+    int64_t history_messages; /* chats only: number of last messages that stay after all members
+                                 have acknowledged them, to be read with tkl_chat_history(); 0: see
                                  history_ms */
-    int64_t history_ms; /* chats only: messages stay for this long after they were sent, though all
-                           have acknowledged them. With history_messages: if they are among the
-                           last so many. Both 0: they are removed */
+    int64_t history_ms; /* chats only: messages stay for this long after they were sent, also when
+                           all have acknowledged them. With history_messages: only if they are
+                           among the last ones. Both 0: they are removed */
     tkl_when_full when_full;
     TKL_RESERVED(8);
 } tkl_message_limits;

@@ -49,7 +49,7 @@
 #include "core/token.h"
 #include "post/scripts.h"
 
-/* How often adding a member is started again when it took too long. */
+/* Most attempts to add members: an attempt that took too long is made again. */
 #define ATTEMPTS 3
 
 /* ---- Handles ------------------------------------------------------------- */
@@ -130,11 +130,12 @@ static int check_members(const tkl_bytes *members, size_t count)
     return rc;
 }
 
-/* The second step of adding members. */
+/* The second step of adding members: the step on the chat. */
 typedef int add_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64_t deadline,
                      const void *arg);
 
-/* Adds to the lists, then to the chat; starts again when too much time passed in between. */
+/* Adds the chat to the lists, then the members to the chat; starts again when too much time passed
+ * in between. */
 static int add_to_both(const tkl_chat *chat, tkl__chat_lists *lists, int64_t deadline,
                        add_step *step, const void *arg)
 {
@@ -149,9 +150,9 @@ static int add_to_both(const tkl_chat *chat, tkl__chat_lists *lists, int64_t dea
     return tkl__fail(TKL_EUNREADY, "the clocks of the servers differ by more than ten minutes");
 }
 
-/* The last step of adding members. It is best effort: the result, and its error text, are known
- * already. */
-static int tidy_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline)
+/* The last step of adding members: puts the chat into the lists again, or takes it out of them
+ * after a refusal. It is best effort: the result, and its error text, are known already. */
+static int settle_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline)
 {
     tkl_error before;
     tkl_error_last(rc, &before);
@@ -163,8 +164,9 @@ static int tidy_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline
     return tkl__first_tell(&before);
 }
 
-/* `kept`: the "no" after which the chat stays in the lists. A concurrent leave may have removed it
- * from there after the first step, so the last step puts it there again. */
+/* Adds members by `step`. `kept`: the "no" after which the chat stays in the lists. A leave at the
+ * same time may have removed the chat from a list after the first step, so the last step puts it
+ * there again. */
 static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t count, add_step *step,
                        const void *arg, int kept)
 {
@@ -176,7 +178,7 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
     if (rc != TKL_OK)
         return rc;
     rc = add_to_both(chat, &lists, deadline, step, arg);
-    rc = tidy_lists(&lists, rc, kept, deadline);
+    rc = settle_lists(&lists, rc, kept, deadline);
     tkl__chat_lists_close(&lists);
     return rc;
 }
@@ -184,7 +186,7 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
 typedef struct creation {
     char request[TKL_TOKEN_SIZE];
     const tkl_message_limits *limits;
-    tkl_bytes sender; /* who sends the letters */
+    tkl_bytes sender; /* the member that sends the letters */
     const tkl_letter *letters;
     size_t letter_count;
 } creation;
@@ -268,8 +270,8 @@ static int leave_step(const tkl_chat *chat, tkl_bytes member, int64_t deadline)
     return rc;
 }
 
-/* Removes the list entry even when the chat says "not a member": an earlier attempt may have
- * removed the member and failed then. */
+/* Removes the entry of the list even when the chat says "not a member": an earlier attempt may have
+ * removed the member and then failed. */
 int tkl_chat_leave(tkl_chat *chat, tkl_bytes member)
 {
     int64_t deadline = tkl__post_deadline(&chat->post);
@@ -353,8 +355,8 @@ static int look_at_lists(const tkl_chat *chat, const tkl_reply *members, int64_t
 }
 
 /* Also removes the entries in the lists of the members, as best effort: a fetch removes the rest.
- * Reading the lists gets half of the time, so that a list that cannot be reached does not keep the
- * chat alive. */
+ * Reading the lists gets half of the time: a list that cannot be reached does not prevent that the
+ * chat is dropped. */
 int tkl_chat_drop(tkl_chat *chat)
 {
     int64_t deadline = tkl__post_deadline(&chat->post);

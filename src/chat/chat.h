@@ -25,7 +25,7 @@ int tkl__chat_members(const tkl_chat *chat, bool with_positions, int64_t deadlin
 
 /* ---- lists.c: the members' lists of chats ---- */
 
-/* The key of a member's list. */
+/* Makes the key of a member's list. */
 int tkl__chat_list_key(const tkl_client *client, tkl_bytes member, tkl__keys *list);
 
 /* The list of a member, or of a member that is being added. */
@@ -33,7 +33,7 @@ typedef struct tkl__chat_list {
     tkl__keys key;
     tkl_bytes member;
     int64_t listed_us; /* when the chat was put there; 0: it is not there */
-    bool added;        /* it was not there before */
+    bool added;        /* the chat was not there before */
     bool full;
 } tkl__chat_list;
 
@@ -52,8 +52,8 @@ void tkl__chat_lists_close(tkl__chat_lists *lists);
 int tkl__chat_lists_add(tkl__chat_lists *lists, int64_t deadline);
 /* Reads when the chat was put into each list. */
 int tkl__chat_lists_look(tkl__chat_lists *lists, int64_t deadline);
-/* Removes the chat from all of the lists (`added`: only where it was not before), unless it was put
- * there again since. Best effort. */
+/* Removes the chat from all of the lists (`added`: only from lists that did not have it before),
+ * unless it was put there again since. Best effort. */
 void tkl__chat_lists_remove(const tkl__chat_lists *lists, bool added, int64_t deadline);
 
 /* An entry of a member's list. */
@@ -63,9 +63,8 @@ typedef struct tkl__chat_entry {
     int64_t listed_us;
 } tkl__chat_entry;
 
-/* Removes entries of chats in which the member is unknown, unless they were put there again. Best
- * effort.
- */
+/* Removes entries of chats that do not know the member from its list, unless they were put there
+ * again. Best effort. */
 void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes member,
                       const tkl__chat_entry *entries, size_t count, int64_t deadline);
 

@@ -1,4 +1,4 @@
--- chat/enlist: put a chat into the list of a member who is about to be added to it, or has been.
+-- chat/enlist: put a chat into the list of a member that is being added to the chat.
 -- KEYS[1] list  zset of chats by the time at which they were put here last, in microseconds; see
 --   chat.c
 -- ARGV[1] chat

@@ -67,7 +67,7 @@ static int take_time(tkl__chat_list *list, const tkl_reply *reply)
     return TKL_OK;
 }
 
-/* Returns the first failure; the other lists count nevertheless. */
+/* Puts the chat into all lists. Returns the first failure; the other lists have the chat then. */
 static int add_to_lists(tkl__chat_lists *lists, int64_t deadline)
 {
     tkl_error first = {.code = TKL_OK};
@@ -88,7 +88,7 @@ static int add_to_lists(tkl__chat_lists *lists, int64_t deadline)
     return tkl__first_tell(&first);
 }
 
-/* Looks at all chats of the member, which removes entries of chats in which it is unknown. */
+/* Looks at all chats of the member, which removes entries of chats that do not know the member. */
 static void tidy_list(tkl_client *client, tkl_bytes member, int64_t deadline)
 {
     tkl_inbox *inbox;
@@ -144,7 +144,8 @@ void tkl__chat_lists_remove(const tkl__chat_lists *lists, bool added, int64_t de
 
 /* ---- Forgetting ---------------------------------------------------------- */
 
-/* The chats refuse joins by these entries from now on. The entries of those that do are removed. */
+/* First the chats are asked to refuse joins by these entries from now on. Then the entries of chats
+ * that do so are removed. */
 void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes member,
                       const tkl__chat_entry *entries, size_t count, int64_t deadline)
 {

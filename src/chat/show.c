@@ -23,8 +23,8 @@ static int64_t between(int64_t least, int64_t number, int64_t most)
     return number < least ? least : number > most ? most : number;
 }
 
-/* The name of a member of the view, its position, which may be newer than the view, and what is
- * left of the messages; `unread` includes its own. */
+/* Makes a member from its name and position in the view. The position may be newer than the view.
+ * `unread` still includes the member's own messages. */
 static tkl_chat_member member_of(const tkl__post_view *view, size_t index)
 {
     int64_t acked =
@@ -59,7 +59,8 @@ static shown *make_shown(const tkl__post_view *view)
     return s;
 }
 
-/* Subtracts numbers of own messages from the unread ones of members from `first` on. */
+/* Subtracts the numbers of own messages from the numbers of unread ones, for members from `first`
+ * on. */
 static void subtract_own(shown *s, size_t first, const tkl_reply *counts)
 {
     for (size_t i = 0; i < tkl_reply_count(counts) && first + i < s->public.member_count; i++) {
@@ -68,8 +69,8 @@ static void subtract_own(shown *s, size_t first, const tkl_reply *counts)
     }
 }
 
-/* Does so for the members of a large chat: counting them all would keep the server busy for too
- * long at once. */
+/* Counts and subtracts own messages for the members of a large chat, some members in each script:
+ * counting for all of them at once would keep the server busy for too long. */
 static int count_own_in_steps(const tkl_chat *chat, shown *s, int64_t deadline)
 {
     tkl__batch batch;

@@ -4,7 +4,7 @@
 -- ARGV[2] owner     '1': the owner of a mailbox; '0': a member of a chat
 -- ARGV[3] id        id of the message; '': the last one
 -- flags: allow-oom
--- returns {code, unread, how many of the unread were acknowledged}, {TKL_NOTFOUND, id of the last
+-- returns {code, unread, how many unread messages were acknowledged}, {TKL_NOTFOUND, id of the last
 --   message} there is no such message yet, {TKL_NOTFOUND} no such chat, {TKL_NOTOWNER} the reader
 --   is not a member
 -- include: shared/clock

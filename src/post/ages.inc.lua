@@ -3,7 +3,7 @@
 
 local ages = {}
 
--- The first message that is not too old.
+-- Returns the first message that is not too old.
 function ages.first_young(mailbag)
   if mailbag.max_age == math.huge then
     return mailbag.first

@@ -5,8 +5,9 @@
 -- ARGV[3] count     of members
 -- ARGV[4...] seven limits, each a field and its value, '0' for the default; the members, each
 --   followed by the time at which the chat was put into its list; letters: see post/send
--- returns code: TKL_EXISTS; TKL_CONFLICT too long after such a time, or the entry was removed;
---   TKL_NOTOWNER the sender is not a member, TKL_FULL the limits have no room for the messages
+-- returns code: TKL_EXISTS; TKL_CONFLICT too long after the time of an entry, or an entry was
+--   removed; TKL_NOTOWNER the sender is not a member, TKL_FULL the limits have no room for the
+--   messages
 -- include: shared/clock
 -- include: keys
 -- include: messages

@@ -23,7 +23,7 @@ void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, t
     tkl__args_int(args, TKL__FETCH_BYTES);
 }
 
-/* A fetch: what is wanted, and what came. */
+/* A fetch: its parameters, and its results. */
 typedef struct fetch {
     const tkl__post *post;
     tkl_bytes reader;
@@ -32,8 +32,8 @@ typedef struct fetch {
     tkl__post_caught_up caught_up; /* after TKL_EMPTY */
 } fetch;
 
-/* Takes the messages of a reply, which it frees unless they need it. `rc`: the code of the reply.
- * Reports in `caught_up` (may be NULL) where a reader without messages stands. */
+/* Makes messages of a reply with the code `rc`. Frees the reply unless the messages need it.
+ * `caught_up` (may be NULL): set to the state of a reader that has nothing to fetch. */
 static int take_messages(const tkl__post *post, int rc, tkl_reply *reply,
                          tkl__post_caught_up *caught_up, tkl_messages **messages)
 {

@@ -21,7 +21,7 @@ local WORDS = 8000 -- fields and values; the step that exceeds it is the last
 local reader, is_owner, max, budget = unpack(ARGV)
 max, budget = tonumber(max), tonumber(budget)
 
--- How many of these messages the budget allows; at least one.
+-- Returns how many of the messages with these marks the budget allows; at least one.
 local function affordable(marks)
   local count = #marks / 2
   for i = 2, count do
@@ -32,7 +32,7 @@ local function affordable(marks)
   return count
 end
 
--- Reads this many messages, or fewer when they have many headers.
+-- Reads `count` messages, or fewer when they have many headers.
 local function read_entries(from, count)
   local entries, words = {}, 0
   while #entries < count and words < WORDS do
@@ -49,7 +49,7 @@ local function read_entries(from, count)
   return entries
 end
 
--- The marks and entries of those messages that are not the reader's own.
+-- Returns marks and entries without the reader's own messages.
 local function without_own(marks, entries, from)
   if own.count(reader, from, from + #entries - 1) == 0 then
     return marks, entries -- the usual case

@@ -5,7 +5,7 @@
 
 local history = {}
 
--- The first message of the history; behind the last one when there is none.
+-- Returns the first message of the history; the id behind the last one when there is none.
 function history.first(mailbag)
   if mailbag.history == math.huge and mailbag.history_age == math.huge then
     return mailbag.last + 1
@@ -19,8 +19,8 @@ function history.first(mailbag)
   return first
 end
 
--- Nobody has anything unread: the last message is removed when it is too old for the history, also
--- if nothing is sent any more.
+-- Makes the messages expire when the last one is too old for the history, also when nothing is sent
+-- any more. For mailbags in which no reader has unread messages.
 function history.expire_all(mailbag)
   if mailbag.history_age < math.huge then
     redis.call('PEXPIREAT', MESSAGES, now + mailbag.history_age, 'LT')
@@ -28,7 +28,7 @@ function history.expire_all(mailbag)
   end
 end
 
--- Takes that back: there is something unread again.
+-- Keeps the messages from expiring by the history: there are unread ones again.
 function history.stay(mailbag)
   if mailbag.history_age < math.huge then
     redis.call('PERSIST', MESSAGES)

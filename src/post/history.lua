@@ -19,8 +19,8 @@ local WORDS = 8000 -- fields and values; the step that exceeds it is the last
 local reader, before, max, budget = unpack(ARGV)
 max, budget = tonumber(max), tonumber(budget)
 
--- The first of the messages up to `to` that the budget allows, counted from the newest one; at least
--- that.
+-- Returns the first of the messages `from` to `to` that the budget allows, counted from the newest
+-- one; the newest one is always allowed.
 local function first_affordable(mailbag, from, to)
   local marks = redis.call('LRANGE', MARKS, 2 * (from - mailbag.first),
                            2 * (to - mailbag.first) + 1)

@@ -15,8 +15,8 @@ function joining.is_stale(member, listed)
   return joining.is_any_stale({member}, {listed})
 end
 
--- Whether one of several entries may be removed; `listed` has their times, in microseconds, in the
--- same order.
+-- Whether one of the entries of these members may be removed. `listed`: the times of the entries in
+-- microseconds, in the same order.
 function joining.is_any_stale(members, listed)
   local first = listed[1]
   for _, time in ipairs(listed) do

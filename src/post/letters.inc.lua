@@ -1,4 +1,4 @@
--- Letters that become messages, and the room for them.
+-- Letters, which become messages, and the room for them.
 -- include: keys
 -- include: messages
 -- include: ages
@@ -9,8 +9,8 @@ local letters = {}
 local NOTE_BYTES = 200 -- longest message to publish; more may pile up for a slow subscriber
 
 -- Reads the letters in a list of words from an index on, at most one for every two words: {sender,
--- body, headers, start}, where start is the bytes of the letters before. Also returns the bytes of
--- all.
+-- body, headers, start}; `start` is the number of bytes of all letters before. Also returns the
+-- bytes of all letters.
 function letters.read(words, at, sender)
   local all, bytes = {}, 0
   while words[at] do
@@ -27,13 +27,13 @@ function letters.read(words, at, sender)
   return all, bytes
 end
 
--- The first message that a mailbag must not lose: one that is not too old and that a reader has not
--- acknowledged.
+-- Returns the first message that a mailbag must not lose: it is not too old, and a reader has not
+-- acknowledged it.
 function letters.first_needed(mailbag, young)
   return mailbag.exists and math.max(young, messages.lowest_position() + 1) or young
 end
 
--- The first message to keep when these are added; nil: there is no room.
+-- Returns the first message to keep when `count` messages are added; nil: there is no room.
 function letters.make_room(mailbag, count, bytes)
   local young = ages.first_young(mailbag)
   local least = mailbag.sent + bytes - mailbag.max_bytes
@@ -67,9 +67,9 @@ function letters.store(mailbag, all, bytes, kept_from)
   return first
 end
 
--- Publishes a notification for waiters: the message itself, if it is alone and small, so that they
--- need no round trip. "<id> <time> <length of each word>\n" and the words: sender, body, headers.
--- When the sender may not publish, no waiter wakes up, but the message is sent.
+-- Publishes a notification for waiters. It has the message if that is alone and small, so that they
+-- need no round trip: "<id> <time> <length of each word>\n" and the words: sender, body, headers.
+-- When the sender's user may not publish, no waiter wakes up, but the message is sent.
 function letters.publish(all, bytes, id)
   local note = ''
   if #all == 1 and bytes <= NOTE_BYTES then

@@ -1,6 +1,6 @@
 -- The lifetime of keys. Messages expire when all of them are too old, or when nothing was sent for
--- the time to live. A chat goes as a whole then. A mailbox stays, with its limits and ids: its next
--- message would create it again, but without its limits. Keys that belong together expire at
+-- the time to live. A chat then expires as a whole. A mailbox stays, with its limits and ids: its
+-- next message would create it again, but without its limits. Keys that belong together expire at
 -- the same moment.
 -- include: keys
 -- include: own

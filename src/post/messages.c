@@ -132,7 +132,7 @@ static bool read_note(tkl_bytes text, note *n)
     return n->words >= 2 && n->words % 2 == 0 && sum == (size_t)(end - at);
 }
 
-/* Copies a word and adds a NUL, as replies have it. */
+/* Copies a word and adds a NUL behind it, as there is in replies. */
 static tkl_bytes take_word(const note *n, size_t index, const char **from, char **to)
 {
     tkl_bytes word = {*to, n->lengths[index]};

@@ -1,4 +1,4 @@
--- Kept messages. `mailbag` is what messages.read() returns: which of them there are, and limits.
+-- Kept messages. `mailbag` is the result of messages.read(): which messages are kept, and limits.
 -- See the essay of post.c.
 -- include: keys
 -- include: shared/decimal
@@ -64,15 +64,15 @@ function messages.read()
   return mailbag
 end
 
--- The time of a kept message, and how many bytes were sent before it.
+-- Returns the time of a kept message, and how many bytes were sent before it.
 function messages.mark_of(mailbag, id)
   local at = 2 * (id - mailbag.first)
   local pair = redis.call('LRANGE', MARKS, at, at + 1)
   return messages.whole(pair[1], 0), messages.whole(pair[2], 0)
 end
 
--- The first kept message for which fits(time, bytes) holds; last + 1 when there is none. Both grow
--- from message to message, so that a binary search finds it, in 53 steps at most.
+-- Returns the first kept message for which fits(time, bytes) is true; last + 1 when there is none.
+-- Both numbers grow from message to message, so a binary search finds it, in 53 steps at most.
 function messages.first_fitting(mailbag, fits)
   local low, high = mailbag.first, mailbag.last + 1
   if low < high and fits(messages.mark_of(mailbag, low)) then

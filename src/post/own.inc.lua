@@ -1,13 +1,13 @@
--- Messages of a member's own, which it neither fetches nor acknowledges. A member that has
--- acknowledged everything and sends acknowledges by sending. For any other, OWN has an entry for
--- each message that it sent: its name and the id. Mailboxes have no such key.
+-- A member's own messages, which it neither fetches nor acknowledges. When a member that has
+-- acknowledged everything sends, its position moves behind its message. For other members OWN has
+-- an entry for each message that they sent: the name and the id. Mailboxes have no such key.
 
 local own = {}
 
 local OWN = KEYS[7] -- zset, all with the same score, so that entries are sorted by their bytes
 
 -- The entries of a member stand side by side, in the order of ids. The length in front keeps them
--- apart from those of a member whose name begins with this one's.
+-- apart from the entries of a member with a longer name that begins with this name.
 function own.entry_of(member, id)
   return #member .. ':' .. member .. ':' .. string.format('%016.0f', id)
 end
@@ -20,8 +20,9 @@ function own.count(member, from, to)
   return redis.call('ZLEXCOUNT', OWN, '[' .. own.entry_of(member, from), '[' .. own.entry_of(member, to))
 end
 
--- The first message from this id on that is not the member's own; behind the last one when there is
--- none. A binary search finds it, in 53 steps at most: up to there all are its own.
+-- Returns the first message from this id on that is not the member's own; the id behind the last
+-- one when there is none. A binary search finds it, in 53 steps at most: all messages before it are
+-- the member's own.
 function own.next_other(mailbag, member, from)
   if own.count(member, from, math.min(from, mailbag.last)) == 0 then
     return from -- the usual case
@@ -55,21 +56,21 @@ function own.forget(member, upto)
   end
 end
 
--- Sets when those of all members expire: with the messages.
+-- Makes the entries of all members expire at this time: together with the messages.
 function own.expire(at)
   if OWN then
     redis.call('PEXPIREAT', OWN, at)
   end
 end
 
--- Takes that back.
+-- Keeps the entries of all members from expiring.
 function own.persist()
   if OWN then
     redis.call('PERSIST', OWN)
   end
 end
 
--- Forgets those of all members.
+-- Forgets the own messages of all members.
 function own.forget_all()
   if OWN then
     redis.call('UNLINK', OWN)

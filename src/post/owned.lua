@@ -1,8 +1,8 @@
--- post/owned: how many messages are members' own: those from an id on up to the last.
+-- post/owned: count own messages of members, each from an id on.
 -- KEYS[1...] post    see keys.inc.lua
--- ARGV[1...] members, each followed by that id
+-- ARGV[1...] members, each followed by its id
 -- flags: no-writes
--- returns numbers, in this order
+-- returns the number of each member, in the same order
 -- include: keys
 -- include: messages
 -- include: own

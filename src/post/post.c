@@ -9,10 +9,11 @@
  * position, which is the first element of a sorted set. So the cost of sending and acknowledging
  * does not depend on the number of readers.
  *
- * The kept messages are always those from some id up to the last: acknowledging and limits only
- * ever remove the oldest. A reader whose position is before the first kept message has missed those
- * in between. Nothing has to be stored for that. A chat may keep a history: the last messages, or
- * those of the last days, stay although all have acknowledged them (history.inc.lua).
+ * The kept messages are always all messages from some id up to the last: acknowledging and limits
+ * only ever remove the oldest. A reader whose position is before the first kept message has missed
+ * the messages in between. Nothing has to be stored for that. A chat may keep a history: the last
+ * messages, or the messages of the last days, stay although all have acknowledged them
+ * (history.inc.lua).
  *
  * The keys of one mailbag, in one slot (C is "mail" or "chat"):
  *
@@ -104,7 +105,7 @@ int tkl__post_run(const tkl__post *post, const tkl__script *script, tkl__args *a
     return tkl__no_or_ok((int)tkl_reply_int(code ? code : *reply));
 }
 
-/* The owner as a script argument: empty for a chat. */
+/* Returns the owner as an argument of scripts: empty for a chat. */
 static tkl_bytes owner_of(const tkl__post *post)
 {
     return post->members ? tkl_str("") : tkl__post_owner;
@@ -123,7 +124,7 @@ int tkl__post_explain(const tkl__post *post, int rc)
 
 /* ---- Sending ------------------------------------------------------------- */
 
-/* Random bytes that name a request: no two are alike. */
+/* Bytes of the random name of a request. */
 #define REQUEST_SIZE 12
 /* How long a request may be repeated; the server remembers it for as long. */
 #define REPEAT_MAX_MS 600000
@@ -330,7 +331,7 @@ int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
 
 /* ---- Looking ------------------------------------------------------------- */
 
-/* The field of a HGETALL as a number; `otherwise` when it is not there. */
+/* Reads a field in a reply of HGETALL as a number; `otherwise`: the number of a missing field. */
 static int64_t field_of(const tkl_reply *fields, const char *name, int64_t otherwise)
 {
     for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
@@ -391,7 +392,7 @@ int tkl__post_drop(const tkl__post *post, int64_t deadline)
 
 /* ---- Names --------------------------------------------------------------- */
 
-/* Each mailbag has a state key, which ends with the brace. */
+/* Each mailbag has a state, whose key ends with the brace. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names)
 {
     return tkl__instances(client, component, "", "hash", names);

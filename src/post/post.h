@@ -54,7 +54,7 @@ int tkl__post_drop(const tkl__post *post, int64_t deadline);
 int tkl__post_letters_check(tkl_bytes sender, const tkl_letter *letters, size_t count);
 void tkl__post_letters_args(const tkl_letter *letters, size_t count, tkl__args *args);
 
-/* NULL is fine. */
+/* Checks limits; NULL is fine. */
 int tkl__post_limits_check(const tkl_message_limits *limits);
 /* Adds pairs of a field and a value, for post/limit and post/create. `otherwise`: used when the
  * limits do not say what to do when full. */
@@ -67,11 +67,12 @@ typedef struct tkl__post_view {
     int64_t fetched_ms, created_ms; /* 0: never */
     tkl_message_limits limits;
     const tkl_reply *readers; /* names and positions, alternating */
-    const tkl_reply *owned;   /* for each reader, how many messages behind its position it sent */
+    const tkl_reply *owned;   /* for each reader, how many of its own messages are behind its
+                               * position */
 } tkl__post_view;
 int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **reply);
 
-/* The names of all mailbags of a component. */
+/* Lists the names of all mailbags of a component. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names);
 
 /* Sets the error text for a "no", and passes everything else on. */
@@ -92,7 +93,8 @@ typedef struct tkl__post_caught_up {
 } tkl__post_caught_up;
 tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply);
 /* Takes the message out of a notification, if it is the next one; else TKL_EMPTY: fetch instead.
- * `member`: the reader in a chat, who does not get their own messages; NULL: a mailbox's owner. */
+ * `member`: the reader in a chat, who does not fetch its own messages; NULL: the owner of a
+ * mailbox. */
 int tkl__post_notified(const tkl__post_caught_up *reader, const tkl_bytes *member, tkl_bytes note,
                        tkl_messages **messages);
 

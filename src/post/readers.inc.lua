@@ -7,8 +7,8 @@
 
 local readers = {}
 
--- The id up to which a reader has acknowledged; nil when it is not a reader. The owner of a mailbox
--- is a reader from the beginning.
+-- Returns the id up to which a reader has acknowledged; nil when it is not a reader. The owner of a
+-- mailbox is a reader from the beginning.
 function readers.position_of(mailbag, reader, is_owner)
   local score = redis.call('ZSCORE', READERS, reader) or
                 is_owner == '1' and not mailbag.exists and 0
@@ -22,15 +22,15 @@ function readers.position_of(mailbag, reader, is_owner)
   return position
 end
 
--- The first message behind a position that is kept for the reader, and how many of those from there
--- on are not its own.
+-- Returns the first kept message behind a position that is not the reader's own, and how many
+-- messages from there on are not its own.
 function readers.unread_behind(mailbag, reader, position)
   local from = math.max(position + 1, ages.first_young(mailbag))
   from = own.next_other(mailbag, reader, from)
   return from, mailbag.last - from + 1 - own.count(reader, from, mailbag.last)
 end
 
--- The first message to keep: one that a reader has not acknowledged, or one of the history.
+-- Returns the first message to keep: some reader has not acknowledged it, or it is in the history.
 function readers.first_kept(mailbag)
   return math.min(messages.lowest_position() + 1, history.first(mailbag))
 end

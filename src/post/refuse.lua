@@ -1,5 +1,5 @@
--- post/refuse: an entry in the list of a stranger is about to be removed. A join that has written
--- this entry, and is under way, is refused from now on and begins again.
+-- post/refuse: refuse a join by an entry in the list of a stranger, because the entry is about to
+-- be removed. A join that has written this entry and is under way begins again.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] stranger
 -- ARGV[2] listed    the time of the entry

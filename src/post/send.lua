@@ -25,13 +25,13 @@ local PARTS = 3 -- fields of a remembered request: itself, the id of its first m
 local request, again, window, owner, sender = unpack(ARGV, 1, FIRST_LETTER - 1)
 window = tonumber(window)
 
--- The id that an earlier attempt of this request got; nil: it was not executed.
+-- Returns the first id that an earlier attempt of this request got; nil: it was not executed.
 local function earlier_id()
   local at = redis.call('LPOS', RECENT, request, 'RANK', -1)
   return at and tonumber(redis.call('LINDEX', RECENT, at + 1))
 end
 
--- Whether the requests of that time are forgotten already: too many others came after them.
+-- Whether requests of the time when this one began are forgotten: too many others came after them.
 local function is_forgotten()
   local oldest = redis.call('LLEN', RECENT) >= PARTS * REMEMBERED and
                  redis.call('LINDEX', RECENT, PARTS - 1)
@@ -48,7 +48,8 @@ local function remember(first)
   end
 end
 
--- Messages are not unread for their sender. With nothing unread before, it has acknowledged all.
+-- Makes the messages count as read by their sender: by its position if it has acknowledged all
+-- messages before, else as its own messages.
 local function note_own(mailbag, position, first)
   own.forget(sender, mailbag.first - 1)
   if position == first - 1 then

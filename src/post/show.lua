@@ -1,9 +1,9 @@
--- post/show: how many messages are kept, for whom, and within which limits.
+-- post/show: the kept messages, their readers, and the limits.
 -- KEYS[1...] post    see keys.inc.lua
 -- flags: no-writes
--- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
---   state, readers with their positions or none of them when there are many, how many messages
---   behind its position are each reader's own}: TKL_NOTFOUND there is nothing
+-- returns {code, first kept message that is not too old, last, bytes, time of the first or 0, fields
+--   of the state, readers with their positions (none when there are many), number of own messages
+--   behind the position of each reader}: TKL_NOTFOUND there is nothing
 -- include: shared/clock
 -- include: keys
 -- include: messages
