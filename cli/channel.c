@@ -32,7 +32,7 @@ typedef struct publishing {
     int64_t published;
 } publishing;
 
-/* Publishes as many items in one call as it may have bytes. */
+/* Publishes the items, as many in one call as its limit of bytes allows. */
 static int publish_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
     publishing *p = arg;
@@ -138,7 +138,7 @@ static int read_start(const cli_session *cli, tkl_channel_follow_options *option
     return CLI_OK;
 }
 
-/* Prints messages until there are enough, or none comes in time. */
+/* Prints messages until there are enough, or none arrives in time. */
 static int follow_messages(cli_session *cli, tkl_channel_follower *follower)
 {
     int64_t left = cli_number(cli, "max", INT64_MAX), wait_ms = cli_number(cli, "wait", -1);

@@ -1,4 +1,4 @@
--- channel/after: the messages behind the one that a follower has seen.
+-- channel/after: the messages behind the last message that a follower has seen.
 -- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] seen    id of a message
 -- ARGV[2] max     most messages

@@ -5,7 +5,7 @@
  * Keys:
  *
  *     ns:channel:{name}           hash: number and ms of the newest message, and the life of the
- *                                 channel; also the name of the sharded channel
+ *                                 channel; also the name of the pub/sub channel
  *     ns:channel:{name}:history   stream: <ms>-<number>: r, the request; m, the message
  *
  * An id is the time and the number of a message. The numbers have no gaps, so a follower sees from
@@ -15,21 +15,21 @@
  * no message, and knows by the number that something was lost. When the clock is set back, ids keep
  * the time of the newest one.
  *
- * The life is a random text, made with the state. A follower whose position is behind the newest
- * message compares it: in the same life the server has lost the last messages; in another one the
- * follower has seen none of its messages (follow.c).
+ * The life is a random text, made with the state. A follower that has seen a later message than the
+ * newest one compares lives: in the same life the server has lost the last messages; of another
+ * life the follower has seen no message (follow.c).
  *
  * The history is trimmed by every message: by count, and by age, which is the time in the ids. It
  * expires when its newest message would be trimmed; the state a day later, so that numbers go on
  * after a quiet day. The server trims whole nodes of the stream: the exact form would copy a node
  * for every message.
  *
- * A request whose answer was lost is repeated and looks for itself in the history: every first
- * message of a request has its token. So a publisher needs no list of requests that grows. When the
- * history does not reach back far enough, the outcome stays unknown.
+ * A request whose answer was lost is repeated, and the script looks for it in the history: the
+ * first message of a request has its token. So the server needs no list of requests that grows.
+ * When the history does not reach back far enough, the outcome stays unknown.
  *
- * Publishing notifies followers on the sharded channel. A small message that comes alone is in the
- * notification: a follower that waits for it needs no round trip.
+ * Publishing notifies followers on the pub/sub channel. A small message that is published alone is
+ * in the notification: a follower that waits for it needs no round trip.
  */
 #include "channel/channel.h"
 
@@ -187,7 +187,7 @@ static int run_publish(const tkl_channel *channel, tkl__args *args, int64_t dead
     return tkl__fail_in(first, "published, and the answer was lost");
 }
 
-/* The arguments of channel/publish. `request`: gets a new name. */
+/* Writes the arguments of channel/publish. `request`: set to a new random name. */
 static void write_messages(tkl__args *args, const tkl_channel *channel, char request[REQUEST_SIZE],
                            int64_t window_ms, const tkl_bytes *messages, size_t count)
 {

@@ -11,7 +11,7 @@
 
 struct tkl_channel {
     tkl_client *client;
-    tkl__keys keys; /* state, whose name is also that of the sharded channel; history */
+    tkl__keys keys; /* state, whose name is also that of the pub/sub channel; history */
     int64_t timeout_ms;
     int64_t ttl_ms;
     int64_t history;
@@ -20,11 +20,11 @@ struct tkl_channel {
 /* The largest parts of an id: scripts count exactly up to here. */
 #define TKL__CHANNEL_ID_MAX (INT64_C(1) << 53)
 
-/* Reads an id; false: it is none of a message. Bytes behind the id are allowed if `rest` gets
- * them. */
+/* Reads an id; false: it is not the id of a message. Bytes behind the id are allowed if `rest` is
+ * given, which is set to them. */
 bool tkl__channel_id_read(tkl_bytes text, tkl_channel_id *id, tkl_bytes *rest);
 
-/* The order of ids: negative, 0 or positive. */
+/* Compares ids: negative, 0 or positive. */
 int tkl__channel_id_compare(tkl_channel_id a, tkl_channel_id b);
 /* Reads the id of the newest message from a reply {life, time, number, ...}. */
 tkl_channel_id tkl__channel_newest(const tkl_reply *reply);

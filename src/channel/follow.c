@@ -3,14 +3,14 @@
  * Following a channel.
  *
  * A follower remembers the id that it has seen last and asks for the messages behind it
- * (channel/after). The next number says how many are lost: they have no gaps.
+ * (channel/after). The number of the next message says how many were lost: numbers have no gaps.
  *
- * A server that knows less than the follower. After a failover or a restart the newest message of
- * the server may be older than what the follower has seen. If it is the same life of the channel,
- * the server has lost the end of it, and has perhaps got new messages since, with ids that the
- * follower takes for old ones if the new master's clock is behind. So the follower goes back by the
- * ids that it remembers, and skips those that it has seen. If it is another life, the follower has
- * seen nothing of it, and begins at its beginning.
+ * A server may know less than the follower: after a failover or a restart its newest message may be
+ * older than the last message that the follower has seen. If it is the same life of the channel,
+ * the server has lost the end of it. It may have got new messages since, with ids that seem old to
+ * the follower if the new master's clock is behind. So the follower goes back by the ids that it
+ * remembers, and skips the messages that it has seen. If it is another life, the follower has seen
+ * nothing of it, and begins at its beginning.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct tkl_channel_follower {
     char life[LIFE_SIZE];            /* the channel's life when it was last read, any bytes */
     size_t life_len;                 /* 0: not known */
     tkl_channel_id ring[REMEMBERED]; /* the last ids that were read */
-    size_t ring_count;               /* ever put into it */
+    size_t ring_count;               /* number of ids ever put into the ring */
 };
 
 /* The result for the caller; `public` must be first. */
@@ -125,7 +125,7 @@ static tkl_channel_id oldest_seen(const tkl_channel_follower *f, tkl_channel_id 
     return oldest;
 }
 
-/* Returns whether the life is another one than the follower knows, and notes it. */
+/* Notes the life of the channel. Returns whether the follower knew another life. */
 static bool note_life(tkl_channel_follower *f, const tkl_reply *reply)
 {
     tkl_bytes life = tkl_reply_bytes(tkl_reply_at(reply, 0));
@@ -194,8 +194,8 @@ static int find_place(tkl_channel_follower *f, int64_t deadline)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* Gives the messages to the caller, with what was lost before them. TKL_EMPTY: there is nothing to
- * report. */
+/* Gives the messages to the caller, with the number of messages lost before them. TKL_EMPTY: there
+ * is nothing to report. */
 static int hand_out(tkl_channel_follower *f, messages *m, size_t count, int64_t lost,
                     tkl_channel_messages **out)
 {

@@ -2,7 +2,7 @@
 
 local keys = {}
 
-local STATE = KEYS[1]   -- hash: number and ms of the newest message, life; also the sharded channel
+local STATE = KEYS[1]   -- hash: number and ms of the newest message, life; also the pub/sub channel
 local HISTORY = KEYS[2] -- stream: <ms>-<number>: request, message
 
 -- The milliseconds and the number in an id.
@@ -20,7 +20,7 @@ function keys.newest_kept()
 end
 
 -- Returns ms and number of the newest message ever published, and the life of the channel: a text
--- that differs after the channel was dropped, expired or lost. nil for the life: the state is gone.
+-- that is another one after the channel was dropped, expired or lost; nil: the state is gone.
 function keys.newest()
   local state = redis.call('HMGET', STATE, 'ms', 'number', 'life')
   local ms, number, life = tonumber(state[1] or nil), tonumber(state[2] or nil), state[3] or nil

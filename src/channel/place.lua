@@ -1,10 +1,10 @@
--- channel/place: find the place some messages before the end, where a follower begins.
+-- channel/place: find the place where a follower begins, some messages before the end.
 -- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] before  id; only messages before this one are counted; '+': all
 -- ARGV[2] count   messages to go back
 -- flags: no-writes
 -- returns {life, ms and number of the newest message ever published, id of the last message that
---   was counted or '' for none, how many were counted, 1 when there are more before it}
+--   was counted or '' for none, how many were counted, 1 when older messages are left}
 -- include: keys
 
 local BYTES, AT_ONCE = 1048576, 10 -- how much one call reads, about

@@ -6,8 +6,8 @@
 -- ARGV[4] keep      messages that stay in the history, at least
 -- ARGV[5] ttl       ms for which messages stay in the history
 -- ARGV[6...] the messages
--- returns {code, ms and number of the last message}; TKL_EUNKNOWN: it cannot be said whether the
---   request was executed already
+-- returns {code, ms and number of the last message}; TKL_EUNKNOWN: the script cannot tell whether
+--   the request was executed already
 -- include: shared/clock
 -- include: keys
 
@@ -15,7 +15,7 @@ local FIRST_MESSAGE = 6   -- index in ARGV
 local NOTE_BYTES = 200    -- longest message to publish; more may pile up for a slow follower
 local TRIMMED = 1000      -- most entries that one call removes from the history by age
 local DUE_MS, DUE_COUNT = 1000, 16 -- see is_due
-local SLACK_MS = DUE_MS * DUE_COUNT -- so long may the end of the keys be out of date
+local SLACK_MS = DUE_MS * DUE_COUNT -- how long the expiry of the keys may be out of date
 local STATE_MS = 86400000 -- the state outlives the history by a day: numbers go on
 local LEAST, MOST, BYTES, AT_ONCE = 100, 1000, 1048576, 10 -- bounds of the search for a request
 
@@ -24,7 +24,7 @@ local now = clock.ms()
 local count = #ARGV - FIRST_MESSAGE + 1
 
 -- Looks for the messages of an earlier attempt, from the newest message back. Returns the id of
--- its first message, or nil; and whether that is certain.
+-- the attempt's first message, or nil; and whether that is certain.
 local function find_earlier()
   local looked, bytes, before = 0, 0, '+'
   while looked < MOST and bytes < BYTES do
@@ -56,8 +56,8 @@ if again == '1' and number > 0 then
     return {TKL_EUNKNOWN}
   end
 end
--- The newest message is old, or a few were added since: time to remove old messages and to move the
--- end of the keys. Doing it for every message would cost as much as the message itself.
+-- Whether old messages are removed and the expiry of the keys is set: after a pause, and after
+-- every few messages. Doing it for every message would cost as much as the message itself.
 local is_due = now - ms >= DUE_MS or number % DUE_COUNT < count
 ms = math.max(ms, now) -- ids grow, even if the clock was set back
 for i = 1, count do
@@ -75,7 +75,7 @@ if is_due then
   redis.call('PEXPIRE', STATE, ttl + SLACK_MS + STATE_MS)
 end
 
--- When the publisher may not notify, no follower wakes up, but the message is published.
+-- When the publisher's user may not notify, no follower wakes up, but the message is published.
 local note, message = string.format('%d-%d', ms, number), ARGV[FIRST_MESSAGE]
 if count == 1 and #message <= NOTE_BYTES then
   note = note .. ' ' .. message

@@ -1,4 +1,4 @@
--- channel/show: what operators see of a channel.
+-- channel/show: a channel as operators see it.
 -- KEYS[1...] channel  see keys.inc.lua
 -- flags: no-writes
 -- returns {life or '', ms and number of the newest message ever published, messages in the history,
