@@ -111,7 +111,7 @@ static int read_terms(const cli_session *cli, tkl_ad *ad)
     return read_amount(cli, "price", price, strlen(price), &ad->price_micros);
 }
 
-/* Prints what 1000 views earn; needs no server. */
+/* Prints the earnings of 1000 views; needs no server. */
 static int print_ecpm(cli_session *cli)
 {
     static const cli_column fields[] = {{"ecpm", "eCPM"}, {0}};

@@ -7,7 +7,7 @@
 
 #include "out.h"
 
-/* The set that the first argument names. `options` may be NULL. */
+/* Opens the set that the first argument names. `options` may be NULL. */
 int cli_ads_open(cli_session *cli, const tkl_ads_options *options, tkl_ads **ads);
 /* An amount as a number of units. */
 json_t *cli_ads_money(int64_t micros);

@@ -22,11 +22,11 @@ int cli_texts_read(const cli_session *cli, const char *name, cli_texts *l);
 
 size_t cli_times_given(const cli_session *cli, const char *name);
 
-/* "kind=..."; *kind is the text before the sign. */
+/* Reads "kind=..."; *kind is the text before the sign. */
 int cli_split_kind(const cli_session *cli, const char *name, const char *text, tkl_bytes *kind,
                    const char **value);
 
-/* The text after the other arguments: "-" reads standard input; empty if there is none. */
+/* Reads the text after the other arguments: "-" reads standard input; empty if there is none. */
 int cli_ads_text(cli_session *cli, int index, tkl_bytes *text);
 
 #endif

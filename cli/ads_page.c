@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ad targeting from the shell: pages, and what is shown on them.
+ * Ad targeting from the shell: pages, and the ads that are shown on them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static json_t *why(const tkl_ads_choice *c)
                      cli_json_present(c->location), "words", words);
 }
 
-/* For people: the words with their bonuses in one line. */
+/* Returns the words with their bonuses as one text, for people. */
 static json_t *words_line(const tkl_ads_choice *c)
 {
     char *out = NULL;
@@ -128,7 +128,7 @@ static const cli_column choice_columns[] = {
     {0},
 };
 
-/* Into `result`: all of `why` in one level, for people. */
+/* Adds the members of `why` to `result` itself, for people. */
 static void flatten(json_t *result, const tkl_ads_choice *c)
 {
     json_t *reasons = why(c);

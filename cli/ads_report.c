@@ -61,7 +61,7 @@ static json_t *need_json(const tkl_ads_need *need)
                      cli_json_list(need->values, need->count));
 }
 
-/* For people: "age=18-24,25-34", as --require takes it. */
+/* Returns "age=18-24,25-34", as --require takes it, for people. */
 static json_t *need_line(const tkl_ads_need *need)
 {
     char *out = NULL;

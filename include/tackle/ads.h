@@ -93,9 +93,9 @@ typedef enum tkl_ads_type {
 /* "cpm", "cpc", "cpa"; "unknown" for anything else. */
 TKL_API const char *tkl_ads_type_name(tkl_ads_type type);
 
-/* Computes what 1000 views earn, in millionths like the price, when `events` of `views` led to what
- * is paid for (ignored for TKL_ADS_CPM): plain rates, without the estimates for ads with few views.
- * 0 views earn 0. TKL_EINVAL: a negative number, or an unknown type. No I/O. */
+/* Computes the earnings of 1000 views, in millionths like the price, when `views` led to `events`
+ * that are paid for (ignored for TKL_ADS_CPM): plain rates, without the estimates for ads with few
+ * views. 0 views earn 0. TKL_EINVAL: a negative number, or an unknown type. No I/O. */
 TKL_API int tkl_ads_ecpm(tkl_ads_type type, int64_t price_micros, int64_t views, int64_t events,
                          double *ecpm_micros) TKL_NONNULL(5) TKL_CHECK;
 

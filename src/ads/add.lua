@@ -1,7 +1,7 @@
--- ads/add: add an ad, new or instead of the one of that name.
+-- ads/add: add an ad, or replace the ad of the same name.
 -- KEYS[1...] set      see keys.inc.lua
--- ARGV[1] smoothing   of a new set; that the caller insists on, or ''
--- ARGV[2] default     smoothing of a new set if the caller does not insist
+-- ARGV[1] smoothing   that the set must have or gets; '': any
+-- ARGV[2] default     smoothing of a new set if any will do
 -- ARGV[3] explore     percent, from now on; '': as it is
 -- ARGV[4] ttl         milliseconds, or 0
 -- ARGV[5] ad
@@ -11,7 +11,7 @@
 -- ARGV[9] locations   their number
 -- ARGV[10] needs      the number of required kinds
 -- ARGV[11...] rest    locations; for each need kind, number of values, values; words
--- returns {'added'}, {'replaced'}, or {'smoothing', number} when it is another
+-- returns {'added'}, {'replaced'}, or {'smoothing', number} when the set has another smoothing
 -- include: keys
 -- include: counting
 -- include: gating

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: opening, what concerns the whole.
+ * Ads: handles, and operations on a whole set.
  *
  * Keys, all in one slot (ns:ads:{name}:...). The first ten are the user's own data: drop removes
  * them, or they expire with the ttl of the handle that wrote last.
  *
- *   :meta     hash. smoothing: made by the first add, and never changed. explore: percent, as an
- *             add has set it last; missing: 100. serial: of the ad that was
+ *   :meta     hash. smoothing: set by the first add, and never changed. explore: percent, as the
+ *             last add with a number has set it; missing: 100. serial: number of the ad that was
  *             added last. "cpc views", "cpc clicks" and so on: totals of each type, from which its
- *             average is made.
+ *             average is computed.
  *   :ads      hash: ad, its terms (type, price, budget, locations, gates), packed.
- *   :values   hash: ad, its eCPM and bound, its needs, its words with theirs: what is read of a
- *             candidate, as a text (records.inc.lua).
+ *   :values   hash: ad, its eCPM and bound, its needs, and its words with their eCPMs and bounds:
+ *             all that is read of a candidate, as one text (records.inc.lua).
  *   :counts   hash: "views:ad", "clicks:ad", "actions:ad", "spent:ad"; of ads with a budget also
  *             "day:ad" and "today:ad".
  *   :words    hash: "views:word NUL ad" and so on.
- *   :index    sorted set of equal scores, in the order of bytes (index.inc.lua): the ads of a
- *             location by their bound, and of a word at a location by the bound of the word.
+ *   :index    sorted set of equal scores, in the order of bytes (index.inc.lua): the ads of each
+ *             location by their bound, and the ads of each word at a location by the bound of the
+ *             word.
  *   :due      sorted set: ads whose budget is spent, and when they come back. They are not in
  *             :index meanwhile, so that no walk meets them.
- *   :heads    hash: beginning of members of :index, the greatest value among them. It tells which
+ *   :heads    hash: beginning of members of :index, the greatest value among them. It says which
  *             lists a page must walk at all.
- *   :gates    hash: set of kinds, number of ads that are kept apart by them.
+ *   :gates    hash: set of kinds, number of ads that are kept apart by these kinds.
  *   :turn     sorted set: ads that are paid by event, in the order in which their eCPMs are
- *             updated, one at every tenth view of a type. Otherwise an ad that is not shown would
- *             keep the average of the day on which it was added.
+ *             updated, one ad at every tenth view of a type. Otherwise an ad that is not shown
+ *             would keep the average of the day on which it was added.
  *   :target:ID  hash: a view, with the words that matched; expires after 15 minutes. The client
  *             makes the id, so that a request that is repeated finds its view.
  *
@@ -34,19 +35,19 @@
  *   score = base + (smallest bonus + largest bonus) / 2
  *         = (smallest + largest eCPM among the matching words) / 2, or base without any
  *
- * Ads compete by their rank, which is computed in the same way from bounds: the highest value that
- * each of these eCPMs may still have (exploring.inc.lua). An ad or a word with few views has a
- * bound far above its eCPM, and each view lowers it. So all ads are tried, and equal ones share the
- * views, without any randomness: an upper confidence bound depends on the ad alone, so an index can
- * hold it. (Thompson sampling would draw a number for each ad and page, and look at all ads.)
- * Without exploring, bounds are eCPMs.
+ * Ads compete by their rank, which is computed in the same way from bounds. A bound is the highest
+ * value that an eCPM may still have (exploring.inc.lua). An ad or a word with few views has a bound
+ * far above its eCPM, and each view lowers it. So all ads are tried, and equal ads share the views,
+ * without any randomness: an upper confidence bound depends on the ad alone, so an index can hold
+ * it. (Thompson sampling would draw a number for each ad and page, and look at all ads.) Without
+ * exploring, bounds are eCPMs.
  *
  * The rank is at most the largest of its bounds. That makes the search for the best ad exact and
  * short (walks.inc.lua): lists of ads by bound, one for each location of the page and one for each
- * word at each location, are walked together from the top. When the best rank so far is not below
- * the next value of every list, no other ad can be better. A word whose bound is not above that of
- * its ad needs no entry in a list: the ad's own entry covers it. So an ad that was never seen is in
- * the index once for each location.
+ * word at each location, are walked together from the top. When no list has a next value above the
+ * best rank so far, no other ad can be better. A word whose bound is not above its ad's bound needs
+ * no entry in a list: the ad's own entry covers it. So an ad that was never seen is in the index
+ * once for each location.
  *
  * The walk stays short: ads whose budget is spent are taken out of the index, and ads that require
  * something of the viewer are in separate lists (gating.inc.lua). The rest is limited by steps: a

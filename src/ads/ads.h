@@ -41,7 +41,7 @@ void tkl__ads_put_explore(const tkl_ads *ads, tkl__args *args);
 int tkl__ads_other_smoothing(const tkl_reply *reply);
 /* Whether the first element of a reply is this word. */
 bool tkl__ads_says(const tkl_reply *reply, const char *word);
-/* The type of its stored name, such as "cpc". */
+/* Returns the type with this stored name, such as "cpc". */
 tkl_ads_type tkl__ads_type(tkl_bytes text);
 double tkl__ads_double(const tkl_reply *reply);
 

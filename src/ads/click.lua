@@ -1,13 +1,13 @@
 -- ads/click: count a click or an action, once for each target.
 -- KEYS[1...] set      see keys.inc.lua; the last is the target
--- ARGV[1] smoothing   that the caller insists on, or ''
+-- ARGV[1] smoothing   that the set must have; '': any
 -- ARGV[2] event       clicks or actions
 -- ARGV[3] token       of this request; a repetition has the same
--- ARGV[4] keep        milliseconds: so long an action may come after a click
+-- ARGV[4] keep        milliseconds during which an action may follow a click
 -- ARGV[5] ttl         milliseconds, or 0
 -- returns {'counted'}, {'before'} when it was counted before, {'unknown'} for a target that is
---   unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
---   another
+--   unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when the set
+--   has another smoothing
 -- include: keys
 -- include: counting
 
@@ -27,7 +27,7 @@ local function words_left(matched, values)
   return words
 end
 
--- The words with more views than events. A word that the ad had lost in the meantime has no views
+-- The words with more views than events. A word that the ad has lost since the view has no views
 -- any more.
 local function words_viewed(ad, words)
   local counts = #words > 0 and rates.counts_of_words(ad, words, event)

@@ -1,4 +1,4 @@
--- Counting views, clicks and actions of ads, and what follows from them.
+-- Counting views, clicks and actions of ads, charging the ads, and updating their eCPMs.
 -- include: rates
 -- include: returns
 
@@ -13,8 +13,8 @@ function counting.check_numbers(key, fields)
   end
 end
 
--- Rejects numbers that another program has written, before anything is written: the numbers that a
--- view, a click or an action increases.
+-- Rejects damaged numbers before anything is written: all numbers that a view, a click or an action
+-- increases.
 function counting.check_counts(what, type, ad, words)
   counting.check_numbers(META, {type .. ' ' .. what})
   counting.check_numbers(COUNTS, {what .. ':' .. ad, 'spent:' .. ad})

@@ -1,4 +1,4 @@
--- ads/explain: what one ad is worth on a page, or why it is not shown there. Changes nothing.
+-- ads/explain: compute the worth of one ad on a page, or why it is not shown there.
 -- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] ad
 -- ARGV[2] locations   their number

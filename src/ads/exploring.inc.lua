@@ -1,6 +1,6 @@
--- Exploring. An ad that was seen a few times may be better than what was counted. So ads compete by
--- a bound: what their eCPM may still be. The bound comes down to the eCPM as an ad is seen, so each
--- ad is tried until it can hardly be the best.
+-- Exploring. An ad with few views may be better than its counts say. So ads compete by a bound: the
+-- highest value that their eCPM may still have. The bound sinks towards the eCPM with each view, so
+-- each ad is tried until it can hardly be the best.
 --
 -- The bound of a rate is the upper end of a Poisson confidence interval (to the second order), with
 -- `weight` events at the expected rate added to what was counted:
@@ -9,13 +9,13 @@
 --   bound = (seen + margin * sqrt(seen) + margin^2 / 3) / (views + weight / expected)
 --
 -- The margin is a number of standard deviations. It grows with the logarithm of the events that all
--- views of the set were worth, as in every method with an upper confidence bound. So nothing is
--- given up for ever. It is smaller the more ads there are: to try all of them costs more then, and
--- to miss the best of them less, because others are nearly as good.
+-- views of the set were worth, as in every method with an upper confidence bound. So no ad is given
+-- up for ever. The more ads there are, the smaller the margin is: trying all of them costs more,
+-- and missing the best one costs less, because others are nearly as good.
 --
--- The expected rate of an ad is the average of its type, but only once the ad itself was seen
--- enough: where poor ads make the average, a good one would never be tried beside an ad that is
--- paid by view.
+-- The expected rate of an ad is the average of its type, but only once the ad itself has enough
+-- views: where poor ads make the average, a good ad would never be tried beside an ad that is paid
+-- by view.
 -- include: records
 
 local exploring = {}

@@ -1,7 +1,7 @@
 -- Gates: ads that require something of the viewer are kept apart in the index, so that a page does
--- not walk over those that its viewer does not meet. A gate is a text of kinds and values; an ad
--- has one for each combination of the values that it accepts. Where these would be too many, some
--- kinds are left out of the gate, and are checked ad by ad as all are.
+-- not walk over ads that its viewer does not meet. A gate is a text of kinds and values; an ad has
+-- one gate for each combination of the values that it accepts. Where these would be too many, some
+-- kinds are left out of the gates. All kinds are checked for each ad in any case.
 -- include: index
 
 local gating = {}
@@ -11,7 +11,7 @@ local GATES_MAX = 16   -- most combinations of one ad
 local OWN_MEMBERS = 64 -- most members of one ad: locations times gates
 local KIND_SETS = 16   -- most sets of kinds in use
 
--- Chooses the needs that form the gate, those with the fewest values first. Returns a set of their
+-- Chooses the needs that form the gate: needs with few values first. Returns a set of their
 -- indexes.
 function gating.choose_needs(locations, needs)
   local most = math.min(GATES_MAX, math.floor(OWN_MEMBERS / #locations))
@@ -32,7 +32,7 @@ function gating.item(kind, value)
   return kind .. '=' .. value .. '\1'
 end
 
--- All combinations of one of `gates` and one value of the need, as texts.
+-- All combinations of one of the `gates` with one value of the need, as texts.
 function gating.with_need(gates, need)
   local longer = {}
   for _, gate in ipairs(gates) do

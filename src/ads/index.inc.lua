@@ -1,7 +1,7 @@
 -- The index: members of one sorted set, in the order of bytes.
 --
 --   l location NUL gate NUL value ad     an ad by its bound
---   w word NUL location NUL value ad     an ad by the bound of one of its words, if that is more
+--   w word NUL location NUL value ad     an ad by the bound of one of its words, if that is higher
 --
 -- `value` is a number as bytes that sort as the numbers do. A range of members with the same
 -- beginning, read backwards, has the ads of a place, the best first. The rank of an ad is never

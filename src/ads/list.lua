@@ -1,9 +1,9 @@
--- ads/list: some of the ads, with what was counted for each.
+-- ads/list: some of the ads, with the counts of each.
 -- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] cursor   of HSCAN
 -- flags: no-writes
 -- returns {cursor, then for each ad: ad, type, price, views, clicks, actions, spent, eCPM,
---   bound}; an ad may come twice
+--   bound}; an ad may occur twice
 -- include: keys
 -- include: records
 

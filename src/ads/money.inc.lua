@@ -1,5 +1,5 @@
--- Budgets: so much a day, spread over its hours, by the server's clock and in UTC. All amounts are
--- whole millionths.
+-- Budgets: an amount for each day, spread over its hours, by the server's clock and in UTC. All
+-- amounts are whole millionths.
 -- include: shared/clock
 -- include: records
 
@@ -40,7 +40,7 @@ function money.closed_until(terms, spent, calendar)
 end
 
 -- The amount spent today, and the day. When the clock is set back, the day stays, unless the clock
--- had been far ahead.
+-- was far ahead before.
 function money.spent_today(ad, calendar)
   local stored = redis.call('HMGET', COUNTS, 'day:' .. ad, 'today:' .. ad)
   local day = records.counted(stored[1])

@@ -74,7 +74,7 @@ static int add_traits(const tkl_ads_page *page, tkl__ads_list *list)
     return rc;
 }
 
-/* How many words of the page are used: each word is looked up at each location. */
+/* Returns how many words of the page are used: each word is looked up at each location. */
 static size_t words_wanted(const tkl__ads_asked *asked)
 {
     size_t places = asked->locations.count ? asked->locations.count : 1;

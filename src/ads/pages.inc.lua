@@ -1,4 +1,4 @@
--- A page, and what an ad is worth on it.
+-- A page, and the worth of ads on it.
 -- include: records
 
 local pages = {}
@@ -57,8 +57,8 @@ function pages.middle(words, values)
   return (least + most) / 2
 end
 
--- The worth of an ad with these values: {score, rank, base, words, ecpm}; words: those that match.
--- The rank is computed like the score, but from bounds. Ads compete by rank.
+-- The worth of an ad with these values: {score, rank, base, words, ecpm}; `words`: the matching
+-- words. The rank is computed like the score, but from bounds. Ads compete by rank.
 function pages.score_of(values, page)
   local found = {score = values.base, rank = values.bound, base = values.base, words = {},
     ecpm = values.ecpm}

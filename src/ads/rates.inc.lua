@@ -98,7 +98,8 @@ function rates.compute_by_event(ad, terms, values, event)
   end
 end
 
--- Computes the bounds of an ad that is paid by view. Nothing is unknown, but equal ads take turns.
+-- Computes the bounds of an ad that is paid by view. Its eCPM is known, but each view lowers the
+-- bound a little, so that equal ads take turns.
 function rates.compute_by_view(terms, values)
   local meta = redis.call('HMGET', META, 'explore', terms.type .. ' views')
   values.base = terms.price / MILLIONTHS

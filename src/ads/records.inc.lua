@@ -1,10 +1,10 @@
 -- Ads as they are stored.
 --
--- :ads has the terms of an ad, packed: what was agreed and does not change by use.
+-- :ads has the terms of an ad, packed: they do not change by use.
 -- :values has a text that is read for every candidate: items of a letter and a text, each ended by
 -- NUL. b: the eCPM of the ad. u: its bound (exploring.inc.lua), if that is another number. k, v: a
 -- required kind and its values. w: a word of the ad; the items e and h before it are the eCPM and
--- the bound of the word, and are missing where these are the ad's.
+-- the bound of the word, and are missing where they equal the ad's.
 -- include: keys
 -- include: shared/decimal
 -- include: shared/expiry
@@ -16,7 +16,8 @@ local NAME_SHOWN = 80 -- bytes of an ad's name in an error
 local VALUE_FORMAT = '>d' -- format of struct: bytes that sort like the numbers
 local VALUE_BYTES = 8
 local LONGEST_NUMBER = 16 -- digits
-local COUNTED = {'views', 'clicks', 'actions', 'spent'} -- counts of each ad, and of each of its words
+-- Counts of each ad, and of each of its words.
+local COUNTED = {'views', 'clicks', 'actions', 'spent'}
 
 -- Ends the script with an error: another program has changed the data of an ad.
 function records.damaged(ad)
@@ -71,7 +72,8 @@ function records.read_ecpm(text)
 end
 
 -- The values of an ad: {base, bound, needs = {{kind, value, value ...} ...}, words = {word ...},
--- ecpm = {word = eCPM}, bounds = {word = bound}, items = how many there were, size = their bytes}.
+-- ecpm = {word = eCPM}, bounds = {word = bound}, items = number of items, size = bytes of the
+-- text}.
 function records.read_values(ad)
   local text = redis.call('HGET', VALUES, ad)
   local values = {needs = {}, words = {}, ecpm = {}, bounds = {}, items = 0,

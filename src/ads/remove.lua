@@ -1,4 +1,4 @@
--- ads/remove: remove an ad, with all that was counted for it.
+-- ads/remove: remove an ad with its counts.
 -- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] ad
 -- flags: allow-oom

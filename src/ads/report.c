@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: reports about all of them. The server sends them in pages.
+ * Ads: reports about all ads of a set. The server sends them in pages.
  */
 #include <stdio.h>
 #include <stdlib.h>

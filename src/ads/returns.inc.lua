@@ -6,9 +6,9 @@
 local returns = {}
 
 local RETURNS = 100     -- most ads put back in one step
-local RETURN_WORK = 100 -- most work of one step (one ad more may come): reads and writes of ads
+local RETURN_WORK = 100 -- work after which a step ends: reads and writes of ads
 
--- The ads that are due, or else those whose time was set by a clock that was far ahead.
+-- The ads that are due; if there are none, ads whose time was set by a clock that was far ahead.
 function returns.due_ads(calendar)
   local ads = ranked.up_to(DUE, calendar.ms, RETURNS)
   if #ads == 0 then
@@ -46,7 +46,7 @@ function returns.put_back(ad, calendar)
   return work + returns.size_of(place)
 end
 
--- Puts ads back that are due. False: there were none. True: there may be more.
+-- Puts ads back that are due. False: no ad was due. True: more ads may be due.
 function returns.bring_back(calendar)
   if redis.call('ZCARD', DUE) == 0 then
     return false

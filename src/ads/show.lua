@@ -1,4 +1,4 @@
--- ads/show: an ad with all that was counted for it.
+-- ads/show: an ad with its counts.
 -- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] ad
 -- flags: no-writes

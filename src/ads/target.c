@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: targets, what one ad is worth, clicks and actions.
+ * Ads: choosing the ad for a page, explaining one ad, clicks and actions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static void free_target_keys(target_keys *keys)
 
 /* ---- Choices ------------------------------------------------------------- */
 
-/* Positions of fields in a reply; matches follow them. `unmet` 0: the reply has no such field. */
+/* Where the fields of a reply are; the matches follow them. `unmet` 0: the reply has no such
+ * field. */
 typedef struct reply_form {
     size_t type, score, base, location, unmet, rank, matches;
 } reply_form;
@@ -108,7 +109,7 @@ typedef struct walk {
     int64_t looked;
 } walk;
 
-/* Adds the best ad of the steps before, and the position where they stopped. */
+/* Adds the best ad of the steps so far, and the position where they stopped. */
 static void put_state(const walk *w, tkl__args *args)
 {
     static const char *const none[] = {"", "0", ""};

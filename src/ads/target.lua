@@ -1,7 +1,7 @@
 -- ads/target: find the best ad for a page, and record its view.
 -- KEYS[1...] set      see keys.inc.lua; the last is the target
--- ARGV[1] smoothing   that the caller insists on, or ''
--- ARGV[2] keep        milliseconds: so long it can be clicked
+-- ARGV[1] smoothing   that the set must have; '': any
+-- ARGV[2] keep        milliseconds during which it can be clicked
 -- ARGV[3] ttl         milliseconds, or 0
 -- ARGV[4] wait        1: ads whose budget opens come back first, in steps of their own
 -- ARGV[5] best        of the steps before: ad, or ''
@@ -12,14 +12,14 @@
 -- ARGV[10...] page    locations; kind and value of each parameter; words
 -- returns {'shown', ad, type, score, base, location, looked, rank, then word and eCPM of each
 --   match}, {'none'}, {'again', best, rank, cursor, looked} when another step is needed, or
---   {'smoothing', number} when it is another
+--   {'smoothing', number} when the set has another smoothing
 -- include: keys
 -- include: counting
 -- include: walks
 
 local EVERY = 100     -- views of an ad after which its eCPMs are computed again
-local SOON = 5        -- the same for a new ad that is being tried; later ...
-local SHARE_SOON = 20 -- ... it is one in this many of its views
+local SOON = 5        -- the same for a new ad that is being tried; with more views ...
+local SHARE_SOON = 20 -- ... one in this many of its views
 local DRIFT = 0.9     -- the best ad of a walk may lose this much of its rank between two steps
 local EVERY_TURN = 10 -- views of a type after which another ad is updated
 local FIRST_LOCATION = 10 -- index of the first location in the arguments
@@ -42,7 +42,7 @@ local function answer(found, looked)
 end
 
 -- The best ad of the steps before, if it can still be shown and its rank is about the same. A walk
--- that started over at each click on its best ad would never end.
+-- that starts over at each click on its best ad might never end.
 local function still_best()
   local terms = best ~= '' and records.read_terms(best)
   if not terms or redis.call('ZSCORE', DUE, best) or not pages.first_location(page, terms) then
@@ -93,8 +93,8 @@ local function record_view(found, explore, calendar)
   if spent or due then
     counting.settle(ad, terms, records.read_values(ad), due, spent, calendar)
   end
-  -- At most one ad is updated per step. The bounds of ads that are not shown grow while others, of
-  -- any type, are shown.
+  -- At most one ad is updated in a step. The bounds of ads that are not shown grow while other ads,
+  -- of any type, are shown.
   if not due and of_type % EVERY_TURN == 0 and (EVENT[terms.type] or explore > 0) then
     counting.renew(calendar)
   end

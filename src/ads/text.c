@@ -84,8 +84,9 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
 
 /* ---- Words --------------------------------------------------------------- */
 
-/* Stop words of the languages that we know. Made on first use, without a lock, because a forked
- * child might find the lock locked for ever: when several threads make the set, one wins. */
+/* The stop words of all languages that have a list. The set is made on first use, without a lock,
+ * because a forked child might find the lock locked for ever: when several threads make the set,
+ * one wins. */
 static _Atomic(tkl__text_word_set *) stop_words;
 
 static int split_and_make(char *text, tkl__text_word_set *set)

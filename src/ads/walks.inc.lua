@@ -1,6 +1,7 @@
--- The best ad for a page, without looking at every ad: the lists of the index that concern the page
--- are walked together, from the greatest value down. An ad that was not met yet has a rank of at
--- most the greatest value that is left, so the walk ends when the best so far is not below that.
+-- Finding the best ad for a page without looking at every ad: the lists of the index that concern
+-- the page are walked together, from the greatest value down. An ad that was not met yet has a rank
+-- of at most the greatest value that is left, so the walk ends when the rank of the best ad so far
+-- is not below that.
 -- include: gating
 -- include: pages
 
@@ -98,7 +99,7 @@ function walks.sink(heap, at)
   heap[at] = list
 end
 
--- Adds a list to the heap. At most eleven rounds, too.
+-- Adds a list to the heap, in at most eleven rounds, too.
 function walks.push(heap, list)
   local at = #heap + 1
   local parent = math.floor(at / 2)
@@ -186,7 +187,7 @@ function walks.best(page, state)
   local below = state.cursor == '' and math.huge or (struct.unpack(VALUE_FORMAT, state.cursor))
   local met, started = {}, state.cursor
   state.waiting, state.open, state.looked = walks.waiting_lists(page, below), {}, 0
-  walks.open_lists(state) -- every step must do this much; it does not count as work on ads
+  walks.open_lists(state) -- every step must do this; it does not count as work on ads
   local work, top = 0, state.open[1]
   -- At most WORK, and one ad more.
   while top and not (state.best and state.best.rank >= top.value) do

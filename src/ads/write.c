@@ -120,7 +120,7 @@ static int by_kind(const void *a, const void *b)
     return tkl__compare_bytes(x, y);
 }
 
-/* Sorts the needs by kind, so that equal sets of kinds give equal texts. */
+/* Sorts the needs by kind: equal sets of kinds then give equal texts. */
 static int sort_needs(const tkl_ad *ad, tkl__ads_list *kinds, folded_need *sorted)
 {
     int rc = TKL_OK;
