@@ -31,7 +31,7 @@ static int open_counter(cli_session *cli, const tkl_counter_options *options, tk
 
 /* ---- add ----------------------------------------------------------------- */
 
-/* "1s,1m,1h" */
+/* Reads "1s,1m,1h". */
 static int read_precisions(cli_session *cli, int64_t every_ms[TKL_COUNTER_PRECISIONS_MAX],
                            size_t *count)
 {
@@ -58,14 +58,15 @@ static int read_amount(cli_session *cli, int64_t *amount)
     return wrong ? cli_usage(cli, "invalid amount '%s': %s", cli->argv[1], wrong) : CLI_OK;
 }
 
-/* Adds of standard input: a line is a time, perhaps with an amount. */
+/* Additions from standard input: each line has a time, and may have an amount. */
 typedef struct past {
     tkl_counter *counter;
     tkl_counter_item *items; /* increments that are not sent yet, of this many lines */
     int64_t added;
 } past;
 
-/* "TIME" or "TIME AMOUNT"; NULL, or what is wrong. A time may contain blanks. */
+/* Reads "TIME" or "TIME AMOUNT". Returns NULL, or why the text is wrong. A time may contain
+ * blanks. */
 static const char *read_past(tkl_bytes row, int64_t *at_ms, int64_t *amount)
 {
     char text[LINE_SIZE];
@@ -82,8 +83,8 @@ static const char *read_past(tkl_bytes row, int64_t *at_ms, int64_t *amount)
     return cli_parse_time(text, CLI_LAST, at_ms);
 }
 
-/* Sends some lines. Lines of the same time that follow one another are one add. Nothing is sent of
- * lines one of which is wrong. */
+/* Sends some lines. Adjacent lines of the same time are one add. If one of the lines is wrong, none
+ * is sent. */
 static int add_lines(cli_session *cli, const tkl_bytes *lines, size_t count, void *arg)
 {
     past *p = arg;
@@ -152,7 +153,7 @@ static int counter_add(cli_session *cli)
 
 /* ---- series -------------------------------------------------------------- */
 
-/* Series of several counters, over the same stretch of time. */
+/* Series of several counters, over the same period. */
 typedef struct chart {
     size_t count;                /* number of counters */
     tkl_counter_series **series; /* one for each counter */
@@ -191,8 +192,8 @@ static void measure_chart(chart *c)
     c->slices = (size_t)((end_ms - (end_ms > 0 ? c->start_ms : 0)) / c->every_ms);
 }
 
-/* [{"time": "...", "counts": [1, null]}, ...]: the start of each slice, and the count of each
- * counter, in the order of the arguments. */
+/* Returns [{"time": "...", "counts": [1, null]}, ...]: the start of each slice, and the count of
+ * each counter, in the order of the arguments. */
 static json_t *chart_json(const chart *c)
 {
     json_t *rows = json_array();
@@ -263,7 +264,7 @@ static void print_title(const cli_session *cli, const chart *c, size_t counter)
     printf("%s\n", cli_color(stdout, CLI_PLAIN));
 }
 
-/* Plots the counters one below the other, over the same stretch of time. */
+/* Plots the counters one below the other, over the same period. */
 static int print_plots(const cli_session *cli, const chart *c)
 {
     double *values = calloc(c->slices + 1, sizeof *values);

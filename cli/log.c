@@ -47,7 +47,7 @@ typedef struct feed {
     int64_t cut, lost;
 } feed;
 
-/* "<13>text": takes the priority off and says the severity. */
+/* Cuts the priority off "<13>text", and returns the severity in it. */
 static tkl_log_severity take_priority(tkl_bytes *text, tkl_log_severity otherwise)
 {
     size_t at = 1;
@@ -159,7 +159,7 @@ static bool is_input(const cli_session *cli, int last)
     return cli->sink == NULL && cli->argc == last + 1 && strcmp(cli->argv[last], "-") == 0;
 }
 
-/* NAME SEVERITY MESSAGE..., NAME SEVERITY -, or with --syslog NAME - */
+/* Reads NAME SEVERITY MESSAGE..., NAME SEVERITY -, or with --syslog NAME -. */
 static int read_write(cli_session *cli, tkl_log_severity *severity, bool *lines)
 {
     bool bare = is_input(cli, 1);
@@ -209,7 +209,7 @@ static json_t *entry_json(const tkl_log_entry *entry)
                      cli_json_bytes(entry->message));
 }
 
-/* 2026-11-16T12:00:00.123Z  warning    disk nearly full */
+/* Prints "2026-11-16T12:00:00.123Z  warning    disk nearly full". */
 static void print_entry(const tkl_log_entry *entry)
 {
     char text[CLI_TIME_SIZE];
@@ -294,7 +294,7 @@ static int show_recent(cli_session *cli, tkl_log *log, const choice *what)
     return failed;
 }
 
-/* NAME [SEVERITY], and --count. */
+/* Reads NAME [SEVERITY], and --count. */
 static int read_what(cli_session *cli, int64_t otherwise, choice *what)
 {
     *what = (choice){.severity = TKL_LOG_ANY, .count = (size_t)cli_number(cli, "count", otherwise)};

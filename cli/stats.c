@@ -26,7 +26,7 @@ static int open_stats(cli_session *cli, const char *type, tkl_stats **stats)
 
 /* ---- record -------------------------------------------------------------- */
 
-/* The target of the values. */
+/* Where values are recorded. */
 typedef struct target {
     tkl_stats *stats;
     tkl_bytes context;
@@ -105,7 +105,7 @@ static int read_hour(const cli_session *cli, tkl_hour *hour)
     return last && both ? cli_usage(cli, "either --last or --both") : CLI_OK;
 }
 
-/* CONTEXT TYPE [CONTEXT...]: all contexts, to be freed. */
+/* Reads all contexts of CONTEXT TYPE [CONTEXT...]; free the array. */
 static tkl_bytes *read_contexts(const cli_session *cli, size_t *count)
 {
     tkl_bytes *contexts = calloc((size_t)cli->argc, sizeof *contexts);

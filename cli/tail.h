@@ -19,7 +19,8 @@ typedef struct cli_tail {
 
 void cli_tail_keep(cli_tail *tail, const char *data, size_t len);
 
-/* Whole lines if there are any, no blanks at the end, no NULs. Points into the tail. */
+/* Returns the text: whole lines if there are any, no blanks at the end, no NULs. It points into the
+ * tail. */
 const char *cli_tail_text(cli_tail *tail);
 
 #endif

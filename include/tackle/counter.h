@@ -8,7 +8,7 @@
  *     TKL_TRY(tkl_counter_add(hits, 1));                      // every precision, one round trip
  *     TKL_TRY(tkl_counter_read(hits, 60000, 0, 0, &series));  // the last 120 minutes
  *
- * A slice is a stretch of time of one precision; it begins at a multiple of the precision since
+ * A slice is a period as long as its precision; it begins at a multiple of the precision since
  * 1970, by the server's clock. Each precision keeps its last slices, 120 by default.
  *
  * Threads: all handles may be used by several threads. fork(): a child may use its parent's
@@ -71,7 +71,7 @@ typedef struct tkl_counter_item {
  * (may be NULL) has room for the result of each. Returns the first error, or else the first "no".
  *
  * An item with `at_ms` adds to the slices of that time, of every precision that still keeps them:
- * of yesterday, the hours and days, but not the seconds. TKL_EINVAL: no precision keeps slices so
+ * for yesterday these are hours and days, but not seconds. TKL_EINVAL: no precision keeps slices so
  * old, or the time is more than a minute ahead of the server's clock. */
 TKL_API int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes) TKL_CHECK;
 

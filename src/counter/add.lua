@@ -1,9 +1,9 @@
--- counter/add: add to the slice of now of every precision.
+-- counter/add: add to the current slice of every precision.
 -- KEYS[1] counter  hash: shape, since, until, current counts, ended slices
 -- ARGV[1] amount
 -- ARGV[2] shape    samples and precisions (ms): "120 1000 5000"
 -- ARGV[3] strict   1: the counter must have this shape; 0: it is for a new counter
--- ARGV[4...] precisions  those of the shape
+-- ARGV[4...] precisions  the precisions of the shape
 -- returns 1 done, 0 the counter has another shape, -1 a slice would be too large
 -- include: shared/clock
 -- include: shared/decimal
@@ -14,7 +14,7 @@ local FIRST_PRECISION = 4 -- index of the first precision in the arguments
 local COUNTER = KEYS[1]
 local amount, shape, strict = ARGV[1], ARGV[2], ARGV[3]
 
--- Takes back the amount from the first precisions, up to this one.
+-- Subtracts the amount again from the first precisions, up to `last`.
 local function undo(precisions, last)
   for i = 1, last do
     redis.call('HINCRBY', COUNTER, precisions[i], decimal.whole(-amount))

@@ -28,7 +28,7 @@ end
 local samples, precisions = slices.read_shape(shape)
 
 -- The fields of the slices of that time: the count of the current slice, or the place of an ended
--- one. Precisions that keep no slice of that time have none.
+-- slice. Precisions that keep no slice of that time have no field.
 local fields, ended = {}, {}
 for _, precision in ipairs(precisions) do
   local slice, current = math.floor(at / precision), math.floor(now / precision)

@@ -6,8 +6,8 @@
  * keeper's list; the keeper sends the sums of all buffers of a client in one round trip, and takes
  * a buffer off its list when nothing was added meanwhile.
  *
- * An amount that the server did not get goes back into the sum. An amount that may have arrived
- * does not, because it might be counted twice. It is reported as unsure.
+ * An amount that the server did not get is added to the sum again. An amount that may have arrived
+ * is not, because it might be counted twice; it is reported as unsure.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
--- counter/clean: remove slices of one precision that have left the window, in one of several steps.
+-- counter/clean: one step of removing the slices of a precision that have left the window.
 -- KEYS[1] counter  hash, see counter/add
 -- ARGV[1] number   of the precision among those of the counter, from 1
--- ARGV[2] first    place of this step: 0, then as the last step returned it
+-- ARGV[2] first    place: 0 for the first step, then as the last step returned it
 -- flags: allow-oom
 -- returns {how many were removed, first place of the next step; 0 when the precision is done}; {}
 --   when the counter has fewer precisions
@@ -9,7 +9,7 @@
 -- include: shared/decimal
 -- include: slices
 
-local FIELDS_BESIDE = 3 -- beside the counts: shape, since, until
+local FIELDS_BESIDE = 3 -- fields that are not counts: shape, since, until
 local COUNTER = KEYS[1]
 local PLACES = 500 -- looked at in one step
 local number, first = tonumber(ARGV[1]), tonumber(ARGV[2])

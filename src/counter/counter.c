@@ -5,7 +5,7 @@
  * One key for each counter, the hash ns:counter:{name}:
  *
  *   shape         "120 1000 5000 ...": slices kept for each precision, and the precisions in ms
- *   since, until  the stretch of time in which no precision changes its slice, in ms
+ *   since, until  the period in which no precision changes its slice, in ms
  *   1000          the count of the current slice of the precision 1000
  *   1000:17       "<slice> <count>": an ended slice of that precision, at place 17
  *
@@ -13,18 +13,18 @@
  * long as the time is between since and until, adding is an HINCRBY for each precision. The first
  * add after that moves the counts of the slices that have ended to their places. The place of a
  * slice is its number modulo the slices kept. So a precision is a ring: a slice takes the place of
- * the one that has left the window, adding is the same work however old the counter is, and
- * nothing has to be cleaned up. A place that was not overwritten, because nothing was counted in
- * its turn, holds the number of an older slice and is read as zero.
+ * the slice that has left the window, adding is the same work however old the counter is, and
+ * nothing has to be cleaned up. When nothing is counted in a slice, its place keeps the number of
+ * an older slice and is read as zero.
  *
  * The hash expires when the last slice has left the window of the longest precision: its expiry
  * is set when a slice of that precision begins, and never to an earlier time.
  *
- * A clock that is set back goes on in the slices of the time it shows. When the number of a slice
- * comes again, its count is added to what its place holds. The slices of what is now the future
- * stay, and are added to when their time comes again. Only where the clock is set back by more
- * than a whole window (two minutes, of the seconds) do new slices take the places of those in the
- * future.
+ * After the clock was set back, adds count in the slices of the time it shows. When the number of a
+ * slice occurs again, its count is added to the count in its place. Slices that are in the future
+ * now stay, and are added to when their time comes again. Only when the clock was set back by more
+ * than a whole window (of the precision of a second: two minutes) do new slices take the places of
+ * slices in the future.
  *
  * An event of an earlier time (counter/add_at) is added to the place of its slice directly, in each
  * precision whose window still has that slice. Within a window no two slices share a place.
@@ -138,7 +138,7 @@ tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
                              .nargs = 3 + counter->count};
 }
 
-/* The same for an earlier time. */
+/* Makes a call that adds at an earlier time. */
 static tkl__invocation call_at(const tkl_counter *counter, int64_t amount, int64_t at_ms,
                                tkl__counter_count *count)
 {
@@ -323,7 +323,7 @@ static int check_range(int64_t every_ms, int64_t from_ms, int64_t to_ms)
     return rc;
 }
 
-/* The error for a counter of another shape: it does not have what the caller asked for. */
+/* Reports that the counter has another shape, without the precision or samples of the caller. */
 static int other_shape(const tkl_counter *counter, int64_t every_ms, const char *shape)
 {
     if (counter->strict && strcmp(counter->shape, shape) != 0)

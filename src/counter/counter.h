@@ -29,11 +29,11 @@ typedef struct tkl__counter_count {
     tkl_bytes args[3 + TKL_COUNTER_PRECISIONS_MAX];
 } tkl__counter_count;
 
-/* The call must not outlive `count` and the counter. */
+/* Makes a call that adds. It must not outlive `count` and the counter. */
 tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
                                   tkl__counter_count *count);
-/* Reading as part of a larger batch: adds the call that reads the slices of one precision, and makes
- * a series of its reply. */
+/* Reading as part of a larger batch: adds the call that reads the slices of one precision, and
+ * makes a series of its reply. */
 void tkl__counter_ask(tkl__batch *batch, tkl_bytes name, int64_t every_ms);
 int tkl__counter_heard(const tkl_reply *reply, int64_t every_ms, tkl_counter_series **series);
 /* Returns the result of a reply of counter/add or counter/add_at. */

@@ -1,4 +1,4 @@
--- counter/read: the slices of one precision in which something was counted.
+-- counter/read: the counts of the slices of one precision.
 -- KEYS[1] counter    hash, see counter/add
 -- ARGV[1] precision  ms
 -- ARGV[2] from       ms; 0: as far back as it goes
@@ -6,8 +6,8 @@
 -- ARGV[4] shape      that the counter must have; '': any
 -- flags: no-writes
 -- returns {} no such counter; {shape} the counter has another shape, or no such precision; else
---   {samples, first slice, last slice, then slice and count: of the current one, and of each in
---   which something was counted}; a slice may come twice
+--   {samples, first slice, last slice, then slice and count: of the current slice, and of each
+--   slice in which something was counted}; a slice may occur twice
 -- include: shared/clock
 -- include: slices
 

@@ -25,8 +25,8 @@ function turning.add_ended(changes, precision, ended, samples, count, before)
   changes[#changes + 1] = string.format('%d %d', ended, count)
 end
 
--- Ends the slices that are over, and starts those of now. `since`: a time within all current
--- slices.
+-- Ends the slices that are over, and begins the slices that contain now. `since`: a time within all
+-- slices that are current so far.
 function turning.begin(key, shape, since)
   local samples, precisions = slices.read_shape(shape)
   local fields, changes, longest, longest_begins = {}, {}, 0, false

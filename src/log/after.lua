@@ -1,9 +1,9 @@
--- log/after: the messages of one severity behind the one that a tail has seen.
+-- log/after: the messages of one severity behind the last message that a tail has seen.
 -- KEYS[1] recent  stream, see log/write
 -- ARGV[1] seen    id of a message
 -- flags: no-writes
--- returns {} when there is no such log; else {messages ever added, those still there, id of the
---   first that is there, id of the newest, 1 when more are to come, the messages}
+-- returns {} when there is no such log; else {messages ever added, messages that are kept, id of
+--   the first kept message, id of the newest one, 1 when there are more, the messages}
 
 -- Limits of one reply: messages, and bytes (about).
 local MAX, BYTES, AT_ONCE = 100, 524288, 10

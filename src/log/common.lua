@@ -1,19 +1,19 @@
--- log/common: the most frequent messages of this hour, of the last, or of its end.
--- KEYS[1] recent     of the severity, as all of them: see log/write
+-- log/common: the most frequent messages of this hour, of the last hour, or of the end of the last.
+-- KEYS[1] recent     of the severity, as are the other keys: see log/write
 -- KEYS[2] this
 -- KEYS[3] hour
 -- KEYS[4] last
 -- KEYS[5] last_hour
--- ARGV[1] which  this, last, or late: what of the last hour is within the last 60 minutes
+-- ARGV[1] which  this, last, or late: the part of the last hour that is within the last 60 minutes
 -- ARGV[2] skip   messages that are known already
 -- ARGV[3] max    messages behind them
 -- flags: no-writes
--- returns {hour, its beginning or that of the 60 minutes (s), bound (see shared/frequent), 1 when
---   there are more, and message, times, excess of each}; times may be 0 when `which` is late
+-- returns {hour, beginning of the hour or of the 60 minutes (s), bound (see shared/frequent), 1
+--   when there are more, and message, times, excess of each}; times may be 0 when `which` is late
 -- include: tables
 
--- Limits of one reply: bytes of messages (about), and messages whose slices are looked up, which
--- takes some microseconds each.
+-- Limits of one reply: bytes of messages (about), and messages whose slices are looked up; each of
+-- these takes some microseconds.
 local BYTES, LOOKED_UP, AT_ONCE = 524288, 500, 10
 
 local _, THIS, HOUR_OF, LAST, LAST_HOUR = unpack(KEYS)
@@ -34,9 +34,9 @@ local exists = age == wanted
 local of_hour = exists and found_hour.hour or wanted == 'this' and hour or hour - 1
 local bound = exists and found_hour.bound or 0
 
--- How many of the `times` of a message in the hour were within the last 60 minutes, and how much
--- too high that number may be. Occurrences in the slice where the 60 minutes begin may be older; so
--- may the count that the message took over, which is in no slice.
+-- Returns how many of the `times` of a message in the hour were within the last 60 minutes, and how
+-- much too high that number may be. Occurrences in the slice where the 60 minutes begin may be
+-- older; so may the count that the message took over from another one, which is in no slice.
 local function times_late(message, times)
   local within, doubtful = 0, 0
   for i, value in ipairs(redis.call('HMGET', hour_key, unpack(tables.fields_of(message)))) do

@@ -5,44 +5,45 @@
  * Each severity of a log has five keys, ns:log:{name}:<part>:<severity>:
  *
  *   recent     stream, field m: the last messages; t: when they happened, if they were written with
- *              a time of their own. Trimmed to as many as are kept; expires `ttl_ms`
- *              after the last message. The ids are the server's time, and what a tail waits for.
+ *              a time of their own. It is trimmed to the messages that are kept, and expires
+ *              `ttl_ms` after the last message. The ids are the server's time; a tail waits for new
+ *              ones.
  *   this       sorted set, the table of this hour: messages by how often they occurred in it
- *   hour       hash: the hour that `this` is of; how often messages can have occurred that have no
- *              place in it (bound); <slice>:<message>, how often a message of the table occurred in
- *              each ten minutes of the hour, 0 to 5
- *   last       the same as `this`, of the hour before
- *   last_hour  the same as `hour`, of the hour before
+ *   hour       hash: the hour of the table `this`; how often a message that is not in the table can
+ *              have occurred (bound); <slice>:<message>, how often a message of the table occurred
+ *              in each ten minutes of the hour, 0 to 5
+ *   last       the same as `this`, for the hour before
+ *   last_hour  the same as `hour`, for the hour before
  *
- * No process is responsible for changing the hour. The first message of an hour finds that `this`
- * is of another hour, and in the same script renames it to `last`, or drops it when it is older
- * than that; `hour` goes with it. So all writers change the hour together, and no message is
- * counted twice or between two tables. Reading changes nothing: log/common judges the tables by the
- * clock in the same way, so that after hours of silence "last hour" is empty and not stale.
+ * No process is responsible for changing the hour. The script that writes the first message of an
+ * hour finds another hour in `hour`. It renames `this` to `last`, or drops it when it is older, and
+ * `hour` with it. So all writers change the hour together, and no message is counted twice or lost
+ * between two tables. Reading changes nothing: log/common judges the tables by the clock in the
+ * same way, so after hours of silence "last hour" is empty and not stale.
  *
- * A clock that is set back by less than an hour, across the full hour, goes on with the table that
- * it left. One that is set back further makes that table last hour's. In both cases every message
- * is still counted once (see shared/hours.inc.lua).
+ * When the clock is set back by less than an hour, across the full hour, writers continue the table
+ * of the later hour. When it is set back further, that table becomes the last hour's. In both cases
+ * every message is still counted once (see shared/hours.inc.lua).
  *
- * Messages of an earlier time (`at_ms`) are counted in `last`; in `this` as long as that is still of
- * the last hour, because no message was written since. Among the recent ones they stand where they
- * were written: ids only grow.
+ * Messages of an earlier time (`at_ms`) are counted in `last`; or in `this` when that still belongs
+ * to the last hour, because no message was written since. Among the recent messages they stand
+ * where they were written: ids only grow.
  *
- * All but recent expire by themselves at the end of the hour in which they could last be asked
- * for: EXPIREAT is set once, when they are made.
+ * All keys but recent expire at the end of the last hour in which they can be asked for: EXPIREAT
+ * is set once, when they are made.
  *
  * A table has at most `distinct` messages. When it is full, a new message takes the place and the
  * count of the least frequent one (shared/frequent.inc.lua). So a message that becomes frequent
  * late in the hour gets in, and its count is too high by at most `bound`.
  *
  * A batch of several steps also has a key of its own for a minute, ns:log:{name}:batch:<random>:
- * the number of the last step that was written. Each step makes sure that the one before was
+ * the number of the last step that was written. Each step makes sure that the step before was
  * written, so the messages keep their order even if the server loses its functions in between.
  *
- * The last 60 minutes are this hour and the end of the last one. That end is known to the slice:
- * occurrences in the slice where the 60 minutes begin are counted, and are part of `excess`. Counts
- * per minute would take ten times the fields. A message that loses its place in the table loses its
- * fields, so a hash has at most six of them for each message of its table.
+ * The last 60 minutes are this hour and the end of the last one. The end is counted in slices of
+ * ten minutes: occurrences in the slice where the 60 minutes begin are counted, and are part of
+ * `excess`. Counts per minute would take ten times the fields. A message that loses its place in
+ * the table loses its fields, so a hash has at most six fields for each message of its table.
  */
 #include "log/log.h"
 
@@ -193,10 +194,12 @@ void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log, const tkl__l
     tkl__args_str(&batch->args, "");
 }
 
-/* Arguments of write.lua: the number of the step, the one that must be written before, the time. */
+/* Arguments of write.lua: the number of the step, the step that must be written before, the time.
+ */
 enum { STEP, AFTER, AT = 5 };
 
-/* Sets the time of all its messages, before the first one is added; otherwise it is now. */
+/* Sets the time of all messages of the batch, before the first one is added; by default it is now.
+ */
 static void set_batch_time(tkl__log_batch *batch, int64_t at_ms)
 {
     if (at_ms == 0 || batch->args.failed)

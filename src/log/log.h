@@ -16,8 +16,8 @@
 #define TKL__LOG_AT_ONCE       100
 #define TKL__LOG_BYTES_AT_ONCE TKL_LOG_MESSAGE_MAX
 
-/* The keys of a severity, in this order, from TKL__LOG_PARTS x severity on. The key behind those of
- * all severities begins the keys of batches. */
+/* The keys of a severity, in this order, from TKL__LOG_PARTS x severity on. Behind the keys of all
+ * severities there is one with which the keys of batches begin. */
 enum {
     TKL__LOG_RECENT,
     TKL__LOG_THIS,
@@ -95,15 +95,15 @@ tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap);
 /* Adds the first `count` entries of a reply of XRANGE. */
 void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries,
                         size_t count);
-/* Sorts the entries in the order of their writing and keeps the last `max`. */
+/* Sorts the entries in the order in which they were written, and keeps the last `max`. */
 tkl_log_entries *tkl__log_found_done(tkl__log_found *found, size_t max);
 
 /* Size of the id of a stream entry as text. */
 #define TKL__LOG_ID_SIZE 48
 typedef char tkl__log_id[TKL__LOG_ID_SIZE];
 
-/* The newest `max` entries of one severity, or of all. `upto` (may be NULL): the newest id wanted
- * of each severity. `since`: the oldest id wanted, or "-". */
+/* Reads the newest `max` entries of one severity, or of all. `upto` (may be NULL): the newest id
+ * wanted of each severity. `since`: the oldest id wanted, or "-". */
 int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
                     const char *since, size_t max, tkl_log_entries **entries);
 

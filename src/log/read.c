@@ -271,7 +271,7 @@ typedef struct table {
     int64_t hour, start_ms, bound;
 } table;
 
-/* The tables that a call reads, and how much of each is read. */
+/* The tables that a call reads, and how many messages of each. */
 typedef struct common_query {
     const tkl_log *log;
     bool both;  /* both hours; the tables of a severity are adjacent, this hour's first */
@@ -364,7 +364,7 @@ static bool is_sensible(const tkl_reply *reply)
     return !more || tkl_reply_count(reply) >= MESSAGES + COUNT_SIZE;
 }
 
-/* Adds the reply for a table. False: the table is of another hour than before. */
+/* Adds the reply for a table. False: the table belongs to another hour than before. */
 static bool add_counts(const common_query *q, counted *c, table *t, const tkl_reply *reply)
 {
     int64_t hour = number_of(tkl_reply_at(reply, HOUR), START_MAX);
@@ -418,8 +418,8 @@ static bool has_more(const common_query *q)
     return false;
 }
 
-/* Whether the two tables of each severity are of different hours: the hour may have changed after
- * the first was read. */
+/* Whether the two tables of each severity belong to different hours: the hour may have changed
+ * after the first was read. */
 static bool hours_differ(const common_query *q)
 {
     for (size_t i = 0; q->both && i + 1 < q->count; i += 2)

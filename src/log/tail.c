@@ -2,17 +2,18 @@
  *
  * Following a log.
  *
- * A tail remembers, for each severity, the id of the last message that it has seen and how many
- * had been added to the stream up to that one. log/after reads what came behind it. The server
- * counts what it adds. So when the messages next to the last one are not there any more, the
- * difference is how many the tail has missed.
+ * A tail remembers, for each severity, the id of the last message that it has seen, and how many
+ * messages the server had added to the stream up to that one. log/after reads the messages behind
+ * it. The server counts the messages that it adds, so the tail computes from the counts how many
+ * messages were removed before it read them.
  *
- * When there is nothing, the tail waits in XREAD, which the server answers when something comes.
- * A wait is one XREAD of ten seconds after the other: a server that hangs is noticed. What XREAD
- * brings is only a signal: log/after reads the messages and the counts in one step.
+ * When there is no message, the tail waits in XREAD, which the server answers when one is added. A
+ * wait is one XREAD of ten seconds after the other: so the tail notices a server that hangs. The
+ * reply of XREAD is only a signal: log/after reads the messages and the counts in one step.
  *
- * Should the newest message be older than what the tail has seen, the stream is a new one (it
- * expired, or was flushed, and the clock was set back), and the tail begins at its beginning.
+ * If the newest message is older than the last message that the tail has seen, the stream is a new
+ * one (it expired, or was flushed, and the clock was set back), and the tail begins at its
+ * beginning.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,9 +184,9 @@ static int begin_tail(tkl_log_tail *tail, tkl_log_entries **entries)
 
 /* ---- New messages -------------------------------------------------------- */
 
-/* The time up to which messages are taken. A severity with more to come is only read that far;
- * later messages of the other severities wait, so that messages are delivered in the order of
- * time. */
+/* Returns the time up to which messages are delivered: that of the last message read of a severity
+ * that has more. Later messages of the other severities wait, so that messages are delivered in the
+ * order of time. */
 static position horizon_of(const tkl_log_tail *tail, const tkl_reply *replies)
 {
     position horizon = {UINT64_MAX, UINT64_MAX};
@@ -238,8 +239,8 @@ static void take_messages(tkl_log_tail *tail, int severity, const tkl_reply *ans
     go_ahead(tail, severity, answer, (int64_t)taken, last);
 }
 
-/* Begins again in streams that are new: the tail has seen ids later than the newest in them. Returns
- * whether there are any. */
+/* Begins at the beginning of streams that are new: the tail has seen ids later than their newest.
+ * Returns whether there are such streams. */
 static bool restart_in_new_streams(tkl_log_tail *tail, const tkl_reply *replies)
 {
     bool restarted = false;

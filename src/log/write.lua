@@ -4,15 +4,15 @@
 --   recent     stream: m, the message; t, when it happened (ms), if that was not now
 --   this       sorted set: the messages of this hour by how often they occurred
 --   hour       hash: hour, bound, and how often each message occurred in each ten minutes
---   last       sorted set: this of the hour before
---   last_hour  hash: hour of the hour before
+--   last       sorted set: the same as `this`, for the hour before
+--   last_hour  hash: the same as `hour`, for the hour before
 -- ARGV[1] step      number of this step in its batch; '' for the last one: none comes after it
 -- ARGV[2] after     the step that must be written before; '' for none
 -- ARGV[3] keep      recent messages of each severity
 -- ARGV[4] distinct  messages of a table
 -- ARGV[5] ttl       ms until recent messages expire; 0: they stay
 -- ARGV[6] at        ms, when the messages happened; '' for now
--- ARGV[7...] two for each message: which of the severities, from 1, and the message
+-- ARGV[7...] two for each message: the number of its severity, from 1, and the message
 -- returns 1; nil, and nothing is written, when the step before was not written; TKL__AT_OLD or
 --   TKL__AT_FUTURE for messages neither of this hour nor of the last
 -- include: tables
@@ -45,7 +45,8 @@ local function append(stream, number, message)
   end
 end
 
--- Replaces a key of last hour by that of this hour. RENAME alone would free the old key at once.
+-- Renames a key of this hour to that of the last hour. RENAME alone would free the old key at once,
+-- which takes long.
 local function move(from, to)
   redis.call('UNLINK', to)
   redis.call('RENAME', from, to)

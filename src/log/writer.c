@@ -5,8 +5,8 @@
  * Messages wait in a list. One thread at a time sends from its head, at most `batch` in one script:
  * the caller whose message makes a batch full, the keeper when the interval is over, or flush and
  * close. So the order is kept. Messages that are being sent stay in the list until their result is
- * known: those that the server did not get are sent again, those that may have arrived are removed
- * as unsure.
+ * known: messages that the server did not get are sent again, messages that may have arrived are
+ * removed as unsure.
  */
 #include <stdlib.h>
 #include <string.h>

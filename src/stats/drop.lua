@@ -2,7 +2,7 @@
 -- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] context
 -- flags: allow-oom
--- returns how many of its keys there were
+-- returns how many of its keys existed
 -- include: keys
 
 local context = ARGV[1]

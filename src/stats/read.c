@@ -86,7 +86,7 @@ static int field_damaged(tkl_bytes field)
                      TKL_ARG(field));
 }
 
-/* The number of the sketch that a field of a hash holds, by its name; NULL: another field. */
+/* Returns the number of the sketch that is stored in the hash under this name; NULL: none. */
 static double *place_of(tkl__stats_sketch *s, double *count, double *hour, tkl_bytes field)
 {
     const struct {
@@ -100,7 +100,7 @@ static double *place_of(tkl__stats_sketch *s, double *count, double *hour, tkl_b
     return NULL;
 }
 
-/* {field, value, ...} */
+/* Reads {field, value, ...}. */
 static int read_hash(const tkl_reply *hash, tkl__stats_sketch *s, int64_t *start_ms)
 {
     double count = 0, hour = 0, number, bucket;
@@ -128,7 +128,7 @@ static int read_hash(const tkl_reply *hash, tkl__stats_sketch *s, int64_t *start
 
 /* ---- Putting hashes together --------------------------------------------- */
 
-/* Reads a hash that stats/show left to the client. *fits: it is still of that hour. */
+/* Reads a hash that stats/show left to the client. *fits: it is still the hash of that hour. */
 static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms,
                       tkl__stats_sketch *sketch, bool *fits)
 {
@@ -240,7 +240,7 @@ static int clock_moves(void)
     return tkl__fail(TKL_EREFUSED, "the server's clock does not stand still");
 }
 
-/* Asks the server, again when the hour has changed between two replies. */
+/* Reads the contexts, again when the hour has changed between two replies. */
 static int show_contexts(tkl_stats *stats, const tkl__stats_context *contexts, size_t count,
                          tkl_bytes which, tkl_stats_summary **out)
 {
@@ -316,8 +316,8 @@ static int make_ranking(tkl_reply *reply, tkl_stats_ranking **out)
     return TKL_OK;
 }
 
-/* Adds count and quantile of each context. *fits: see add_contexts(); also, all contexts are of the
- * ranking's hour. */
+/* Adds count and quantile of each context. *fits: see add_contexts(); also, all numbers belong to
+ * the ranking's hour. */
 static int add_details(const tkl_stats *stats, const tkl__stats_context *contexts,
                        const tkl_reply *replies, ranking *r, bool *fits)
 {
@@ -423,8 +423,8 @@ static int visit_key(tkl_bytes key, void *arg)
                                (tkl_bytes){key.data + s->start.len, key.len - s->start.len});
 }
 
-/* Finds the contexts that have a key of this part. A pattern ends at a NUL, so a NUL in the type
- * becomes "?" there, and the start of each key is compared. */
+/* Finds the contexts that have a key of this part. A pattern ends at a NUL, so it has "?" where the
+ * type has a NUL, and the start of each key is compared. */
 static int find_contexts(const tkl_stats *stats, const char *part, search *s)
 {
     tkl__buf start, pattern;

@@ -1,4 +1,5 @@
--- stats/record: add values of one context, summed up by the caller, to this hour or the last.
+-- stats/record: add values of one context, which the caller has summed up, to this hour or the
+-- last.
 -- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] context
 -- ARGV[2] ranked  contexts kept in the ranking
@@ -10,9 +11,9 @@
 -- ARGV[8] max
 -- ARGV[9] sum
 -- ARGV[10] sumsq  sum of the squares
--- ARGV[11...] buckets  two for each: its name, how many of the values are in it
--- returns {count and sum of the context, count and sum of all contexts}, in that hour; or a number,
---   when it is neither this hour nor the last: TKL__AT_OLD, TKL__AT_FUTURE
+-- ARGV[11...] buckets  two for each bucket: its name, and how many of the values are in it
+-- returns {count and sum of the context, count and sum of all contexts}, in that hour; or a number
+--   when `at` is neither in this hour nor in the last: TKL__AT_OLD, TKL__AT_FUTURE
 -- include: keys
 -- include: shared/hours
 -- include: values
@@ -65,7 +66,7 @@ if all_begins or rank == RANK_LAST then
 end
 local own_begins = own_turns or own.count == 0
 
--- Makes this hour's key the last hour's, or drops both.
+-- Makes this hour's key the key of the last hour, or drops both.
 local function turn(this, last, age)
   if age == 'last' and redis.call('EXISTS', this) == 1 then
     redis.call('UNLINK', last) -- RENAME would free it at once

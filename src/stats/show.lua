@@ -1,4 +1,4 @@
--- stats/show: what was recorded for a context in this hour, the last, or both.
+-- stats/show: the values of a context in this hour, the last, or both.
 -- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] which  this, last or both
 -- flags: no-writes

@@ -22,7 +22,7 @@ int tkl__stats_bucket_of(double value)
     return value < 0 ? -number : number;
 }
 
-/* The harmonic mean of the borders: relatively, both are equally far. */
+/* Returns the harmonic mean of the borders: its relative distance from both is the same. */
 double tkl__stats_bucket_value(int number)
 {
     if (number == 0)
@@ -32,7 +32,7 @@ double tkl__stats_bucket_value(int number)
     return number < 0 ? -middle : middle;
 }
 
-/* The index of a bucket, or where it would be inserted. */
+/* Returns the index of a bucket, or the index at which it would be inserted. */
 static size_t place_of(const tkl__stats_sketch *s, int number)
 {
     size_t low = 0, high = s->nbuckets;

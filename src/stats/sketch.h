@@ -2,10 +2,10 @@
  *
  * Values summed up: moments, and a sketch for quantiles.
  *
- * A sketch counts values in buckets whose borders are powers of 1.02: whichever value of a bucket
- * is meant, the middle that stands for it is off by less than 1 % (as in DDSketch). Two sketches
- * are merged by adding their counts. There are 3489 buckets for each sign, from 1e-12 to 1e18, and
- * one for what is nearer to 0: values of four orders of magnitude take 466 of them.
+ * A sketch counts values in buckets whose borders are powers of 1.02: the middle of a bucket
+ * differs from each of its values by less than 1 % (as in DDSketch). Two sketches are merged by
+ * adding their counts. There are 3489 buckets for each sign, from 1e-12 to 1e18, and one for values
+ * nearer to 0: values of four orders of magnitude take 466 of them.
  */
 #ifndef TKL_STATS_SKETCH_H
 #define TKL_STATS_SKETCH_H

@@ -1,5 +1,5 @@
 -- stats/slowest: the contexts with the largest means of this hour or the last.
--- KEYS[1...] type  see keys.inc.lua; without those of a context
+-- KEYS[1...] type  see keys.inc.lua; without the keys of a context
 -- ARGV[1] which  this or last
 -- ARGV[2] max
 -- flags: no-writes

@@ -7,34 +7,34 @@
  *
  *   ns:stats:{type}:this:<context>  hash: hour, count, mean, m2, min, max, sum, sumsq, and for each
  *                                   bucket in use its number: how many values are in it (sketch.h)
- *   ns:stats:{type}:last:<context>  the same of the hour before
+ *   ns:stats:{type}:last:<context>  the same for the hour before
  *   ns:stats:{type}:total           hash: hour, count, sum of all contexts; last_hour, last_count,
  *                                   last_sum
  *   ns:stats:{type}:rank            sorted set: contexts by their mean in this hour
- *   ns:stats:{type}:rank_last       the same of the hour before
+ *   ns:stats:{type}:rank_last       the same for the hour before
  *
- * The first value of an hour makes this hour's key last hour's, by RENAME, in the script that
- * records it; reading judges the keys by the clock and changes nothing. It is done for each context
- * by itself, and for total and ranking together. When a clock is set back, nothing is lost or
- * counted twice: see shared/hours.inc.lua. All keys expire at the end of the hour in which they
- * could last be asked for.
+ * The script that records the first value of an hour renames the key of "this" hour to that of the
+ * "last" hour; for each context by itself, and for total and ranking together. Reading judges the
+ * keys by the clock and changes nothing. When a clock is set back, nothing is lost or counted
+ * twice: see shared/hours.inc.lua. All keys expire at the end of the last hour in which they can be
+ * asked for.
  *
  * The caller sums up its values before it sends them: count, mean, m2, least, largest, sums and
- * buckets. The script puts two such sums together. So a thousand values cost little more than
- * one, and the deviation is exact where the sum of squares would have lost it: of 1e9 + {1, 2, 3}
- * the squares differ in the last of nineteen digits, and a double has sixteen. Numbers are stored
- * as text of 17 digits, which reads back as the same number.
+ * buckets. The script merges two such sums. So a thousand values cost little more than one. The
+ * deviation is exact where a sum of squares would lose it: the squares of 1e9 + {1, 2, 3} differ in
+ * the last of nineteen digits, and a double has sixteen. Numbers are stored as text of 17 digits,
+ * which reads back as the same number.
  *
- * Reading goes through a script, which judges the hours. A hash with more than 2000 fields is read
- * by the client itself: HGETALL is five times as fast outside of Lua. Should the hour have changed
- * in between, the client asks again.
+ * Reading goes through a script, which judges the hours. The client itself reads a hash with more
+ * than 2000 fields: HGETALL is five times as fast outside of Lua. If the hour has changed in
+ * between, the client asks again.
  *
- * Values of an earlier time (`at_ms`) go to the last hour's keys; to this hour's keys as long as
- * they are still of the last hour, because nothing was recorded since. So a value is where it would
- * be had it been recorded in time.
+ * Values of an earlier time (`at_ms`) go to the keys of the last hour; or to the keys of "this"
+ * hour when these still belong to the last hour, because nothing was recorded since. So a value is
+ * stored where it would be if it had been recorded in time.
  *
- * The ranking keeps the contexts with the largest means: a thousand, although a hundred are
- * asked for, since a context that has dropped out comes back only with its next value.
+ * The ranking keeps a thousand contexts with the largest means, although callers ask for a hundred:
+ * a context that has dropped out returns only with its next value.
  */
 #include "stats/stats.h"
 
@@ -186,8 +186,8 @@ static void add_buckets(sending *s, const tkl__stats_sketch *sketch)
     }
 }
 
-/* For values of the context and hour of `like`. After success the caller frees it. The arguments
- * may still lack memory: s->args.failed. */
+/* Makes a call for values of the context and hour of `like`. After success the caller frees it.
+ * s->args.failed: there was no memory for an argument. */
 static int sending_make(const tkl_stats *stats, const tkl_stats_value *like,
                         const tkl__stats_sketch *sketch, sending *s)
 {
@@ -288,7 +288,7 @@ static bool same_context_and_hour(const tkl_stats_value *a, const tkl_stats_valu
     return hour_of(a) == hour_of(b) && tkl__same_bytes(a->context, b->context);
 }
 
-/* How many of the sorted values, from the first on, fit into one script. */
+/* Returns how many of the sorted values, from the first on, fit into one script. */
 static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
 {
     size_t n = 1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timers: a value in seconds, and a line in the log of slow contexts.
+ * Timers: they record a value in seconds, and write slow contexts to a log.
  *
- * Recording is one step. The log is another one: it may live in another slot of a cluster. Between
- * the two, or when the log cannot be written, a slow context is in the ranking and not in the log.
+ * Recording is one step, and writing to the log another: the log may live in another slot of a
+ * cluster. Between the two, or when the log cannot be written, a slow context is in the ranking and
+ * not in the log.
  */
 #include <string.h>
 #include <time.h>

@@ -5,13 +5,13 @@ local values = {}
 
 local FOREIGN = 'DAMAGED the statistics were not written by tackle'
 
--- The number in a text, 0 for none. Anything else ends the script.
+-- Returns the number in a text, 0 without a text. Any other text ends the script.
 function values.to_number(text)
   return tonumber(text or 0) or error({err = FOREIGN})
 end
 
--- Reads numbers of a hash by name, 0 where they are not set, followed by those of other fields as a
--- list.
+-- Reads numbers of a hash, 0 where they are not set. Returns a table of the fields `names`, and a
+-- list of the fields `others`.
 function values.read_named(key, names, others)
   local fields, named, listed = {unpack(names)}, {}, {}
   for i, other in ipairs(others) do
