@@ -37,7 +37,7 @@ typedef struct marking {
     const char *day; /* NULL: today */
     cli_progress progress;
     uint64_t done;
-    int64_t fresh; /* unmark: those who were marked */
+    int64_t fresh; /* how many marks are new; unmark: how many users were marked */
 } marking;
 
 static int mark_some(cli_session *cli, const tkl_bytes *users, size_t count, void *arg)
@@ -52,7 +52,7 @@ static int mark_some(cli_session *cli, const tkl_bytes *users, size_t count, voi
     return failed;
 }
 
-/* An hll cannot tell who is fresh. */
+/* Prints how many are fresh, which an hll cannot tell. */
 static int print_marked(const cli_session *cli, const marking *m)
 {
     bool known = m->fresh != TKL_NONE;
@@ -269,7 +269,7 @@ static json_t *json_of_day(const tkl_online_day *day)
                      (json_int_t)day->theory_bytes);
 }
 
-/* A heartbeat has a window and no days, the others have days and no window. */
+/* Makes the report: a heartbeat has a window and no days, other kinds have days and no window. */
 static json_t *json_of_report(const tkl_online_report *report, json_t *days)
 {
     bool beats = report->kind == TKL_ONLINE_HEARTBEAT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of online users side by side, measured: the same users are marked in each of them,
- * under names of their own that are dropped afterwards.
+ * Measures the kinds of online users side by side: the same users are marked in each of them, under
+ * names of their own that are dropped afterwards.
  */
 #include "online_compare.h"
 
@@ -20,7 +20,7 @@ enum {
     DAYS_MAX = 31,
     AT_ONCE = 10000, /* users of one call */
     USER_SIZE = 32,
-    FRESH_SHARE = 10, /* one user in so many is new on each day */
+    FRESH_SHARE = 10, /* one user in this many is new on each day */
 };
 
 /* The kinds that are compared, with users that are numbers or names. */
@@ -35,7 +35,7 @@ static const struct contender {
 };
 #define CONTENDERS (sizeof contenders / sizeof *contenders)
 
-/* The measurements of one of them. */
+/* The measurements of one kind. */
 typedef struct measured {
     int64_t day_bytes;        /* size of today */
     int64_t bytes;            /* size of all days and assigned numbers */
@@ -72,7 +72,7 @@ static int mark_day(tkl_online *online, const struct contender *who, const char 
     return code;
 }
 
-/* Writes the day "2026-11-16", UTC, so many days before `now`. */
+/* Writes the day "2026-11-16", UTC, that is `ago` days before `now`. */
 static void day_text(time_t now, int64_t ago, char text[16])
 {
     struct tm date;
@@ -114,7 +114,7 @@ static int measure_contender(cli_session *cli, tkl_client *client, const struct 
     }
     m->marked_s = now_s() - start;
     start = now_s();
-    if (code == TKL_OK) /* a day more: midnight may pass while we measure */
+    if (code == TKL_OK) /* a day more: midnight may pass during the measurement */
         code = tkl_online_count(online, days + 1, TKL_ONLINE_ANY_DAY, &m->counted);
     m->counted_s = now_s() - start;
     m->present = users + (days - 1) * fresh;

@@ -64,7 +64,7 @@ static json_t *json_of(const tkl_session_info *session)
                      cli_json_time(session->seen_ms), "ends_at", cli_json_time(session->ends_ms));
 }
 
-/* The same, with the session's data: [{"name": ..., "value": ...}, ...]. */
+/* Returns the session with its data: [{"name": ..., "value": ...}, ...]. */
 static json_t *json_with_data(const tkl_session_info *session)
 {
     json_t *record = json_of(session), *data = json_array();
@@ -76,7 +76,7 @@ static json_t *json_with_data(const tkl_session_info *session)
     return record;
 }
 
-/* For people: a line "name = value" for each field. */
+/* Prints "name = value" for each field, for people. */
 static int print_data(const cli_session *cli, const tkl_session_info *session)
 {
     for (size_t i = 0; !cli->json && i < session->field_count; i++) {
@@ -131,7 +131,7 @@ static int sessions_touch(cli_session *cli)
     return failed;
 }
 
-/* "NAME=VALUE"; an empty value removes the field. */
+/* Reads "NAME=VALUE"; an empty value removes the field. */
 static int read_field(const cli_session *cli, const char *text, tkl_session_field *field)
 {
     const char *equals = strchr(text, '=');
@@ -293,7 +293,7 @@ static int sessions_view(cli_session *cli)
     return cli_print_json(cli, json_pack("{s:I}", "viewed", (json_int_t)count));
 }
 
-/* Does something to one item of the ranking. */
+/* Renames or drops one item of the ranking. */
 static int change_item(cli_session *cli, bool rename)
 {
     tkl_session *store = NULL;
@@ -342,7 +342,7 @@ static int sessions_stores(cli_session *cli)
     return cli_list(cli, tkl_session_names);
 }
 
-/* The end of a call about the store as a whole. */
+/* Ends a call about the store as a whole. */
 static int end_of_store(const cli_session *cli, int code)
 {
     if (code != TKL_NOTFOUND)

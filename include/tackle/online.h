@@ -11,8 +11,8 @@
  *     TKL_TRY(tkl_online_count(visitors, 7, TKL_ONLINE_EVERY_DAY, &week));
  *     tkl_online_close(visitors);
  *
- * The kinds answer the same questions at different prices; docs/online.md has a table of what they
- * take for a million users. Days are those of the server's clock in the time zone of the name.
+ * The kinds answer the same questions at different prices; docs/online.md has a table of their
+ * sizes for a million users. Days follow the server's clock in the time zone of the name.
  *
  * Threads: a handle may be used by several threads. fork(): a child may use its parent's handle.
  * Callbacks: none.
@@ -47,8 +47,8 @@ TKL_API const char *tkl_online_kind_name(tkl_online_kind kind);
 #define TKL_ONLINE_ID_MAX   INT64_C(268435455) /* in a bitmap; a day then takes 33.5 MB */
 #define TKL_ONLINE_USER_MAX 1024               /* bytes of a user's name */
 
-/* The first mark fixes the kind, the zone, the days kept and the window of a name. A handle may
- * leave all of them 0: then it uses those of the name. If its options differ, its first call is
+/* The first mark fixes the kind, the zone, the days kept and the window of a name. A handle with 0
+ * in all of them uses the settings of the name. If its options differ, its first call is
  * TKL_EINVAL. */
 typedef struct tkl_online_options {
     int64_t timeout_ms; /* time-out of one call; 0: the client's */
@@ -81,14 +81,14 @@ TKL_API int tkl_online_mark_in(tkl_pipeline *pipeline, tkl_online *online, tkl_b
                                int64_t *fresh, tkl_result *result) TKL_NONNULL(1, 2);
 
 /* Marks users as present on an earlier day: "2026-11-16", in the zone of the name; also "today" and
- * "yesterday". NULL: today. For logs that are read later. TKL_EINVAL: it is not a day, is yet to
- * come, or is not kept any more; a heartbeat knows no days. Else as tkl_online_mark(). */
+ * "yesterday". NULL: today. For logs that are read later. TKL_EINVAL: it is not a day, is in the
+ * future, or is not kept any more; a heartbeat knows no days. Else as tkl_online_mark(). */
 TKL_API int tkl_online_mark_day(tkl_online *online, const char *day, const tkl_bytes *users,
                                 size_t count, int64_t *fresh) TKL_NONNULL(1) TKL_CHECK;
 
-/* Takes back the marks of users on a day, as tkl_online_mark_day() names it; NULL: today (heartbeat:
- * now). *removed (may be NULL): how many were marked. Steps and round trips are those of marking.
- * TKL_EINVAL: a TKL_ONLINE_HLL cannot forget a user; the day is wrong. */
+/* Removes the marks of users on a day, as tkl_online_mark_day() names it; NULL: today (heartbeat:
+ * now). *removed (may be NULL): how many were marked. Takes as many steps and round trips as
+ * marking. TKL_EINVAL: a TKL_ONLINE_HLL cannot forget a user; the day is wrong. */
 TKL_API int tkl_online_unmark(tkl_online *online, const char *day, const tkl_bytes *users,
                               size_t count, int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
@@ -141,8 +141,8 @@ TKL_API void tkl_online_users_close(tkl_online_users *users); /* NULL is fine */
 
 /* ---- Returning ----------------------------------------------------------- */
 
-/* Counts today's users who were also there on one of the `days` days before (*returning) and those
- * who were not (*fresh). TKL_ONLINE_HLL gives estimates. Either pointer may be NULL. */
+/* Counts today's users who were also there on one of the `days` days before (*returning), and
+ * today's other users (*fresh). TKL_ONLINE_HLL gives estimates. Either pointer may be NULL. */
 TKL_API int tkl_online_returning(tkl_online *online, int64_t days, int64_t *returning,
                                  int64_t *fresh) TKL_NONNULL(1) TKL_CHECK;
 

@@ -178,7 +178,7 @@ TKL_API void tkl_session_items_free(tkl_session_items *items); /* NULL is fine *
 TKL_API int tkl_session_view_items(tkl_session *sessions, const tkl_bytes *items, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Renames an item in the ranking; its views are added to those of the new name. Recent items of
+/* Renames an item in the ranking; its views are added to the views of the new name. Recent items of
  * sessions keep the old name. TKL_NOTFOUND: the item is not in the ranking. */
 TKL_API int tkl_session_rename_item(tkl_session *sessions, tkl_bytes item, tkl_bytes name)
     TKL_NONNULL(1) TKL_CHECK;

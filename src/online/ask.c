@@ -3,8 +3,9 @@
  * Online users: counting. Every script gets the start and the end of today, and is run again when
  * the server says that today is another day.
  *
- * Each script is short. So it is run for each chunk of a bitmap separately, all in one round trip.
- * For many days the oldest are combined into one key first, some of them in each round trip.
+ * To keep each script short, it is run for each chunk of a bitmap separately, all in one round
+ * trip. For many days the oldest days are combined into one key first, some of them in each round
+ * trip.
  */
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static void fold_part(const char *token, int64_t chunk, char part[FOLD_SIZE])
     snprintf(part, FOLD_SIZE, "fold:%s:%d", token, (int)(chunk % TKL__ONLINE_CHUNKS));
 }
 
-/* One round trip: combines these days with what was folded before, for each chunk. */
+/* One round trip: combines these days with the days that were folded before, for each chunk. */
 static int fold_some(const question *q, const tkl__online_today *today, const char *token,
                      int64_t first_ago, int64_t days, bool is_first)
 {
@@ -203,7 +204,7 @@ static int ask_once(const question *q, int64_t numbers[NUMBERS_MAX])
     return rc == TKL_OK ? ask_today(q, &today, &f, numbers) : rc;
 }
 
-/* Asks, and asks again until the server agrees which day it is. */
+/* Runs the question, and runs it again until the server agrees which day it is. */
 static int ask_count(const question *q, int64_t numbers[NUMBERS_MAX])
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
@@ -317,7 +318,7 @@ int tkl_online_returning(tkl_online *online, int64_t days, int64_t *returning, i
                   .check = check_returning,
                   .over = "any",
                   .online = online};
-    int64_t numbers[NUMBERS_MAX] = {0}; /* users of today, and those of them who were there before
+    int64_t numbers[NUMBERS_MAX] = {0}; /* users of today, and users of today who came before, too
                                            */
     int rc = tkl__check_number("days", days, 1, TKL_ONLINE_KEEP_MAX);
     if (rc == TKL_OK)

@@ -1,11 +1,11 @@
 -- online/check: whether a user was there on a day, or is there now.
 -- KEYS[1] ids     hash: numbers of users, of an assigned bitmap
--- KEYS[2...] day  of a bitmap all its chunks
+-- KEYS[2...] day  its key; for a bitmap all its chunks
 -- ARGV[1] kind
 -- ARGV[2] user
 -- ARGV[3] window  ms, of a heartbeat
 -- ARGV[4] start   of today, as the client thinks, in ms
--- ARGV[5] till    the end of it
+-- ARGV[5] till    end of today
 -- flags: no-writes
 -- returns {code, now, 1 or 0}: TKL_OK; ANOTHER_DAY: today is another day
 -- include: online

@@ -1,11 +1,11 @@
--- online/count: how many users there were on these days.
+-- online/count: count the users of some days.
 -- KEYS[1] scratch   for the result of a combination, removed at once
--- KEYS[2...] days   of one kind, and of bitmaps one chunk
+-- KEYS[2...] days   their keys; for bitmaps one chunk of each
 -- ARGV[1] kind
 -- ARGV[2] over      any or every
 -- ARGV[3] window    ms, of a heartbeat
 -- ARGV[4] start     of today, as the client thinks, in ms
--- ARGV[5] till      the end of it
+-- ARGV[5] till      end of today
 -- flags: allow-oom
 -- returns {code, now, count}: TKL_OK; ANOTHER_DAY: today is another day
 -- include: online
@@ -15,7 +15,7 @@ local FIRST_DAY = 2 -- index of the first day in the keys
 local SCRATCH, days = KEYS[1], {unpack(KEYS, FIRST_DAY)}
 local kind, over, window, start, till = unpack(ARGV)
 
--- Counts the combination, and removes it.
+-- Counts the combination in SCRATCH, and removes it.
 local function counted(command)
   local result = redis.call(command, SCRATCH)
   redis.call('DEL', SCRATCH)

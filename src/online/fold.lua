@@ -1,9 +1,9 @@
--- online/fold: put days together, some more of them with each call.
--- KEYS[1] folded   what was put together so far; expires soon
--- KEYS[2...] days  of one kind, and of bitmaps one chunk
+-- online/fold: combine days, some more of them with each call.
+-- KEYS[1] folded   combination of the days so far; expires soon
+-- KEYS[2...] days  their keys; for bitmaps one chunk of each
 -- ARGV[1] kind
 -- ARGV[2] over     any or every
--- ARGV[3] first    1: these are the first
+-- ARGV[3] first    1: these are the first days
 -- returns 1
 
 local FIRST_DAY = 2 -- index of the first day in the keys

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: marking, and taking marks back. The script gets the start and the end of today, and
- * is run again when the server says that today is another day.
+ * Online users: marking and unmarking. The script gets the start and the end of today, and is run
+ * again when the server says that today is another day.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -76,7 +76,7 @@ typedef struct marking {
     tkl_online *online;
     const char *day; /* NULL: today */
     bool unmark;
-    tkl__online_today today; /* as far as we know it */
+    tkl__online_today today; /* as far as this handle knows it */
     int64_t ago;             /* how many days ago the day was */
 } marking;
 
@@ -131,7 +131,7 @@ static tkl_bytes *by_chunk(const tkl_bytes *users, size_t count)
     return sorted;
 }
 
-/* How many users, from the first on, one script marks; for a bitmap, users of one chunk. */
+/* Returns how many users, from the first on, one script marks; for a bitmap, users of one chunk. */
 static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, size_t count)
 {
     size_t n = 1, bytes = users[0].len;
@@ -207,9 +207,9 @@ static int prepare_marks(marking *m, const tkl_bytes *users, size_t count)
     return rc;
 }
 
-/* Marks some users, again until the server agrees which day it is. An argument that looks wrong may
- * be right for the server: the name may have another kind by now, and its clock may show another
- * day. */
+/* Marks some users, and marks them again until the server agrees which day it is. An argument that
+ * looks wrong here may be right for the server: the name may have another kind by now, and the
+ * server's clock may show another day. */
 static int mark_some(marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
@@ -234,7 +234,7 @@ static int mark_some(marking *m, const tkl_bytes *users, size_t count, int64_t *
                : rc;
 }
 
-/* Marks or unmarks all of them; *changed (may be NULL): how many marks changed. */
+/* Marks or unmarks all users; *changed (may be NULL): how many marks changed. */
 static int mark_all(marking *m, const tkl_bytes *users, size_t count, int64_t *changed)
 {
     int64_t total = 0;
@@ -283,7 +283,7 @@ typedef struct mark_in {
 } mark_in;
 
 /* Marks the user again when the server says that today is another day, or that the name has another
- * kind by now: the script did nothing then. */
+ * kind by now: then the script has done nothing. */
 static int finish_mark(const tkl__operation *operation, int code, const tkl_reply *reply)
 {
     tkl_online *online = operation->handle;
@@ -299,8 +299,8 @@ static int finish_mark(const tkl__operation *operation, int code, const tkl_repl
     return code;
 }
 
-/* A user that is wrong for the kind known here may be right by now: the server is asked for the
- * kind once more. */
+/* Prepares the mark. A user that is wrong for the kind known here may be right by now: then the
+ * server is asked for the kind once more. */
 static int prepare_mark_in(marking *m, tkl_bytes user)
 {
     int rc = prepare_marks(m, &user, 1);

@@ -1,26 +1,27 @@
 -- online/mark: mark users as present on a day, or now.
 -- KEYS[1] settings  hash, see online.c
 -- KEYS[2] ids       hash: numbers of users, of an assigned bitmap
--- KEYS[3...] day    set, HyperLogLog or zset, by kind; of a bitmap all its chunks
+-- KEYS[3...] day    set, HyperLogLog or zset, by kind; for a bitmap all its chunks
 -- ARGV[1] kind      set, bitmap, assigned, hll or heartbeat
 -- ARGV[2] zone
 -- ARGV[3] keep      days
 -- ARGV[4] window    ms
 -- ARGV[5] start     of today, as the client thinks, in ms
--- ARGV[6] till      the end of it
+-- ARGV[6] till      end of today
 -- ARGV[7] ago       how many days before today the day was
 -- ARGV[8...] users
--- returns {code, now, how many were not marked before}: TKL_OK; TKL_CONFLICT: the settings
---   are others; ANOTHER_DAY: today is another day
+-- returns {code, now, how many were not marked before}: TKL_OK; TKL_CONFLICT: the name has other
+--   settings; ANOTHER_DAY: today is another day
 -- include: online
 -- include: shared/lasting
 
 local FIRST_CHUNK, FIRST_USER = 3, 8 -- indexes in the keys and in the arguments
--- Most users of a heartbeat who left that one mark removes, beyond the number that it adds.
+-- Most users whose marks have left the window that one call removes, beyond the number that it
+-- adds.
 local AT_ONCE = 1000
 -- A day on which clocks are set back is longer, by at most two hours.
 local LONGER_MS = 7200000
--- A bitmap whose allocation is this much larger than its bytes is copied.
+-- A bitmap whose allocation is this many times as large as its bytes is copied.
 local SPACIOUS, HEADER = 1.4, 4096
 local SETTINGS, IDS, DAY = unpack(KEYS)
 local chunks = {unpack(KEYS, FIRST_CHUNK)}
@@ -80,7 +81,7 @@ local function set_bits(numbers)
   return fresh
 end
 
--- The number of each user. A user without one gets the next.
+-- Returns the number of each user. A user without a number gets the next one.
 local function numbers_of(users)
   local numbers, given = redis.call('HMGET', IDS, unpack(users)), {}
   local next_one = redis.call('HLEN', IDS)

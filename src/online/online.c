@@ -5,23 +5,23 @@
  * Keys of a name, all in one slot (ns:online:{name}:...):
  *
  *   :settings         hash: shape = "kind zone keep window", fixed by the first mark
- *   :ids              hash: user -> number, of an assigned bitmap. The next number is how many
- *                     there are.
+ *   :ids              hash: user -> number, of an assigned bitmap. The next number is the number of
+ *                     users.
  *   :set:2026-11-16   the users of a day: a set, a bitmap (:bitmap:, :assigned:), a HyperLogLog
  *                     (:hll:); :heartbeat, a zset of users by when they were marked last
  *   :bitmap:2026-11-16:3  the third chunk of a bitmap beyond its first 16,777,216 numbers. Such a
  *                     chunk is 2 MB, so that setting its last bit, counting it, and combining it
- *                     with those of other days are short commands.
+ *                     with chunks of other days are short commands.
  *   :scratch          the combination of several days, inside one script
- *   :fold:<token>     the combination of many days, some more of them with each script; removed by
- *                     the client, or expires after a minute
+ *   :fold:<token>     the combination of many days, some more of them with each script; the client
+ *                     removes it, or it expires after a minute
  *
  * A day expires when it is no longer kept, the settings and numbers with the last day.
  *
- * Which day it is, the server's clock decides, and a script can use only keys that it was given. So
- * the client keeps an idea of the server's clock, works out the day and its key, and says from when
- * till when that day lasts. When it is another day by now the script does nothing and answers the
- * time, and the client asks again: once a day, and when a handle is new and the clocks differ.
+ * The server's clock decides which day it is, but a script can use only keys that it was given. So
+ * the client estimates the server's clock, computes the day and its key, and sends from when till
+ * when that day lasts. When it is another day by now, the script does nothing and returns the time,
+ * and the client asks again: once a day, and when a handle is new and the clocks differ.
  */
 #include "online/online.h"
 
@@ -203,7 +203,8 @@ static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
     return TKL_OK;
 }
 
-/* Asks the server every ten seconds. A name without settings gets ours with its first mark. */
+/* Reads the shape from the server every ten seconds. A name without settings gets the shape of this
+ * handle with its first mark. */
 static int learn_shape(tkl_online *online)
 {
     tkl__online_shape theirs;
@@ -340,7 +341,7 @@ int64_t tkl__online_chunks(tkl_online_kind kind)
     return kind == TKL_ONLINE_BITMAP || kind == TKL_ONLINE_ASSIGNED ? TKL__ONLINE_CHUNKS : 1;
 }
 
-/* "set:2026-11-16"; "bitmap:2026-11-16:3"; "heartbeat" */
+/* Writes "set:2026-11-16", "bitmap:2026-11-16:3" or "heartbeat". */
 static void day_part(const tkl__online_today *today, int64_t ago, int64_t chunk,
                      char part[PART_SIZE])
 {

@@ -41,11 +41,11 @@ struct tkl_online {
     /* The mutex guards the following fields. */
     tkl__online_shape shape;
     tkl__cron_zone *zone; /* zone of the shape */
-    int64_t known_until;  /* until then the shape counts as compared with the server's */
+    int64_t known_until;  /* until when the shape need not be compared with the server's again */
     int64_t ahead;        /* the server's clock minus our monotonic clock, in ms, as last seen */
 };
 
-/* Today by the server's clock, as far as we know it. */
+/* Today by the server's clock, as far as the handle knows it. */
 typedef struct tkl__online_today {
     tkl__online_shape shape;
     int64_t number; /* days since 1970, local time */
@@ -57,10 +57,10 @@ typedef struct tkl__online_today {
 int tkl__online_find_today(tkl_online *online, tkl__online_today *today);
 /* Notes the time of the server. */
 void tkl__online_learn(tkl_online *online, int64_t server_ms);
-/* Asks the server for its time: days follow its clock, which a new handle does not know yet. */
+/* Reads the server's time: days follow its clock, which a new handle does not know yet. */
 int tkl__online_learn_time(tkl_online *online);
-/* Handles a server with another shape than we thought: the next call asks again. TKL_EINVAL: the
- * caller requested our shape. */
+/* Notes that the name has another shape than the handle knows: the next call reads it again.
+ * TKL_EINVAL: the caller requested the shape of the handle. */
 int tkl__online_changed(tkl_online *online);
 
 /* Number of keys of a bitmap per day, and numbers per key. */
@@ -76,7 +76,8 @@ typedef struct tkl__online_days {
     int64_t first_chunk, chunks;
 } tkl__online_days;
 
-/* Makes the keys of these parts ("settings", "ids", "scratch"), followed by those of the days. */
+/* Makes the keys of these parts ("settings", "ids", "scratch"), followed by the keys of the days.
+ */
 int tkl__online_keys(const tkl_online *online, const tkl__online_today *today,
                      const char *const *parts, size_t count, const tkl__online_days *which,
                      tkl__keys *keys);
@@ -96,12 +97,12 @@ int tkl__online_check_days(const tkl__online_today *today, int64_t days);
 /* TKL_EINVAL: a HyperLogLog does not know which users were there. */
 int tkl__online_check_who(const tkl__online_today *today);
 
-/* How many days before today the day "2026-11-16" was; also "today" and "yesterday". TKL_EINVAL: it
- * is no day, is yet to come, or is not kept any more. */
+/* Finds how many days before today the day "2026-11-16" was; also "today" and "yesterday".
+ * TKL_EINVAL: it is no day, is in the future, or is not kept any more. */
 int tkl__online_days_ago(const tkl__online_today *today, const char *day, int64_t *ago);
 
 #define TKL__DAY_SIZE 16
-/* "2026-11-16" */
+/* Writes "2026-11-16". */
 void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE]);
 
 #endif

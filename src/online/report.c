@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: what each day costs, and dropping a name.
+ * Online users: the size of each day, and dropping a name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static int add_key(tkl_pipeline *pipeline, const char *command, const char *word
     return tkl_pipeline_add(pipeline, word ? 3 : 2, words, lens);
 }
 
-/* Number of replies: two for the numbers of users, and three for each key of a day (users, bytes,
- * and the length of a bitmap, else users again). The first key is that of the numbers. */
+/* Number of replies: two for the hash of numbers, and three for each key of a day (users, bytes,
+ * and the length of a bitmap, else users again). The first key is the hash of numbers. */
 enum { OF_IDS = 2, OF_A_KEY = 3 };
 
 static int ask_days(tkl_online *online, const tkl__online_today *today, const tkl__keys *keys,

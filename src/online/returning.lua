@@ -1,11 +1,11 @@
--- online/returning: how many of the users of a day were there on other days.
+-- online/returning: count the users of a day, and those of them who were there on other days.
 -- KEYS[1] scratch   for the result of a combination, removed at once
--- KEYS[2...] days   that day, and the others; of bitmaps one chunk
+-- KEYS[2...] days   that day, and the other days; for bitmaps one chunk of each
 -- ARGV[1] kind
 -- ARGV[2] start     of today, as the client thinks, in ms
--- ARGV[3] till      the end of it
+-- ARGV[3] till      end of today
 -- flags: allow-oom
--- returns {code, now, users of that day, those of them who were there on one of the others}:
+-- returns {code, now, users of that day, users of that day who were there on another one}:
 --   TKL_OK; ANOTHER_DAY: today is another day
 -- include: online
 

@@ -1,17 +1,17 @@
--- online/unmark: take back the marks of users on a day, or now.
+-- online/unmark: remove the marks of users on a day, or now.
 -- KEYS[1] settings  hash, see online.c
 -- KEYS[2] ids       hash: numbers of users, of an assigned bitmap
--- KEYS[3...] day    set or zset, by kind; of a bitmap all its chunks
+-- KEYS[3...] day    set or zset, by kind; for a bitmap all its chunks
 -- ARGV[1] kind      set, bitmap, assigned or heartbeat
 -- ARGV[2] zone
 -- ARGV[3] keep      days
 -- ARGV[4] window    ms
 -- ARGV[5] start     of today, as the client thinks, in ms
--- ARGV[6] till      the end of it
+-- ARGV[6] till      end of today
 -- ARGV[7...] users
 -- flags: allow-oom
--- returns {code, now, how many were marked before}: TKL_OK; TKL_CONFLICT: the settings are others;
---   ANOTHER_DAY: today is another day
+-- returns {code, now, how many were marked before}: TKL_OK; TKL_CONFLICT: the name has other
+--   settings; ANOTHER_DAY: today is another day
 -- include: online
 
 local FIRST_CHUNK, FIRST_USER = 3, 7 -- indexes in the keys and in the arguments
@@ -46,7 +46,7 @@ local function clear_bits(numbers)
   return marked
 end
 
--- Users of a heartbeat whose marks have left the window do not count.
+-- Removes the marks of a heartbeat. Marks that have left the window do not count.
 local function end_beats()
   local oldest, newest = online.window_around(now_ms, window)
   local marked = 0

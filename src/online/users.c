@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: who was there on a day.
+ * Online users: walking over the users of a day.
  *
  * Sets and heartbeats are scanned (tackle/scan.h), 500 users a step. A bitmap is read in pieces of
  * 64 KB, chunk by chunk; one round trip finds the chunks that exist. For an assigned bitmap all

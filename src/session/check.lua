@@ -1,8 +1,9 @@
--- session/check: whose session it is.
+-- session/check: read a session.
 -- KEYS[1...] store  see keys.inc.lua; the last two are of this session
 -- ARGV[1] id        of the session
 -- flags: no-writes
--- returns {user, created, last use, end, {field, value, ...}}, times in ms; {} when it has ended
+-- returns {user, created, last use, end, {field, value, ...}}, times in ms; {} when the session has
+--   ended
 -- include: keys
 -- include: sessions
 

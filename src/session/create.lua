@@ -1,4 +1,4 @@
--- session/create: begin a session; those that have ended, and those beyond the limit, make room.
+-- session/create: begin a session; forget sessions that have ended, and sessions beyond the limit.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] id        of the session
 -- ARGV[2] user

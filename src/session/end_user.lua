@@ -1,9 +1,9 @@
--- session/end_user: forget sessions of a user, up to a number.
+-- session/end_user: forget at most some sessions of a user.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] user
 -- ARGV[2] most
 -- flags: allow-oom
--- returns {how many were forgotten, then the ids of those that had not ended}
+-- returns {how many were forgotten, then the ids of the sessions that had not ended}
 -- include: keys
 -- include: sessions
 

@@ -1,8 +1,8 @@
--- session/forget: forget sessions, those first that would end first.
+-- session/forget: forget the sessions that would end first.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] most
 -- flags: allow-oom
--- returns the ids of the forgotten
+-- returns the ids of the forgotten sessions
 -- include: keys
 -- include: sessions
 

@@ -4,7 +4,7 @@
 -- ARGV[2] skip
 -- ARGV[3] max
 -- flags: allow-oom
--- returns {1 when there may be more, then for each {id, created, last use, end}}
+-- returns {1 when there may be more, then for each session {id, created, last use, end}}
 -- include: keys
 -- include: sessions
 

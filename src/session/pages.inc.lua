@@ -3,11 +3,11 @@
 
 local pages = {}
 
--- The bytes of members (about) that end a step, and the members of one command.
+-- A step ends after about this many bytes of members; a command reads this many members.
 local STEP_BYTES, STEP_MEMBERS = 262144, 50
 
 -- Calls add(member, score) for the members from one rank to another, until the step is full.
--- Returns 1 when the page goes on behind them.
+-- Returns 1 when members of the page are left.
 function pages.visit(set, first, last, add)
   local bytes = 0
   for from = first, last, STEP_MEMBERS do

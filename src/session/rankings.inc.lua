@@ -1,7 +1,7 @@
 -- The ranking of items. With a half-life a score is the logarithm, to the base 2, of the sum of all
--- views of the item, a view at the time t weighing 2^(t / half-life). Old and new views keep their
--- ratio as time passes, so scores never have to be changed for that, and never grow large. Scores
--- of two half-lives cannot be compared: the first view fixes the half-life of a ranking.
+-- views of the item. A view at the time t has the weight 2^(t / half-life). Old and new views keep
+-- their ratio as time passes, so scores do not change with time, and never grow large. Scores of
+-- two half-lives cannot be compared: the first view fixes the half-life of a ranking.
 -- include: keys
 -- include: shared/lasting
 -- include: shared/frequent
@@ -26,7 +26,7 @@ end
 
 -- Reads the ranking: its half-life in ms (-1: views never lose weight), the bound of its scores
 -- (see shared/frequent), and whether both are stored already. `wanted` is the half-life that the
--- caller wants, 0 for any. A new ranking gets it, and so does one that has become empty.
+-- caller wants, 0 for any. A new ranking gets it, and so does a ranking that has become empty.
 function rankings.read(wanted)
   local half_life, bound = unpack(redis.call('HMGET', RANKING_INFO, 'half_life', 'bound'))
   if half_life and not (tonumber(half_life) and tonumber(bound or 0)) then

@@ -1,11 +1,11 @@
--- session/recent: what a session viewed, the most recent first.
+-- session/recent: the items that a session viewed, the most recent first.
 -- KEYS[1...] store  see keys.inc.lua; the last two are of this session
 -- ARGV[1] id        of the session
 -- ARGV[2] first     rank, from 0
 -- ARGV[3] last
 -- flags: no-writes
--- returns {1 when the page goes on behind this step, item, microseconds, ...}; nil when the session
---   has ended
+-- returns {1 when items of the page are left after this step, item, microseconds, ...}; nil when
+--   the session has ended
 -- include: keys
 -- include: sessions
 -- include: pages

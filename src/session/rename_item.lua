@@ -1,10 +1,10 @@
--- session/rename_item: the views of an item become those of another name.
+-- session/rename_item: rename an item; its views are added to the views of the new name.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] item
 -- ARGV[2] name
 -- ARGV[3] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
 -- returns TKL_OK; TKL_NOTFOUND when the item is not in the ranking; {half-life} when the ranking
---   has another
+--   has another half-life
 -- include: keys
 -- include: rankings
 

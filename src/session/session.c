@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions: a token, its user, and what was viewed.
+ * Sessions: a token, its user, and the items that were viewed.
  *
  * Keys of a store, all in one slot (ns:session:{store}:...):
  *
@@ -14,19 +14,20 @@
  *   :data:<id>   hash: the data of one session
  *
  * The first three expire with their last session, the ranking when nothing was viewed for 64
- * half-lives (never, where views do not lose weight), items and data with their session. A key is
- * prolonged by a little more than is needed (an eighth of a ttl, a half-life), so that most uses
- * need not do it. Sessions that
- * have ended are forgotten by later uses of the store: two by each use, ten by each new session.
+ * half-lives (never, where views do not lose weight), items and data with their session. The expiry
+ * of a key is set a little later than needed (by an eighth of a ttl, a half-life), so that most
+ * uses need not set it. Sessions that have ended are forgotten by later uses of the store: two by
+ * each use, ten by each new session.
  *
- * A script can only use keys that it was given, and the script that ends sessions of others early
- * was not given the keys of their items and data. So it returns their ids, and the client removes
- * these keys with its next command. If the client dies in between, they expire by themselves.
+ * A script can only use keys that it was given, and a script that ends other sessions early was not
+ * given the keys of their items and data. So it returns their ids, and the client removes these
+ * keys with its next command. If the client dies in between, the keys expire by themselves.
  *
  * A clock that is set back does not change the order: an item viewed then is noted right behind the
- * latest one, and a session whose last use is in the future counts as the one with the oldest use.
+ * latest one, and a session whose last use is in the future counts as the session with the oldest
+ * use.
  *
- * An id is the SHA-256 of the token: reading the store does not let anybody use a session.
+ * An id is the SHA-256 of the token: a reader of the store cannot use the sessions in it.
  */
 #include "session/session.h"
 

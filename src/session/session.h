@@ -12,8 +12,8 @@
 
 #define TKL__SESSION_COMPONENT "session"
 
-/* The keys of a store. Every script gets those before BASE, in this order; keys of items begin with
- * BASE. */
+/* The keys of a store. Every script gets the keys before BASE, in this order; keys of items begin
+ * with BASE. */
 enum {
     TKL__SESSION_SESSIONS,
     TKL__SESSION_ENDS,
@@ -42,7 +42,7 @@ int tkl__session_check_page(size_t skip, size_t max);
 /* The keys of one session: the items that it viewed, and its data. */
 enum { TKL__SESSION_ITEMS, TKL__SESSION_DATA, TKL__SESSION_OWN };
 
-/* The keys for a script about one session: those of the store, and its own. */
+/* The keys for a script about one session: the keys of the store, and of the session. */
 typedef struct tkl__session_keys {
     tkl_bytes items[TKL__SESSION_BASE + TKL__SESSION_OWN];
     tkl__buf own[TKL__SESSION_OWN];
@@ -58,7 +58,7 @@ int64_t tkl__session_deadline(const tkl_session *s);
 int tkl__session_run(tkl_session *s, const tkl__script *script, tkl__args *args, bool retry_safe,
                      tkl_reply **reply);
 
-/* The same, with the keys of this session. */
+/* Runs a script about this session, which gets the session's keys, too. */
 int tkl__session_run_on(tkl_session *s, const tkl__script *script, const char *id, tkl__args *args,
                         bool retry_safe, tkl_reply **reply);
 
@@ -66,8 +66,8 @@ int tkl__session_run_on(tkl_session *s, const tkl__script *script, const char *i
 int tkl__session_ask(tkl_session *s, int argc, const char **words, const size_t *lens,
                      int64_t *answer);
 
-/* Removes the items and the data of forgotten sessions: those with the ids in the reply from
- * `first` on. A failure is ignored, because their keys expire anyway. */
+/* Removes the items and the data of forgotten sessions, whose ids are in the reply from `first` on.
+ * A failure is ignored, because the keys expire anyway. */
 void tkl__session_unlink(tkl_session *s, const tkl_reply *ids, size_t first);
 
 /* Makes a session for the caller from {user, created, last use, end, {field, value, ...}}. It takes

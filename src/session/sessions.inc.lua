@@ -22,7 +22,7 @@ function sessions.read(text)
   return tonumber(created), tonumber(ttl), user
 end
 
--- The beginning of all members of USERS of a user, which are therefore adjacent.
+-- The beginning of all members of USERS that belong to a user; so they are adjacent.
 function sessions.user_prefix(user)
   return #user .. ':' .. user .. ':'
 end
@@ -51,7 +51,8 @@ function sessions.forget_ended(now_ms, most)
   sessions.forget(ranked.up_to(ENDS, now_ms, most))
 end
 
--- The sessions with these ids, each as {created, ttl, user, ends}; false for those that have ended.
+-- The sessions with these ids, each as {created, ttl, user, ends}; false for a session that has
+-- ended.
 function sessions.find_all(ids, now_ms)
   if not ids[1] then
     return {}
@@ -75,7 +76,7 @@ function sessions.find(id, now_ms)
 end
 
 -- At most `max` sessions of a user behind the first `skip`: their ranks in USERS, and their ids.
--- All members have the same score, so ranks follow the order of the bytes.
+-- All members have the same score, so ranks are in the order of the bytes.
 function sessions.of_user(user, skip, max)
   local prefix, members, ids = sessions.user_prefix(user), {}, {}
   local first = redis.call('ZLEXCOUNT', USERS, '-', '(' .. prefix) + skip

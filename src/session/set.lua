@@ -4,7 +4,7 @@
 -- ARGV[2] most_fields  of a session
 -- ARGV[3] most_bytes   of their names and values together
 -- ARGV[4...] fields  two for each: its name, and its value, '' to remove it
--- returns TKL_OK; TKL_NOTFOUND when the session has ended; TKL_FULL when there would be too much
+-- returns TKL_OK; TKL_NOTFOUND when the session has ended; TKL_FULL when a limit would be exceeded
 -- include: keys
 -- include: sessions
 
@@ -16,7 +16,7 @@ if not session then
   return TKL_NOTFOUND
 end
 
--- The data as it would be: its fields, their number and their bytes.
+-- The data after the change: its fields, their number and their bytes.
 local values, count, bytes = {}, 0, 0
 local function put(field, value)
   local before = values[field]

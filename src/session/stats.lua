@@ -1,4 +1,4 @@
--- session/stats: how much there is.
+-- session/stats: count sessions and items.
 -- KEYS[1...] store  see keys.inc.lua
 -- flags: no-writes
 -- returns {sessions that have not ended, items in the ranking}

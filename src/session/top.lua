@@ -1,11 +1,11 @@
--- session/top: what all sessions viewed, the most viewed first.
+-- session/top: the items that all sessions viewed, the most viewed first.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] first      rank, from 0
 -- ARGV[2] last
 -- ARGV[3] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
 -- flags: no-writes
--- returns {half-life, bound, 1 when the page goes on behind this step, item, views, ...}, bound and
---   views as text; {half-life} when the ranking has another
+-- returns {half-life, bound, 1 when items of the page are left after this step, item, views, ...},
+--   bound and views as text; {half-life} when the ranking has another half-life
 -- include: keys
 -- include: shared/clock
 -- include: rankings

@@ -6,13 +6,14 @@
 -- ARGV[4] ranked     items in the ranking
 -- ARGV[5] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
 -- ARGV[6] read       1: the session and its data are wanted
--- returns TKL_OK, or, if it is wanted, {user, created, now, end, {field, value, ...}}, times in ms;
---   TKL_NOTFOUND when the session has ended; {half-life} when the ranking has another
+-- returns TKL_OK; with `read` {user, created, now, end, {field, value, ...}}, times in ms;
+--   TKL_NOTFOUND when the session has ended; {half-life} when the ranking has another half-life
 -- include: keys
 -- include: sessions
 -- include: rankings
 
--- Ended sessions that one use of the store removes: more than can end in the same time.
+-- Ended sessions that one use of the store removes. A use begins or prolongs at most one session,
+-- so two are enough.
 local AT_ONCE = 2
 local id, item, items, most_ranked, half_life, read = unpack(ARGV)
 
@@ -23,7 +24,7 @@ local function time_of_view(now)
   return math.max(now, (tonumber(newest) or 0) + 1)
 end
 
--- Adds the item as the latest one that the session remembers.
+-- Adds the item as the latest item that the session remembers.
 local function remember(time)
   if redis.call('ZADD', ITEMS, decimal.whole(time), item) == 1 then
     redis.call('ZREMRANGEBYRANK', ITEMS, '0', decimal.whole(-items - 1))

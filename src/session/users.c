@@ -51,8 +51,8 @@ static int add_some(tkl_session *s, tkl_bytes user, size_t skip, size_t max, fou
     return rc;
 }
 
-/* Reads a page. A step that finds only ended sessions removes them; the next step finds the
- * following ones. */
+/* Reads a page. A step that finds only ended sessions removes them; the next step finds later
+ * ones. */
 static int add_page(tkl_session *s, tkl_bytes user, size_t skip, size_t max, found_list *all)
 {
     bool more = true;
@@ -124,7 +124,7 @@ int tkl_session_end_user(tkl_session *sessions, tkl_bytes user, int64_t *ended)
 
 /* ---- The store ----------------------------------------------------------- */
 
-/* Counts do not include sessions that have ended but are not removed yet. */
+/* Sessions that have ended but are not removed yet do not count. */
 int tkl_session_stats_get(tkl_session *sessions, tkl_session_stats *stats)
 {
     tkl_reply *reply = NULL;

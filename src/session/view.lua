@@ -3,7 +3,7 @@
 -- ARGV[1] ranked     items in the ranking
 -- ARGV[2] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
 -- ARGV[3...] items   one for each view
--- returns TKL_OK; {half-life} when the ranking has another
+-- returns TKL_OK; {half-life} when the ranking has another half-life
 -- include: keys
 -- include: shared/clock
 -- include: rankings

@@ -26,7 +26,7 @@ static int check_view(const tkl_session_view *view)
     return rc;
 }
 
-/* The arguments of session/touch. `read`: the session and its data are wanted. */
+/* Writes the arguments of session/touch. `read`: the session and its data are wanted. */
 static void write_use(tkl__args *args, const tkl_session *s, const char *id, tkl_bytes item,
                       bool read)
 {
@@ -130,7 +130,8 @@ int tkl_session_use(tkl_session *sessions, const tkl_session_view *view, tkl_ses
 
 /* ---- Uses in a pipeline -------------------------------------------------- */
 
-/* A session has the reply that it was read from, and the replies of a pipeline are together. */
+/* Makes a session from a copy of the reply: a session owns its reply, and this one belongs to the
+ * pipeline. */
 static int copy_session(const tkl_reply *reply, const char *id, tkl_session_info **session)
 {
     tkl_reply *copy = tkl__reply_copy(reply);
@@ -239,11 +240,12 @@ typedef struct found_items {
     size_t nsteps;
 } found_items;
 
-/* Asks for one step of a page: the items from rank `skip` on, `max` of them at most. `id` is that of
- * a session, or NULL. */
+/* Reads one step of a page: at most `max` items from rank `skip` on. `id`: of a session; NULL: the
+ * ranking is read. */
 typedef int ask_step(tkl_session *s, const char *id, size_t skip, size_t max, tkl_reply **reply);
 
-/* A reply ends with {1 when the page goes on, item, number, ...}; `more` is the index of the 1. */
+/* Returns the number of items in a reply, which ends with {1 when items of the page are left, item,
+ * number, ...}; `more`: index of the 1. */
 static size_t items_in(const tkl_reply *reply, size_t more)
 {
     size_t parts = tkl_reply_count(reply);
@@ -269,7 +271,7 @@ static bool add_step(found_items *all, tkl_reply *reply, size_t more, size_t max
     return true;
 }
 
-/* Reads a page in steps, each of which the server answers quickly, however long the names are. */
+/* Reads a page in steps. The server answers each step quickly, however long the names are. */
 static int read_page(tkl_session *s, ask_step *ask, const char *id, size_t more, size_t skip,
                      size_t max, found_items **page)
 {
@@ -303,7 +305,7 @@ static void add_ranks(tkl__args *args, size_t skip, size_t max)
     tkl__args_int(args, (int64_t)(skip + max) - 1);
 }
 
-/* The reply of session/recent: {1 when the page goes on, item, time, ...}. */
+/* The reply of session/recent: {1 when items are left, item, time, ...}. */
 enum { RECENT_MORE = 0 };
 
 static int ask_recent(tkl_session *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
@@ -344,7 +346,7 @@ int tkl_session_recent(tkl_session *sessions, const char *token, size_t skip, si
     return TKL_OK;
 }
 
-/* The reply of session/top: {half-life, bound, 1 when the page goes on, item, views, ...}. */
+/* The reply of session/top: {half-life, bound, 1 when items are left, item, views, ...}. */
 enum { TOP_HALF_LIFE, TOP_BOUND, TOP_MORE };
 
 static int ask_top(tkl_session *s, const char *id, size_t skip, size_t max, tkl_reply **reply)
