@@ -11,7 +11,7 @@
 #include "out.h"
 #include "value.h"
 
-/* The bitmap named by the argument. */
+/* Opens the bitmap that the argument names. */
 static int open_bits(cli_session *cli, int index, int64_t ttl_ms, tkl_bits **bits)
 {
     tkl_client *client = NULL;
@@ -21,7 +21,7 @@ static int open_bits(cli_session *cli, int index, int64_t ttl_ms, tkl_bits **bit
     return failed ? failed : cli_end(cli, tkl_bits_open(client, name, &options, bits));
 }
 
-/* {"count": 3}, or the number. */
+/* Reads a number of the command line; `what` names it in the error. */
 static int read_number(const cli_session *cli, const char *what, const char *text, int64_t *number)
 {
     const char *wrong = cli_parse_integer(text, number);
@@ -36,7 +36,7 @@ static int read_bit(const cli_session *cli, const char *text, bool *bit)
     return CLI_OK;
 }
 
-/* NULL unless --from or --to was given. */
+/* Reads --from and --to; NULL: neither was given. */
 static const tkl_bits_range *read_range(const cli_session *cli, tkl_bits_range *range)
 {
     *range = (tkl_bits_range){cli_number(cli, "from", 0), cli_number(cli, "to", -1)};
@@ -150,7 +150,7 @@ static int read_verb(const cli_session *cli, const char *text, tkl_bits_verb *ve
     return cli_usage(cli, "invalid '%s': get, set or add", text);
 }
 
-/* u8, i16 */
+/* Reads a type such as u8 or i16. */
 static int read_type(const cli_session *cli, const char *text, tkl_bits_field *field)
 {
     int64_t width = 0;
@@ -162,7 +162,7 @@ static int read_type(const cli_session *cli, const char *text, tkl_bits_field *f
     return CLI_OK;
 }
 
-/* 12 or #3 */
+/* Reads a position such as 12 or #3. */
 static int read_place(const cli_session *cli, const char *text, tkl_bits_field *field)
 {
     field->by_index = text[0] == '#';

@@ -34,7 +34,7 @@ static int read_options(const cli_session *cli, tkl_bloom_options *options)
     return read_error(cli, &options->error);
 }
 
-/* The filter named by the argument. */
+/* Opens the filter that the argument names. */
 static int open_filter(cli_session *cli, int index, const tkl_bloom_options *options,
                        tkl_bloom **bloom)
 {
@@ -61,7 +61,7 @@ static int bloom_reserve(cli_session *cli)
 
 /* ---- add, exists --------------------------------------------------------- */
 
-/* The output about items, in order. */
+/* The output for items, in order. */
 typedef struct report {
     tkl_bloom *bloom;
     json_t *rows; /* with --json */

@@ -10,7 +10,7 @@
 #include "lines.h"
 #include "out.h"
 
-/* The places named by the first argument. */
+/* Opens the places that the first argument names. */
 static int open_geo(cli_session *cli, int64_t ttl_ms, tkl_geo **geo)
 {
     tkl_client *client = NULL;
@@ -38,10 +38,9 @@ static tkl_geo_unit read_unit(const char *text)
                                      : TKL_GEO_M;
 }
 
-/* {"count": 3}, or the number. */
 /* ---- add, remove --------------------------------------------------------- */
 
-/* "LONGITUDE LATITUDE PLACE", three arguments. */
+/* Reads the three arguments LONGITUDE LATITUDE PLACE. */
 static int read_place(const cli_session *cli, int index, tkl_geo_place *place)
 {
     *place = (tkl_geo_place){.name = tkl_str(cli->argv[index + 2])};
@@ -179,7 +178,7 @@ static int geo_hashes(cli_session *cli)
 
 /* ---- near ---------------------------------------------------------------- */
 
-/* "WIDTHxHEIGHT" */
+/* Reads "WIDTHxHEIGHT". */
 static int read_box(const cli_session *cli, const char *text, tkl_geo_query *query)
 {
     char *x, *end;
@@ -190,7 +189,7 @@ static int read_box(const cli_session *cli, const char *text, tkl_geo_query *que
     return CLI_OK;
 }
 
-/* The centre: a place, or a longitude and a latitude. */
+/* Reads the centre: a place, or a longitude and a latitude. */
 static int read_centre(const cli_session *cli, tkl_geo_query *query)
 {
     if (cli->argc == 2) {

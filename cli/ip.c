@@ -27,11 +27,12 @@ typedef struct importing {
     tkl_ip_import *import;
     tkl_ip_import_stats stats;
     cli_progress bar;
-    bool sending; /* the bar shows what was sent */
+    bool sending; /* the bar shows ranges that were sent */
     int64_t started_ms;
 } importing;
 
-/* Bytes of the file while it is read, or rows when its size is not known; then ranges sent. */
+/* Shows bytes of the file while it is read, or rows when its size is not known; then ranges sent.
+ */
 static void show_progress(const tkl_ip_progress *progress, void *arg)
 {
     importing *i = arg;
@@ -58,7 +59,7 @@ static int read_file(importing *i, file_reader *reader, const char *path)
     return cli_end(i->cli, rc);
 }
 
-/* The files of all options of this name. */
+/* Reads the files of all options of this name. */
 static int read_files(importing *i, file_reader *reader, const char *option)
 {
     int failed = CLI_OK;
@@ -82,7 +83,7 @@ static json_t *problems_json(const tkl_ip_import *import)
     return array;
 }
 
-/* "file:line: what is wrong", as compilers write it. */
+/* Prints "file:line: why it is wrong", as compilers do. */
 static void print_problems(const importing *i)
 {
     const tkl_ip_problem *problems;
@@ -181,7 +182,7 @@ typedef struct looking {
     bool unknown; /* one of the addresses is unknown */
 } looking;
 
-/* A decimal number; null for other text. */
+/* Returns a decimal number; null for other text. */
 static json_t *number_json(tkl_bytes text)
 {
     json_t *number = text.len > 0 ? json_loadb(text.data, text.len, JSON_DECODE_ANY, NULL) : NULL;

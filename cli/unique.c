@@ -34,7 +34,7 @@ static void close_all(tkl_unique **uniques)
     free(uniques);
 }
 
-/* {"count": 3}, or the number. */
+/* Prints {"count": 3}, or the number. */
 static int print_count(const cli_session *cli, int64_t count)
 {
     if (cli->json)

@@ -74,7 +74,7 @@ static char combine_bytes(tkl_bits_op op, char a, char b)
     return (char)(op == TKL_BITS_AND ? a & b : op == TKL_BITS_OR ? a | b : a ^ b);
 }
 
-/* Combines pieces. Shorter sources count as zeros there. */
+/* Combines pieces of the sources. A piece that is shorter than the longest ends with zeros. */
 static void combine_pieces(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t len)
 {
     for (size_t i = 0; i < tkl_reply_count(pieces); i++) {

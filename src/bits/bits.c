@@ -63,7 +63,7 @@ static int read_int(tkl__query *query, int64_t most, int64_t *value)
     return rc;
 }
 
-/* The same for a command that writes. */
+/* Ends a command that writes and returns an integer from 0 to `most`. */
 static int write_int(tkl__query *query, bool retry_safe, int64_t most, int64_t *value)
 {
     tkl_reply *owner;
@@ -133,7 +133,8 @@ int tkl_bits_count(tkl_bits *bits, const tkl_bits_range *range, int64_t *count)
     return read_int(&query, BITS_MAX, count);
 }
 
-/* The server does not report the first 0 of a range if it has no bytes there. */
+/* Finds a bit in a range by a script: the server does not report the first 0 of a range in which it
+ * has no bytes. */
 static int find_in_range(tkl_bits *bits, bool value, const tkl_bits_range *range, tkl_reply **reply)
 {
     tkl_client *client = bits->key.client;
@@ -229,8 +230,8 @@ static int check_field(const tkl_bits_field *field)
     return check_place(field->by_index ? field->at * field->width : field->at, field->width);
 }
 
-/* The value to write. The server mistakes a number far below the range for one above it (its
- * arithmetic overflows, or has no sign), so the number is limited to the range here. */
+/* Returns the value to write. The server mistakes a number far below the range for a number above
+ * it (its arithmetic overflows, or has no sign), so the number is limited to the range here. */
 static int64_t value_of(const tkl_bits_field *field)
 {
     if (field->verb != TKL_BITS_SET || field->overflow != TKL_BITS_SATURATE)

@@ -1,4 +1,4 @@
--- bits/find: where the first bit of a value is, within a range. Bits behind the last byte are 0.
+-- bits/find: find the first bit with a value in a range. Bits behind the last byte are 0.
 -- KEYS[1] bitmap
 -- ARGV[1] value  0 or 1
 -- ARGV[2] first  bit of the range; negative: from the end of the last byte

@@ -2,9 +2,9 @@
  *
  * Adds items to a Bloom filter: the client computes the positions, and a script sets the bits.
  *
- * A batch is cut into runs of the script, each short enough for the server, and as many runs as fit
- * are sent in one round trip. Items that a run did not reach, or had no room for, stay in the
- * batch.
+ * A batch is divided among runs of the script, each short enough for the server, and as many runs
+ * as fit are sent in one round trip. Items that a run did not reach, or had no room for, stay in
+ * the batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +167,7 @@ static int read_codes(batch *b, const run *r, const tkl_reply *reply, size_t *ke
     if (tkl_reply_count(reply) > r->count)
         return tkl__fail(TKL_EPROTO, "%zu answers for %zu items", tkl_reply_count(reply), r->count);
     for (size_t i = 0; i < r->count; i++) {
-        const tkl_reply *one = tkl_reply_at(reply, i); /* nil: the script did not get to it */
+        const tkl_reply *one = tkl_reply_at(reply, i); /* nil: the script did not reach the item */
         int64_t code = tkl_reply_is_nil(one) ? TKL_BUSY : tkl_reply_int(one);
         size_t index = r->chosen[i];
         if (!is_in(code))
@@ -201,7 +201,7 @@ static int read_run(batch *b, const run *r, const tkl__batch *calls, size_t inde
     return keep_all(b, r, kept, code);
 }
 
-/* ---- A trip -------------------------------------------------------------- */
+/* ---- A round trip -------------------------------------------------------- */
 
 /* Reads the replies of the runs, whose items are adjacent at the front of `waiting`. Items that
  * were not added stay there. */
@@ -255,7 +255,8 @@ static int run_batch(tkl_bloom *bloom, batch *b, const tkl__bloom_shape *shape)
 
 /* ---- Batches ------------------------------------------------------------- */
 
-/* One round trip, and what must be done before the next one. TKL_OK: go on. */
+/* One round trip. When the filter does not exist, is full or has another shape, also prepares the
+ * next one. TKL_OK: go on. */
 static int add_some(tkl_bloom *bloom, batch *b)
 {
     tkl__bloom_shape shape;

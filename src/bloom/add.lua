@@ -1,16 +1,16 @@
 -- bloom/add: add items to the newest sub-filter, unless an older one has them.
 -- KEYS[1] meta         hash
--- KEYS[2...] parts     strings: all in which these items have bits
--- ARGV[1] version      of the shape that the places were made for
+-- KEYS[2...] parts     strings: all parts in which these items have bits
+-- ARGV[1] version      of the shape for which the positions were computed
 -- ARGV[2] field        of the newest sub-filter's count in meta
 -- ARGV[3] capacity     of the newest sub-filter
 -- ARGV[4] subfilters   how many there are
 -- ARGV[5] lifetime     of a part that is made, in milliseconds; 0: for ever
 -- ARGV[6...] numbers   the bytes of each part; for each sub-filter, the oldest first, how many
---   groups of bits an item has there and how many bits each of them; then for each item, sub-filter
---   and group: the number of the part among KEYS, and the bits
+--   groups of bits an item has there, and the number of bits of each group; then for each item,
+--   sub-filter and group: the number of the part among KEYS, and the bits
 -- returns TKL_NOTFOUND or TKL_BUSY (another shape); else a code for each item, TKL_OK: new,
---   TKL_EXISTS: known, TKL_FULL: refused. Items at the end may have none: this run has done enough
+--   TKL_EXISTS: known, TKL_FULL: refused. Items at the end may have no code: the run ended before
 -- include: shared/decimal
 
 local PARTS_MADE_MAX = 3 -- writing the zeros of a new part takes the server up to a millisecond
@@ -29,7 +29,7 @@ local function next_number()
   return tonumber(ARGV[at])
 end
 
--- Creates a part in its full length: then the server allocates exactly that.
+-- Creates a part in its full length: then the server allocates no more than that.
 local function make(part)
   redis.call('SETRANGE', KEYS[part], decimal.whole(size[part] - 1), '\0')
   if lifetime ~= '0' then

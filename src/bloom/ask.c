@@ -17,7 +17,7 @@
 /* Most bytes of one request, without the key. */
 #define REQUEST_SIZE 256
 
-/* The requests of one trip. */
+/* The requests of one round trip. */
 typedef struct questions {
     const tkl_bloom *bloom;
     const tkl__bloom_shape *shape;
@@ -140,8 +140,8 @@ static bool all_set(tkl_bytes bytes, const tkl__bloom_group *group)
     return true;
 }
 
-/* Whether one of the sub-filters has all bits of the item; *at: index of the item's first group,
- * advanced past the item. */
+/* Whether one of the sub-filters has all bits of the item. *at: index of the item's first group;
+ * moved behind the item. */
 static bool is_present(const questions *q, const tkl_reply *replies, size_t *at)
 {
     bool present = false;

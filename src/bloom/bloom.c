@@ -5,33 +5,33 @@
  * Keys of a name, all in one slot (ns:bloom:{name}:...), the user's own data. They are removed by
  * tkl_bloom_drop(), or expire with `ttl_ms`:
  *
- *   :meta   hash. format: of the places of bits; filters with another format are refused. version:
- *           32 hex digits, others with every change of shape. error, fixed, filters: how many
- *           sub-filters. For each of them, from 0: i:capacity, i:bytes, i:hashes (bits for each
- *           item), i:count (items added). dropping: its parts are being removed, and for everybody
- *           it is gone.
- *   :i.p    string: part p of sub-filter i. shape.h tells where an item's bits are. It is made when
- *           the first bit in it is set.
- *   :room   while a script merges a part from another server; never seen outside.
+ *   :meta   hash. format: version of the positions of bits; filters with another format are
+ *           refused. version: 32 hex digits, which change with the shape. error, fixed, filters
+ *           (number of sub-filters). For each sub-filter, from 0: i:capacity, i:bytes, i:hashes
+ *           (bits for each item), i:count (items added). dropping: the parts of the filter are
+ *           being removed, and clients treat it as gone.
+ *   :i.p    string: part p of sub-filter i. shape.h explains where an item's bits are. It is made
+ *           when the first bit in it is set.
+ *   :room   exists while a script merges a part from another server; clients never see it.
  *
  * The client computes the positions of an item's bits, so it must know the shape. It keeps the
  * shape that it has read. Every request names the version, or reads it as well; when the filter has
  * grown or was created again in the meantime, the request is repeated with the new shape. So a
  * batch is one round trip, and one more each time that the filter grows.
  *
- * Adding (add.c) is a script: it sets bits and counts what was new in one step, and when the newest
+ * Adding (add.c) is a script: it sets bits and counts new items in one step, and when the newest
  * sub-filter is full it says which items were left out. Asking (ask.c) needs no script: bits are
- * never cleared, so single reads behind a look at the version see all that was added before.
+ * never cleared, so single reads that follow a read of the version see all items added before.
  *
  * No step of the server takes long, however large the filter is: an add names only the parts that
  * it needs and makes only a few of them, and merging, dropping and growing go over the parts in
  * small steps, each of which checks the version. Parts are removed before meta, so that none is
- * left behind; before a sub-filter is made its parts are cleared, should another program have
- * removed meta alone.
+ * left behind. Before a sub-filter is made, its parts are removed: another program may have removed
+ * meta alone.
  *
- * A lifetime (`ttl_ms`) is that of all keys together: a part that ends before the others would make
- * the filter forget. Prolonging all of them with every add would cost too much. So keys get an
- * eighth more, and a handle prolongs their lives when it adds and has not done so for an eighth.
+ * All keys share a lifetime (`ttl_ms`): if a part expired before the others, the filter would
+ * forget. Prolonging all of them with every add would cost too much. So keys get an eighth more,
+ * and a handle that adds prolongs them when it has not done so for an eighth of the lifetime.
  */
 #include "bloom/bloom.h"
 
@@ -122,7 +122,7 @@ const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SI
     return field;
 }
 
-/* The text may move while it grows, so only lengths are known until the end. */
+/* Notes the length of a key. The text may move while it grows, so pointers are set at the end. */
 static void add_length(tkl__bloom_keys *keys, size_t len)
 {
     if (!tkl__grow(&keys->items, keys->count, sizeof *keys->items)) {

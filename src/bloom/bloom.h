@@ -51,7 +51,7 @@ void tkl__bloom_keys_free(tkl__bloom_keys *keys);
 void tkl__bloom_part(const tkl_bloom *bloom, int sub, int part, tkl__buf *out);
 
 #define TKL__FIELD_SIZE 24
-/* The name of a sub-filter's field in meta, such as "0:count". */
+/* Returns the name of a sub-filter's field in meta, such as "0:count". */
 const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SIZE]);
 
 /* ---- Filters as a whole -------------------------------------------------- */

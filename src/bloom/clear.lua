@@ -1,7 +1,7 @@
--- bloom/clear: remove what may be left of old parts, before a sub-filter is made of them.
+-- bloom/clear: remove old parts that may be left, before a sub-filter with these parts is made.
 -- KEYS[1] meta      hash
 -- KEYS[2...] parts  strings
--- ARGV[1] version   that the filter has as long as it does not use them; '': there is none
+-- ARGV[1] version   of the filter, which does not use the parts; '': there is no filter
 -- flags: allow-oom
 -- returns TKL_OK, or TKL_EXISTS when the filter has another version
 

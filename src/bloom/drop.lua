@@ -1,8 +1,8 @@
--- bloom/drop: remove some parts of a filter; with the last of them it is gone. Until then it is
--- marked, and a caller that wants to make a new one drops the rest first.
+-- bloom/drop: remove some parts of a filter; with the last parts also the filter. Until then it is
+-- marked, and a caller that wants to make a new filter drops the rest first.
 -- KEYS[1] meta      hash
 -- KEYS[2...] parts  strings
--- ARGV[1] version   of the shape that the parts are of
+-- ARGV[1] version   of the shape that has these parts
 -- ARGV[2] last      1: these are the last parts; 0: others follow
 -- flags: allow-oom
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)

@@ -1,7 +1,7 @@
--- bloom/keep: let a filter live on.
+-- bloom/keep: prolong the lives of meta and some parts.
 -- KEYS[1] meta      hash
 -- KEYS[2...] parts  strings
--- ARGV[1] version   of the shape that the parts are of
+-- ARGV[1] version   of the shape that has these parts
 -- ARGV[2] lifetime  in milliseconds, from now
 -- flags: allow-oom
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)

@@ -164,7 +164,7 @@ static int run_on_parts(tkl_bloom *bloom, const tkl__script *script, int sub, in
     return rc;
 }
 
-/* The same for all parts of a sub-filter, in steps. */
+/* Runs a script on all parts of a sub-filter, in steps. */
 static int run_in_steps(tkl_bloom *bloom, const tkl__script *script, const tkl__bloom_shape *shape,
                         int sub, const tkl__args *args)
 {

@@ -2,11 +2,11 @@
  *
  * Merging filters, a part at a time.
  *
- * On one server a script does it with BITOP. In a cluster filters with different names live in
- * different slots: there the part is fetched, and a script adds it, for which it puts it into a key
- * beside the filter and removes it again. As bits are only ever set, the order does not matter, nor
- * that others add meanwhile, nor that a part is added twice. In the end the count is estimated from
- * the bits.
+ * On one server a script merges parts with BITOP. In a cluster filters with different names live in
+ * different slots: there the client fetches the part, and a script puts it into a key beside the
+ * filter, merges it and removes the key. Bits are only ever set, so the order does not matter,
+ * other clients may add meanwhile, and a part may be merged twice. In the end the count is
+ * estimated from the bits.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -192,8 +192,8 @@ static int merge_all(const merging *m)
     return rc;
 }
 
-/* Checks that all sub-filters that both have are equal: another version of tackle may have chosen
- * others. */
+/* Checks that the sub-filters of both shapes are equal, as far as both have them: another version
+ * of tackle may have chosen others. */
 static int check_equal(const tkl__bloom_shape *a, const tkl__bloom_shape *b)
 {
     bool equal = a->error == b->error && a->fixed == b->fixed;

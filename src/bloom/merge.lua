@@ -1,9 +1,9 @@
--- bloom/merge: add what is in a part to the same part of another filter.
--- KEYS[1] meta      hash of the filter that gets it
+-- bloom/merge: set the bits of a part in the same part of another filter.
+-- KEYS[1] meta      hash of the filter that gets them
 -- KEYS[2] meta      hash of the other
--- KEYS[3] part      of the filter that gets it
+-- KEYS[3] part      of the filter that gets them
 -- KEYS[4] part      of the other
--- ARGV[1] version   of the filter that gets it
+-- ARGV[1] version   of the filter that gets them
 -- ARGV[2] version   of the other
 -- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
 -- returns TKL_OK, or TKL_BUSY when one of them has another shape

@@ -5,7 +5,7 @@
 -- ARGV[3] lifetime   of meta in milliseconds; 0: as it is
 -- ARGV[4...] fields  and values of meta
 -- returns TKL_OK, TKL_EXISTS when it has another version, TKL_BUSY when it is being dropped; an
---   error when meta is no filter's
+--   error when meta is not that of a filter
 
 local FIELDS = 4 -- index of the first field in ARGV
 local META = KEYS[1]

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shape of a filter: how many bits, which of them belong to an item.
+ * The shape of a filter: how many bits it has, and which of them belong to an item.
  *
  * The textbook: m = -n ln p / (ln 2)^2 bits for n items at the error rate p, k = m/n ln 2 of them
- * set by each item. Here the bits of an item are not strewn over all m: up to GROUP_MAX of them lie
- * in one window of 88 bytes, so that one GETRANGE answers for all of them instead of a GETBIT each,
- * and one SETRANGE writes them. A window may begin at any byte, so windows overlap: the load of
- * neighbours evens out, and it takes a third less memory than blocks side by side would.
+ * set by each item. Here the bits of an item are not spread over all m: up to GROUP_MAX of them lie
+ * in one window of 88 bytes, so one GETRANGE reads all of them instead of a GETBIT for each, and
+ * one SETRANGE writes them. A window may begin at any byte, so windows overlap: the load of
+ * neighbours evens out, and the filter takes a third less memory than with blocks side by side.
  *
  * This costs something, as some places get more items than others and as two bits of an item may
  * coincide. With a = kn/m, q = 1 - e^-a the share of bits that are set, r = (1 - q)/q and W bits in
@@ -16,11 +16,11 @@
  *
  * (the first term: items whose windows overlap, Poisson, two bits of a window share two thirds of
  * them; the second: bits of an item that coincide; the third: these leave other bits unset; higher
- * orders left out). The number of bits is chosen so that the error rate is p with this in it. As
- * the optimum is flat, k may be lower than the textbook's: it is the lowest that takes at most 2 %
- * more memory, six instead of seven at p = 1 %, so that one window holds them. There is one for
- * every p below 34 % and above 42 %. Between them, where the textbook's k is neither 1 nor 2, the
- * better of the two takes up to 3.8 % more.
+ * orders left out). The number of bits is chosen so that the error rate is p with this factor in
+ * it. As the optimum is flat, k may be lower than the textbook's: it is the lowest that takes at
+ * most 2 % more memory, six instead of seven at p = 1 %, so that one window holds all bits. There
+ * is such a k for every p below 34 % and above 42 %. Between them, where the textbook's k is
+ * neither 1 nor 2, the better of the two takes up to 3.8 % more.
  *
  * An item is hashed once, by XXH3 with 128 bits: `low` and `high` are its halves. Every group gets
  * two numbers of its own by remixing these. (Hashing again with another seed will not do: for some
@@ -34,12 +34,12 @@
  *
  * The windows that begin in PART_BYTES are a part, a key of its own. A part is longer than that by
  * the rest of its last window; it then fits into a mebibyte with the server's own bytes. It is made
- * in its full length at once: the server then allocates what it needs and no more, and the zeros of
- * a mebibyte take it less than a millisecond.
+ * in its full length at once: the server then allocates no more than it needs, and writing the
+ * zeros of a mebibyte takes it less than a millisecond.
  *
- * A filter that grows gets another sub-filter for twice the capacity. The first has the error rate
- * that was asked for, those after it a twentieth, a fortieth and so on: together they stay within
- * 1.1 of it.
+ * A filter that grows gets another sub-filter for twice the capacity. The first sub-filter has the
+ * error rate of the options, the later ones a twentieth, a fortieth and so on of it: together they
+ * stay within 1.1 of it.
  */
 #ifndef TKL_BLOOM_SHAPE_H
 #define TKL_BLOOM_SHAPE_H

@@ -1,4 +1,4 @@
--- geo/count: how many places a search finds.
+-- geo/count: count the places that a search finds.
 -- KEYS[1] places   sorted set with geohashes
 -- ARGV[1...] query of GEOSEARCH
 -- flags: no-writes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Places: a sorted set with geohashes under ns:geo:{name}, the user's own data. It goes
- * with its last place or tkl_geo_drop(), or expires with `ttl_ms`.
- * All work is the server's: GEOADD, GEODIST, GEOPOS, GEOHASH, GEOSEARCH.
+ * Places: a sorted set with geohashes under ns:geo:{name}, the user's own data. It is removed with
+ * its last place or by tkl_geo_drop(), or expires with `ttl_ms`. The server does all work, by
+ * GEOADD, GEODIST, GEOPOS, GEOHASH and GEOSEARCH.
  */
 #include "geo/geo.h"
 
@@ -56,7 +56,7 @@ int tkl_geo_names(tkl_client *client, tkl_names **names)
     return tkl__instances(client, COMPONENT, "", "zset", names);
 }
 
-/* The name that the server uses. */
+/* Returns the name that the server uses. */
 const char *tkl_geo_unit_name(tkl_geo_unit unit)
 {
     static const char *const names[] = {"m", "km", "mi", "ft"};
@@ -89,8 +89,9 @@ static int check_point(double longitude, double latitude)
                      tkl__double_text(longitude, first), tkl__double_text(latitude, second));
 }
 
-/* The server's geohash of the very edge has one bit too many, so that no search finds it. East of
- * 180 degrees continues at -180; the last latitude is rounded down to the last cell. */
+/* Moves a position off the very edge: the server's geohash of the edge has one bit too many, so
+ * that no search finds it. 180 degrees becomes -180; the last latitude is rounded down to the last
+ * cell. */
 static double longitude_of(double longitude)
 {
     return longitude >= LONGITUDE_MAX ? -LONGITUDE_MAX : longitude;
@@ -299,8 +300,9 @@ static void put_query(words *w, const tkl_geo_query *query)
     }
 }
 
-/* A missing member is the server's only error for a valid query. If there is no place at all, the
- * server finds nothing instead, while an existing member always finds itself. */
+/* Returns TKL_NOTFOUND for a place at the centre that does not exist, else `rc`. A missing place is
+ * the server's only error for a valid query. If there is no place at all, the server finds nothing
+ * instead, while an existing place always finds itself. */
 static int not_found_or(int rc, const tkl_geo_query *query, int64_t found)
 {
     bool unknown =
@@ -311,7 +313,7 @@ static int not_found_or(int rc, const tkl_geo_query *query, int64_t found)
 
 /* The result; its reply owns the names. */
 typedef struct listing {
-    tkl_geo_places places; /* first: what the user has is a pointer to it */
+    tkl_geo_places places; /* must be first: callers have a pointer to it */
     tkl_reply *reply;
     tkl_geo_place items[];
 } listing;

@@ -5,8 +5,8 @@
  * of its beginning.
  *
  * The hashes that the server stores have the same form and another grid: its latitudes end at
- * 85.05 degrees. So a cell is no range of its sorted set. It is found by GEOSEARCH in a box that
- * contains it; what is beside the cell is left out here.
+ * 85.05 degrees. So a cell is no range of its sorted set. GEOSEARCH finds the places in a box that
+ * contains the cell; places beside the cell are left out here.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ int tkl_geo_within(tkl_geo *geo, const char *hash, int64_t max, tkl_geo_places *
             break;
         size_t asked = (size_t)box.max, found = (*places)->count;
         tkl__geo_keep(*places, is_inside, &cell, max);
-        /* The rest of the cell may be behind places that are beside it. */
+        /* Places of the cell may follow behind places that are beside it. */
         more = max > 0 && found >= asked && (*places)->count < (size_t)max;
         box.max = box.max < INT64_MAX / 8 ? box.max * 4 : INT64_MAX;
     }

@@ -37,7 +37,7 @@ const char *tkl__ip_parse(tkl_bytes text, unsigned char address[TKL__IP_SIZE])
 
 /* ---- Numbers ------------------------------------------------------------- */
 
-/* address = address * 10 + digit; false: too large. */
+/* Computes address * 10 + digit; false: it is too large. */
 static bool append_digit(unsigned char address[TKL__IP_SIZE], unsigned digit)
 {
     unsigned carry = digit;
@@ -160,7 +160,7 @@ static void format_address(const unsigned char address[TKL__IP_SIZE], char text[
         inet_ntop(AF_INET6, address, text, INET6_ADDRSTRLEN);
 }
 
-/* The length of the prefix if the range is one network; else -1. */
+/* Returns the length of the prefix if the range is one network; else -1. */
 static int prefix_length(const tkl__ip_span *span)
 {
     int length = 0;

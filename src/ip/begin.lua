@@ -1,4 +1,4 @@
--- ip/begin: begin a generation, which expires unless its import goes on with it.
+-- ip/begin: begin a generation, which expires unless its import continues.
 -- KEYS[1...] table   see keys.inc.lua
 -- ARGV[1] ttl     milliseconds
 -- ARGV[2] chunk   the first

@@ -6,8 +6,8 @@
  *      1 byte    how many leading bytes all its addresses share
  *      1 byte    how many ranges there are
  *     for each range, in order: the rest of its first address, the rest of its last address, and
- * the number of its place in the chunk (1 byte) for each place: its length (2 bytes, the high one
- * first) and its fields (place.h)
+ *                the number of its place in the chunk (1 byte)
+ *     for each place: its length (2 bytes, the high one first) and its fields (place.h)
  */
 #ifndef TKL_IP_CHUNK_H
 #define TKL_IP_CHUNK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes the text to libcsv line by line, so that the line number is known.
+ * Reading CSV files. The text is passed to libcsv line by line, so that the line number is known.
  */
 #include "ip/csv.h"
 
@@ -45,8 +45,8 @@ static void on_field(void *data, size_t len, void *arg)
     r->lengths[r->row.count++] = len;
 }
 
-/* Keeps blanks at both ends of a field, which libcsv would cut off. They belong to the field (RFC
- * 4180). */
+/* Says that no character is a blank: libcsv would cut blanks off the ends of a field, but they
+ * belong to it (RFC 4180). */
 static int no_character(unsigned char c)
 {
     (void)c;
@@ -103,7 +103,7 @@ static int not_closed(reader *r)
                      (unsigned long long)r->row.line);
 }
 
-/* The error for a field that libcsv could not store. */
+/* Reports a field that libcsv could not store. */
 static int too_long(reader *r)
 {
     if (r->parser.quoted)

@@ -28,9 +28,9 @@ typedef int tkl__ip_csv_visit(const tkl__ip_csv_row *row, void *arg);
  * off. TKL_EINVAL: a quote is not closed, or a field is too long. */
 int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg);
 
-/* The field; empty if the row is shorter or `index` is negative. */
+/* Returns the field; empty if the row is shorter or `index` is negative. */
 tkl_bytes tkl__ip_csv_field(const tkl__ip_csv_row *row, int index);
-/* The same without blanks at both ends, for addresses, ids and numbers. */
+/* Returns the field without blanks at both ends, for addresses, ids and numbers. */
 tkl_bytes tkl__ip_csv_word(const tkl__ip_csv_row *row, int index);
 
 /* A possible name of a column, in any case, and its field. */

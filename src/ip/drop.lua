@@ -1,6 +1,6 @@
 -- ip/drop: remove a table.
 -- KEYS[1...] table   see keys.inc.lua
--- ARGV[1] generation  that the caller takes for the current one
+-- ARGV[1] generation  the current one, as far as the caller knows
 -- flags: allow-oom
 -- returns 1: removed; a string: the current generation, '' when there is no table
 -- include: keys

@@ -52,7 +52,7 @@ static const tkl__ip_csv_column place_columns[] = {
     {NULL, 0},
 };
 
-/* Fields of ranges: those of a place, which they may have, and these. */
+/* Fields of ranges: all fields of a place, and these. */
 enum { NETWORK = TKL__IP_FIELDS, FIRST, LAST, COUNTRY_ID, BLOCK_FIELDS };
 
 static const tkl__ip_csv_column block_columns[] = {
@@ -213,7 +213,7 @@ static const kind blocks = {.option = "columns",
                             .visit = visit_block,
                             .needed = "network and geoname_id, or startIpNum, endIpNum and locId"};
 
-/* Takes the columns of the file from a list of names. NULL: they are in the file. */
+/* Reads the columns of the file from a list of names. NULL: a row of the file names them. */
 static int begin_with(reading *r, const kind *k, const char *names)
 {
     tkl_bytes fields[COLUMNS_MAX];

@@ -35,7 +35,7 @@ int tkl__ip_add_file(tkl_ip_import *import, const char *path, uint32_t *index)
     return TKL_OK;
 }
 
-/* Replaces the caller's text by a copy; by NULL when out of memory. */
+/* Replaces the caller's text by a copy. When out of memory, replaces it by NULL. */
 static int copy_text(const char **text)
 {
     const char *given = *text;

@@ -10,7 +10,7 @@
 #include "ip/ip.h"
 #include "ip/place.h"
 
-/* Where a row comes from. */
+/* The origin of a row. */
 typedef struct tkl__ip_origin {
     uint32_t file; /* index into the import's files */
     uint32_t line;
@@ -32,7 +32,7 @@ struct tkl_ip_import {
     tkl__ip_intern spots;
     tkl__ip_row *rows;
     size_t count;
-    bool unsorted; /* some row does not begin after the one before */
+    bool unsorted; /* some row does not begin after the row before it */
 
     char **files; /* the first is "", for rows from memory */
     uint32_t nfiles;

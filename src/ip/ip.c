@@ -7,23 +7,22 @@
  *     ns:ip:{table}            hash: generation (the current one), ranges, places, imported
  *     ns:ip:{table}:ranges:G   sorted set of chunks, all of score 0
  *
- * A chunk (chunk.h) is a member with up to 16 ranges that follow each other and the places that
- * they name. It begins with the first address. The chunk that an address may be in is the last one
- * that does not begin behind it, and the server finds it by ZREVRANGEBYLEX: members of one score
- * are in the order of their bytes. The caller looks into the chunk. So a look-up is a plain
- * command, without a script, that brings address and place at once; and the fixed costs of a member
- * are shared by 16 ranges.
+ * A chunk (chunk.h) is a member with up to 16 ranges that follow each other, and their places. It
+ * begins with the first address. Only the last chunk that does not begin behind an address may have
+ * it, and the server finds that chunk by ZREVRANGEBYLEX: members of one score are in the order of
+ * their bytes. The client looks into the chunk. So a look-up is a plain command, without a script,
+ * that returns address and place at once; and 16 ranges share the fixed costs of a member.
  *
  * Generations. An import sends a new generation under a name that nobody uses, with an expiry that
- * it renews, so that what a killed import leaves goes by itself. One script then checks that all of
- * it is there, makes it stay, names it in the table and unlinks the one before (the server frees it
- * in the background). A look-up reads chunks of the generation that its handle knows, and behind
- * them, in the same trip, which generation is the current one. If that is the same, the chunks were
- * all there when they were read. If not, the caller asks once more.
+ * it renews: the data of a killed import expires. One script then checks that the whole generation
+ * is there, removes its expiry, names it in the table and unlinks the one before (the server frees
+ * it in the background). A look-up reads chunks of the generation that its handle knows, and behind
+ * them, in the same round trip, which generation is the current one. If it is the same generation,
+ * all chunks were there when they were read. If not, the client asks once more.
  *
  * Files: address.c texts of addresses; place.c stored form of places; intern.c strings, each once;
- * chunk.c stored form of ranges; lookup.c and cache.c; csv.c rows of files; import.c what is
- * collected and checked; send.c chunks, and the switch.
+ * chunk.c stored form of ranges; lookup.c and cache.c; csv.c rows of files; import.c collecting and
+ * checking rows; send.c sending chunks, and the switch.
  */
 #include "ip/ip.h"
 

@@ -30,7 +30,7 @@ void tkl__ip_generation(tkl_ip *ip, char generation[TKL__IP_GENERATION_SIZE]);
 /* Notes the current generation that a script returned. TKL_EDAMAGED: not a valid generation. */
 int tkl__ip_learn(tkl_ip *ip, tkl_bytes generation);
 
-/* The keys of the table and of some generations of it: table, ranges of each */
+/* Makes the keys of the table and of some of its generations: table, ranges of each generation. */
 int tkl__ip_keys(const tkl_ip *ip, const char *const *generations, size_t count, tkl__keys *keys);
 
 #endif

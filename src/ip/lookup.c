@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lookups: addresses that are not in the cache are asked for in one round trip, with a command for
- * each address followed by one for the current generation.
+ * Lookups: addresses that are not in the cache are looked up in one round trip, with a command for
+ * each address followed by a command for the current generation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +74,8 @@ static void end_lookup(lookup *l)
 
 /* ---- Asking the server --------------------------------------------------- */
 
-/* Asks for the last chunk that does not begin behind the address. The byte after the 16 bytes of
- * its first address is below 255. */
+/* Asks for the last chunk that does not begin behind the address. In a chunk the byte after the 16
+ * bytes of its first address is below 255. */
 static void add_question(tkl__batch *batch, tkl_bytes ranges, const question *q)
 {
     char bound[2 + TKL__IP_SIZE] = {'['};
@@ -85,8 +85,7 @@ static void add_question(tkl__batch *batch, tkl_bytes ranges, const question *q)
                      tkl_str("LIMIT"), tkl_str("0"), tkl_str("1"));
 }
 
-/* Asks for the addresses, and behind them for the generation, which is then valid for all
- * replies. */
+/* Asks for the addresses, and behind them for the generation: so it is valid for all replies. */
 static int run_lookup(lookup *l, const tkl__keys *keys)
 {
     tkl_bytes table = keys->items[0], ranges = keys->items[1];
@@ -154,7 +153,7 @@ static int ask_once(lookup *l)
     return rc;
 }
 
-/* Forgets hits of the cache, which belong to an older generation: all addresses are asked for
+/* Forgets hits of the cache, which belong to an older generation: all addresses are looked up
  * again. */
 static void forget_cached(lookup *l)
 {

@@ -11,10 +11,10 @@
 
 enum { TKL__IP_FIELDS = 10, TKL__IP_FIELD_MAX = 255 };
 
-/* A field by its index, which is below TKL__IP_FIELDS. */
+/* Returns a field by its index, which is below TKL__IP_FIELDS. */
 tkl_bytes *tkl__ip_field(tkl_ip_place *place, int index);
 
-/* NULL, or what is wrong with the place. */
+/* Checks a place. Returns NULL, or why it is wrong. */
 const char *tkl__ip_place_check(const tkl_ip_place *place);
 
 void tkl__ip_pack(const tkl_ip_place *place, tkl__buf *out);

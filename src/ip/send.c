@@ -36,7 +36,7 @@ static size_t chunk_count(const tkl_ip_import *import)
     return (import->count + TKL__CHUNK_RANGES - 1) / TKL__CHUNK_RANGES;
 }
 
-/* Packs the fields of the places file; those of the range take precedence. */
+/* Packs the fields of the places file; the fields of the range take precedence. */
 static void pack_spot(void *arg, uint32_t number, tkl__buf *out)
 {
     const tkl_ip_import *import = arg;
@@ -184,7 +184,7 @@ static int switch_over(sending *s)
 }
 
 /* Removes the sent generation after a failure. If the outcome of the switch is unknown, it may be
- * the table by now: then it stays, and expires unless it is. */
+ * the current one by now: then it stays, and expires unless it is. */
 static void remove_sent(sending *s, int rc)
 {
     const char *argv[] = {"UNLINK", s->keys.items[RANGES].data};

@@ -1,13 +1,13 @@
 -- ip/switch: make a new generation the current one, and remove the one before.
 -- KEYS[1...] table   see keys.inc.lua
 -- ARGV[1] generation  the new one
--- ARGV[2] former      whose key the old one is; '': there is no table
--- ARGV[3] chunks      that the new one has
--- ARGV[4] count       ranges that are in the chunks
--- ARGV[5] places      that they name
+-- ARGV[2] former      generation with the key OLD_RANGES; '': there is no table
+-- ARGV[3] chunks      of the new generation
+-- ARGV[4] count       ranges in the chunks
+-- ARGV[5] places      of the ranges
 -- flags: allow-oom
 -- returns 1: done; 0: part of the new generation is missing; a string: the current generation,
---   which is not the former
+--   which is not `former`
 -- include: shared/clock
 -- include: shared/decimal
 -- include: keys

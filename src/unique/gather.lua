@@ -2,8 +2,8 @@
 -- KEYS[1] own      HyperLogLog
 -- KEYS[2...] room  keys for the copies, removed again
 -- ARGV[1] command  PFCOUNT or PFMERGE
--- ARGV[2...] copies as GET gave them
--- returns what the command does
+-- ARGV[2...] copies as GET has returned them
+-- returns the result of the command
 
 local OWN, command = KEYS[1], ARGV[1]
 local rooms, copies = {unpack(KEYS, 2)}, {unpack(ARGV, 2)}

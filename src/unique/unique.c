@@ -3,10 +3,10 @@
  * Unique counts: the server's HyperLogLog under ns:unique:{name}, the user's own data. It is
  * removed by tkl_unique_drop(), or expires with `ttl_ms`.
  *
- * A command for several of them needs them in one slot, and in a cluster different names live in
- * different slots. There, the others are fetched (12 KB each at most) and put, for the length of
- * one script, beside the first (ns:unique:{name}:0, :1 and so on), where the server counts or
- * merges as it would anyway. The estimate is the same.
+ * A command for several HyperLogLogs needs them in one slot, and in a cluster different names live
+ * in different slots. There the client fetches all but the first (12 KB each at most), and a script
+ * puts them beside the first for its own duration (ns:unique:{name}:0, :1 and so on) and counts or
+ * merges there. The estimate is the same.
  */
 #include <tackle/unique.h>
 
@@ -84,7 +84,7 @@ int tkl_unique_names(tkl_client *client, tkl_names **names)
 /* Commands for several: COUNT reads the first as well, MERGE writes it. */
 static const char COUNT[] = "PFCOUNT", MERGE[] = "PFMERGE";
 
-/* Runs COUNT or MERGE for the first and the others, all in reach of one command. */
+/* Runs COUNT or MERGE for the first and the others, which are all in one slot. */
 static int run_together(const char *name, tkl_unique *first, tkl_unique *const *others,
                         size_t count, tkl_reply **reply)
 {
@@ -152,7 +152,7 @@ static int run_gathered(const char *name, tkl_unique *first, const tkl_reply *co
     return rc;
 }
 
-/* Renews the expiry after the script has merged: PFMERGE of nothing changes nothing else. */
+/* Renews the expiry after the script has merged: by a PFMERGE of nothing. */
 static int keep_alive(tkl_unique *unique)
 {
     tkl__query command;
