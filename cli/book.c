@@ -24,7 +24,7 @@ static int open_book(cli_session *cli, const tkl_book_options *options, tkl_book
 
 /* ---- Adding and removing ------------------------------------------------- */
 
-/* The work on all items. */
+/* A change of all items. */
 typedef struct work {
     tkl_book *book;
     bool removal;
@@ -108,7 +108,7 @@ static int book_add(cli_session *cli)
     return failed ? failed : cli_print_count(cli, "added", w.changed);
 }
 
-/* With --id there is no text: the id is enough. */
+/* Removes the entry with an id: no text is needed. */
 static int remove_by_id(cli_session *cli, const char *id)
 {
     work w = {.removal = true};
@@ -177,8 +177,8 @@ static void print_lines(const tkl_book_answers *page, bool ids)
     }
 }
 
-/* The entries found, as an array; with --more as an object that says whether there are more, and
- * `what` else. Takes over `value`. */
+/* Prints the entries found as an array; with --more as an object that says whether there are more,
+ * and has `value` under the name `what`. Takes over `value`. */
 static int print_array(cli_session *cli, json_t *found, bool more, const char *what, json_t *value)
 {
     if (cli_flag(cli, "more"))
@@ -190,7 +190,7 @@ static int print_array(cli_session *cli, json_t *found, bool more, const char *w
 
 /* ---- Places where pages begin: bytes, written as hex digits --------------- */
 
-/* To be freed; NULL: out of memory. */
+/* Returns the bytes in hex digits, to be freed; NULL: out of memory. */
 static char *hex_of(tkl_bytes bytes)
 {
     char *text = malloc(2 * bytes.len + 1);

@@ -19,7 +19,7 @@ static int open_recent(cli_session *cli, tkl_recent_options *options, tkl_recent
     return cli_end(cli, tkl_recent_open(client, tkl_str(cli->argv[0]), options, recent));
 }
 
-/* The work on all items. */
+/* A change of all items. */
 typedef struct work {
     tkl_recent *recent;
     int64_t count; /* added or removed so far */

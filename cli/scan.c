@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * All keys, or the members of one: a line each, as they come.
+ * Prints all keys, or the members of one, a line each, as they arrive.
  */
 #include "out.h"
 
@@ -22,7 +22,7 @@ static int print_element(const cli_session *cli, const tkl_scan_element *element
     return ferror(stdout) ? cli_flush(cli) : CLI_OK;
 }
 
-/* Tells where another process can go on, if anything is left. */
+/* Prints where another process can continue, if anything is left. */
 static int print_cursor(const cli_session *cli, tkl_scan *scan)
 {
     char cursor[TKL_SCAN_CURSOR_SIZE];
@@ -38,14 +38,14 @@ static int print_cursor(const cli_session *cli, tkl_scan *scan)
 
 enum { STEP = 500 }; /* keys of a step by default */
 
-/* The keys of one step: --count; without it, no more than --stop-after. 0: the default. */
+/* Returns the number of keys of a step: --count, else at most --stop-after. 0: the default. */
 static int64_t step_of(const cli_session *cli)
 {
     int64_t stop = cli_number(cli, "stop-after", 0);
     return cli_number(cli, "count", stop > 0 && stop < STEP ? stop : 0);
 }
 
-/* Prints everything, or with --stop-after whole steps until so many are printed. */
+/* Prints everything, or with --stop-after whole steps until at least that many are printed. */
 static int print_all(const cli_session *cli, tkl_scan *scan)
 {
     tkl_scan_element element;

@@ -15,7 +15,7 @@
 #include "out.h"
 #include "progress.h"
 
-/* The number of an option; TKL_NONE for 0. */
+/* Returns the number of an option; TKL_NONE for 0. */
 static int64_t or_none(const cli_session *cli, const char *name)
 {
     int64_t number = cli_number(cli, name, -2);
@@ -33,7 +33,7 @@ static int open_suggest(cli_session *cli, const tkl_suggest_options *options, tk
 
 /* ---- Feeding and removing ------------------------------------------------ */
 
-/* The work on all items. */
+/* A change of all items. */
 typedef struct work {
     tkl_suggest *suggest;
     double weight; /* weight of items that are arguments */
@@ -152,7 +152,7 @@ static int read_count(const cli_session *cli, size_t *count)
     return CLI_OK;
 }
 
-/* Whole weights without a fraction. */
+/* Returns a weight; without a fraction if it is whole. */
 static json_t *weight_json(double weight)
 {
     bool whole = weight == floor(weight) && weight < 1e15;

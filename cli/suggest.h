@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* A line that is completed while it is typed, until Enter, Ctrl-C or Ctrl-D. */
+/* Reads a line and shows suggestions while it is typed, until Enter, Ctrl-C or Ctrl-D. */
 int cli_suggest_try(cli_session *cli, tkl_suggest *suggest, size_t count);
 
 #endif

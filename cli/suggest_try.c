@@ -118,7 +118,7 @@ static void draw_suggestion(const tkl_suggestion *s, size_t columns)
     free(text);
 }
 
-/* The line, the suggestions below it, and the cursor back in the line. */
+/* Draws the line and the suggestions below it, and puts the cursor back into the line. */
 static void draw_screen(const typed_text *t)
 {
     screen size = size_of_terminal();
@@ -135,7 +135,7 @@ static void draw_screen(const typed_text *t)
     free(text);
 }
 
-/* An error is reported on an empty line. */
+/* Fetches suggestions and draws the screen. An error is reported on an empty line. */
 static int refresh_screen(typed_text *t)
 {
     tkl_suggestions_free(t->found);
@@ -164,7 +164,8 @@ static void erase_character(typed_text *t)
     t->text[t->len] = 0;
 }
 
-/* Bytes of a key, or several that were pasted. Keys that move the cursor are left out. */
+/* Adds the bytes of a key, or of several that were pasted. Keys that move the cursor are left out.
+ */
 static void type(typed_text *t, const char *keys, size_t len)
 {
     if (len > 0 && keys[0] == ESCAPE)
@@ -233,7 +234,7 @@ static void on_fatal(void (*handler)(int))
         signal(fatal[i], handler);
 }
 
-/* Ctrl-C is the one key that sends a signal. */
+/* Makes the terminal pass on each key. Only Ctrl-C still sends a signal. */
 static void take_terminal(void)
 {
     struct termios raw = before;

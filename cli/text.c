@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle text`: shows what the library does with text. Asks no server.
+ * `tackle text`: shows how the library treats text. Needs no server.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int fold_some(cli_session *cli, const tkl_bytes *texts, size_t count, voi
     return failed;
 }
 
-/* With --json an array of all rows, else what the lines printed. */
+/* Ends a verb: prints an array of all rows with --json; else the rows are printed already. */
 static int end_rows(const cli_session *cli, int failed, json_t *rows)
 {
     if (!failed && cli->json)
@@ -85,7 +85,7 @@ static int text_words(cli_session *cli)
 
 /* ---- pinyin -------------------------------------------------------------- */
 
-/* The forms of a text on a line, separated by blanks. */
+/* Prints the forms of each text in a row, separated by blanks. */
 static int pinyin_some(cli_session *cli, const tkl_bytes *texts, size_t count, void *rows)
 {
     int failed = CLI_OK;

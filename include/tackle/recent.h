@@ -45,8 +45,8 @@ TKL_API int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent
 TKL_API void tkl_recent_close(tkl_recent *recent);
 
 /* Moves contacts to the front of the list, one after the other: the last one becomes the first of
- * the list. New contacts are added; contacts beyond `keep` are removed. A thousand are one step: all
- * or none. */
+ * the list. New contacts are added; contacts beyond `keep` are removed. A thousand are one step:
+ * all or none. */
 TKL_API int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -54,8 +54,8 @@ TKL_API int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t
 TKL_API int tkl_recent_remove(tkl_recent *recent, const tkl_bytes *contacts, size_t count,
                               int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
-/* The contacts that begin with the prefix, whatever its case, most recent first; up to `max` of
- * them. An empty prefix: all contacts. None is no error. */
+/* Finds up to `max` contacts that begin with the prefix, whatever its case, most recent first. An
+ * empty prefix: all contacts. No contacts: TKL_OK and a count of 0. */
 TKL_API int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t max,
                                 tkl_names **contacts) TKL_NONNULL(1, 4) TKL_CHECK;
 
@@ -82,10 +82,10 @@ typedef struct tkl_recent_contacts {
     TKL_RESERVED(2);
 } tkl_recent_contacts;
 
-/* The contacts that match the text, whatever its case, up to `max` of them: first those that are
- * equal to it, then those that begin with it (with `pinyin`, also in pinyin), end with it and
- * contain it; in each group the most recent first. An empty text: all contacts, as TKL_RECENT_PREFIX.
- * None is no error. */
+/* Finds up to `max` contacts that match the text, whatever its case: first contacts that are equal
+ * to it, then contacts that begin with it (with `pinyin`, also in pinyin), end with it and contain
+ * it; in each group the most recent first. An empty text: all contacts, as TKL_RECENT_PREFIX. No
+ * contacts: TKL_OK and a count of 0. */
 TKL_API int tkl_recent_find(tkl_recent *recent, tkl_bytes text, size_t max,
                             tkl_recent_contacts **contacts) TKL_NONNULL(1, 4) TKL_CHECK;
 TKL_API void tkl_recent_contacts_free(tkl_recent_contacts *contacts); /* NULL is fine */

@@ -41,7 +41,7 @@ typedef struct tkl_text_rules {
     bool accents;          /* "müller" becomes "muller" */
     bool chinese;          /* traditional characters become simplified ones */
     bool hangul;           /* Korean syllables become the letters that are typed for them */
-    bool usual_stop_words; /* words: leaves out those of English and Chinese that tell nothing */
+    bool usual_stop_words; /* words: leaves out the usual stop words of English and Chinese */
     bool pieces;           /* words: adds all characters of Chinese, Japanese and Korean, and all
                                 pairs of neighbours, so that every part of a text is found */
     const char *stem;      /* words: language, "en"; NULL: no stemming */
@@ -49,8 +49,8 @@ typedef struct tkl_text_rules {
     TKL_RESERVED(8);
 } tkl_text_rules;
 
-/* Folds texts: what readers take for the same becomes the same bytes. *folded: the folded texts, in
- * the same order. `rules` may be NULL. TKL_EINVAL: a text of more than 64 MB. */
+/* Folds texts: texts that readers take for the same become the same bytes. *folded: the folded
+ * texts, in the same order. `rules` may be NULL. TKL_EINVAL: a text of more than 64 MB. */
 TKL_API int tkl_text_fold(const tkl_bytes *texts, size_t count, const tkl_text_rules *rules,
                           tkl_names **folded) TKL_NONNULL(4) TKL_CHECK;
 
@@ -65,7 +65,7 @@ TKL_API const char *tkl_text_word_kind_name(tkl_text_word_kind kind); /* "word" 
 typedef struct tkl_text_word {
     tkl_bytes text;    /* folded, stemmed */
     size_t start;      /* where it is in the text, in bytes */
-    size_t len;        /* how long it is there */
+    size_t len;        /* how long it is in the text, in bytes */
     uint32_t position; /* counts words, stop words included; in Chinese runs, characters */
     tkl_text_word_kind kind;
     TKL_RESERVED(2);

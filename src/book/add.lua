@@ -1,9 +1,9 @@
 -- book/add: add entries, or give those with a known id another text.
 -- KEYS[1...] book   see keys.inc.lua
--- ARGV[1] settings  of the caller; those of a book that is new
+-- ARGV[1] settings  of the caller; a new book gets them
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] added  three for each entry: the entry, its id or '', its forms
--- returns how many are new, or the book's settings when they are others
+-- returns how many are new, or the book's settings when the caller's differ
 -- include: keys
 -- include: book
 -- include: index

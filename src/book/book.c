@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Address books: opening, settings, what concerns the whole.
+ * Address books: handles, settings, and operations on a whole book.
  *
- * Keys of a book, all in one slot (ns:book:{name}:...), the user's own data: they go by drop, or by
- * the ttl of the handle that wrote last.
+ * Keys of a book, all in one slot (ns:book:{name}:...), the user's own data: drop removes them, or
+ * they expire with the ttl of the handle that wrote last.
  *
- *   :meta    hash. settings: "plain", or which of "accents pinyin contains" the book has; made by
+ *   :meta    hash. settings: "plain", or which of "accents pinyin contains" the book has; set by
  *            the first add, and never changed. entries: how many there are.
  *   :names   sorted set of equal scores, so in the order of bytes: an entry is the member
  *            "key NUL [text] [NUL id]". The key is the folded text; the text follows where it is
@@ -13,12 +13,13 @@
  *            "form NUL 01 01 shared entry" for each way to write the text: the same range finds
  *            them.
  *   :parts   with contains: "part NUL entry" for each part of the key, from some character to the
- *            end, and of each form from some syllable to the end. What contains a text has a part
- *            that begins with it; what ends with it has a part that is it.
+ *            end, and of each form from some syllable to the end. An entry that contains a text has
+ *            a part that begins with it; an entry that ends with it has an equal part.
  *   :ids     hash, where entries have ids: id, entry.
- *   :forms   hash, with pinyin: entry, its forms. They are kept since another version of Unicode
- *            may know other readings: what was added is what is removed. The first line says how
- *            each character may be written, for queries that mix characters, pinyin and initials.
+ *   :forms   hash, with pinyin: entry, its forms. They are stored because another version of
+ *            Unicode may know other readings: the forms that were added must be removed. The first
+ *            row says how each character may be written, for queries that mix characters, pinyin
+ *            and initials.
  *
  * Without ids, pinyin and contains a book is its sorted set and nothing else.
  *
@@ -56,7 +57,7 @@ static int check_options(const tkl_book_options *options)
                               {"contains", options->contains, TKL_SETTING_OFF, TKL_SETTING_ON});
 }
 
-/* The settings that the options request: a new book gets them. */
+/* Returns the settings that the options request: a new book gets them. */
 static unsigned wanted(const tkl_book_options *options)
 {
     return (options->accents == TKL_SETTING_ON ? TKL__BOOK_ACCENTS : 0U) |
@@ -205,8 +206,8 @@ static int check_info(const tkl_reply *replies)
                : tkl__fail(TKL_EDAMAGED, "part of this book is gone from the server");
 }
 
-/* Asks again when a part is missing: the book may have been created or dropped between the two
- * commands. */
+/* Reads the book, and reads it again when a part is missing: the book may have been created or
+ * dropped between the two commands. */
 static int ask_whole(tkl_book *book, tkl_reply **replies)
 {
     int rc = TKL_EDAMAGED;

@@ -23,20 +23,20 @@ struct tkl_book {
     tkl_client *client;
     tkl__keys keys; /* in the order of the enum below */
     tkl_book_options options;
-    atomic_uint settings; /* settings of the book as far as we know: flags */
+    atomic_uint settings; /* settings of the book as far as the handle knows them: flags */
 };
 
 enum { TKL__BOOK_META, TKL__BOOK_NAMES, TKL__BOOK_FORMS, TKL__BOOK_PARTS, TKL__BOOK_IDS };
 
 /* ---- Settings (book.c) --------------------------------------------------- */
 
-/* The settings as they are stored: "plain", "accents pinyin". Never NULL. */
+/* Returns the settings as they are stored: "plain", "accents pinyin". Never NULL. */
 const char *tkl__book_settings_text(unsigned settings);
 
-/* Reads the settings of the book in a reply. TKL_EINVAL: the caller asked for others. */
+/* Reads the settings of the book in a reply. TKL_EINVAL: the caller requested others. */
 int tkl__book_learn(tkl_book *book, tkl_bytes text);
 
-/* How many times a call retries while the book keeps being dropped and created again. */
+/* Most attempts of a call while the book is dropped and created again and again. */
 #define TKL__BOOK_TRIES 4
 
 /* A request whose arguments depend on the settings: make(arg, settings, args) writes them. When the
@@ -49,7 +49,7 @@ int64_t tkl__book_deadline(const tkl_book *book);
 
 /* ---- Queries (query.c) --------------------------------------------------- */
 
-/* How texts are folded. */
+/* Returns the flags with which texts of a book are folded. */
 unsigned tkl__book_fold(unsigned settings);
 
 /* A query in the form that the server looks up. It must not move: its mixes point into it. */

@@ -3,15 +3,15 @@
 -- ARGV[1] settings  of the caller
 -- ARGV[2] query     folded
 -- ARGV[3] low       bound: members that begin with the query begin here; '': they were read before
--- ARGV[4] high      bound: above all of them
--- ARGV[5] fetch     how many of them
+-- ARGV[4] high      bound above these members
+-- ARGV[5] fetch     how many of these members
 -- ARGV[6] count     of answers
--- ARGV[7] mix       the mix to go on with
--- ARGV[8] after     the candidate behind which to go on; '': from the first
+-- ARGV[7] mix       number of the mix to begin with
+-- ARGV[8] after     the candidate behind which to begin; '': with the first
 -- ARGV[9...] mixes  three for each: initials, bound above them, pattern
 -- flags: no-writes
--- returns {members that begin with the query, members of mixes, mix to go on with or 0, candidate
---   behind which to go on}, or the book's settings when they are others
+-- returns {members that begin with the query, members of mixes, mix where the next page begins or
+--   0, candidate behind which it begins}, or the book's settings when the caller's differ
 -- include: keys
 -- include: book
 -- include: mixing

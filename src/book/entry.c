@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Entries: converts what callers give to the stored form, and back.
+ * Entries: converts entries of callers to the stored form, and back.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ int tkl__book_check(const tkl_book_entry *entry, size_t index)
     return TKL_OK;
 }
 
-/* How many continuation bytes (0x80 to 0xbf) of a character may follow this byte. */
+/* Returns how many continuation bytes (0x80 to 0xbf) of a character may follow this byte. */
 static size_t bytes_behind(unsigned char c)
 {
     return c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
@@ -67,7 +67,7 @@ static bool is_before(tkl_bytes a, tkl_bytes b)
     return a.len < b.len;
 }
 
-/* How many bytes of form `i` are also the beginning of the key or of a form before it. */
+/* Returns how many bytes of form `i` are also the beginning of the key or of an earlier form. */
 static size_t shared(const tkl_bytes *plain, size_t count, size_t i, tkl_bytes key)
 {
     size_t most = common(plain[i], key);
@@ -85,7 +85,7 @@ static void add_plain(tkl__buf *out, tkl_bytes form)
             tkl__lex_escape(out, (tkl_bytes){form.data + i, 1});
 }
 
-/* Appends the spellings of each character, and the forms as lines. `key` is the folded text, not
+/* Appends the spellings of each character, and a row for each form. `key` is the folded text, not
  * escaped. */
 static int write_forms(const tkl__text_form_list *forms, tkl_bytes key, tkl__buf *out)
 {

@@ -1,19 +1,19 @@
 -- book/find: entries that are equal to a query, begin with it, end with it, or contain it.
 -- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
--- ARGV[2] equal     bound: keys that are equal begin here
--- ARGV[3] longer    bound: keys that begin so begin here
--- ARGV[4] above     bound: above all of them
+-- ARGV[2] equal     bound: keys that are equal to the query begin here
+-- ARGV[3] longer    bound: longer keys that begin with the query begin here
+-- ARGV[4] above     bound above all of these keys
 -- ARGV[5] most      members, of all groups together
 -- ARGV[6...] mixes  three for each: initials, bound above them, pattern
 -- flags: no-writes
--- returns an array of members for each group and 1 if they were cut off, else 0; or the book's
---   settings when they are others
+-- returns for each group an array of its members, and 1 if the group was cut off, else 0; or the
+--   book's settings when the caller's differ
 -- include: keys
 -- include: book
 -- include: mixing
 
--- Members may be long: they are read in batches, until there are enough bytes.
+-- Members may be long: they are read some at a time, until there are enough bytes.
 local READ_MAX = 100
 local BYTES_MAX = 400000
 local FIRST_MIX = 6 -- index of the first mix in the arguments

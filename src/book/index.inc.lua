@@ -1,8 +1,8 @@
--- The index: what a book keeps of an entry beside its member of NAMES.
--- An entry is "key NUL [text] [NUL id]". Its forms are lines, separated by NUL: "shared form". A
--- form has SYLLABLE marks inside. `shared` counts the bytes at its beginning with which the key or
--- a smaller form begins, too: a search for these bytes finds the entry there. The first line is for
--- mixing.inc.lua: how each character may be written.
+-- The index: the members and fields of an entry beside its member of NAMES. An entry is "key NUL
+-- [text] [NUL id]". Its forms are rows, separated by NUL: "shared form". A form has SYLLABLE marks
+-- inside. `shared` counts the bytes at its beginning with which the key or a smaller form begins,
+-- too: a search for these bytes finds the entry there. The first row is for mixing.inc.lua: how
+-- each character may be written.
 -- include: keys
 
 local index = {}
@@ -16,7 +16,7 @@ local ENTRY_MAX = 20000 -- bytes; a larger entry was not written by tackle
 local MIDDLE, TWO, THREE, FOUR = 128, 192, 224, 240
 local ESCAPE = 1
 
--- How many continuation bytes of a character may follow this byte.
+-- Returns how many continuation bytes of a character may follow this byte.
 function index.bytes_behind(byte)
   if byte >= FOUR then
     return 3

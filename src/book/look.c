@@ -105,9 +105,9 @@ static size_t limit_of(size_t count)
 
 /* ---- Completing ---------------------------------------------------------- */
 
-/* A completion of a query that may be a mixture: first the members that begin with it, then those
- * that fit its mixes, one mix after the other. `after` is the last member, or, among the mixes,
- * NUL, the number of the mix, a space, and the last candidate. */
+/* A completion of a query that may be a mixture: first the members that begin with it, then the
+ * members that fit its mixes, one mix after the other. `after` is the last member, or, among the
+ * mixes, NUL, the number of the mix, a space, and the last candidate. */
 typedef struct completion {
     tkl_bytes prefix, after;
     size_t count;
@@ -208,8 +208,8 @@ static int judge_completion(tkl_book *book, const tkl_reply *replies, unsigned s
     return *good ? TKL_OK : tkl__book_learn(book, tkl_reply_bytes(stored));
 }
 
-/* Asks again when the book has other settings than the request. Only with the right settings is it
- * known whether `after` is wrong. */
+/* Makes the request, and makes it again when the book has other settings. Only with the right
+ * settings is it known whether `after` is wrong. */
 static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
 {
     bool lost = false;
@@ -235,8 +235,8 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
     return lost ? in_part() : tkl__no(TKL_CONFLICT);
 }
 
-/* Reads the members that begin with the prefix. The request asked for one more than `fetch`: if it
- * is there, there is another page. */
+/* Reads the members that begin with the prefix. The request was for one more than `fetch`: if that
+ * one is there, there is another page. */
 static int read_completion(const completion *c, const tkl_reply *members, harvest *h)
 {
     size_t n = tkl_reply_count(members), i = 0, len = c->query.key.len;
@@ -340,7 +340,7 @@ int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t max, tkl_bytes af
 
 enum {
     GROUPS = 4
-}; /* groups of matches; in the reply each is followed by whether it was cut off
+}; /* groups of matches; in the reply a number behind each says whether it was cut off
                         */
 
 typedef struct search {
@@ -352,7 +352,8 @@ typedef struct search {
     bool parts;                    /* the book has `contains` */
 } search;
 
-/* Equal keys are followed by NUL; in longer keys the next byte is 01 or above. */
+/* Makes the arguments of a search. NUL follows equal keys; in longer keys the next byte is 01 or
+ * above. */
 static int make_search(void *arg, unsigned settings, tkl__args *args)
 {
     search *s = arg;

@@ -1,7 +1,7 @@
 -- Mixing: queries that mix characters, pinyin and initials ("zhangsf").
--- A mix is one way to read such a query: `initials`, with which a form of each entry that fits
+-- A mix is one way to read such a query. It has `initials`, with which a form of each fitting entry
 -- begins, so that a range has all candidates; and `pattern`, which is compared with the letters of
--- an entry. These are the first line of its forms: for each character how it may be written.
+-- an entry. The letters are the first row of its forms: how each character may be written.
 -- include: keys
 
 local mixing = {}
@@ -9,13 +9,13 @@ local mixing = {}
 local SOME = 50 -- candidates that are read at once
 local MIX_ARGUMENTS = 3 -- arguments of each mix
 -- The cost limit of one request: about a millisecond. A candidate costs 1, and 1 more for each
--- BYTES of it and of its forms; a fitting one costs more. Most names cost 2.
+-- BYTES of it and of its forms; a fitting candidate costs more. Most names cost 2.
 local BUDGET = 1000
 local BYTES = 250
 local FIT_COST = 8
 
 -- The entry in a member of NAMES that begins with `len` bytes of initials: an entry, or a form of
--- one. Nil when the key or a smaller form also begins with them: then that one is the candidate.
+-- one. Nil when the key or a smaller form also begins with these bytes: then that is the candidate.
 function mixing.entry_in_names(member, len)
   local shared, entry = string.match(member, '^[^%z]*%z\1\1(%d+) (.*)$')
   if not shared then

@@ -1,10 +1,10 @@
--- book/remove: remove entries by id, or those without an id as they are.
+-- book/remove: remove entries by id, and entries without an id by themselves.
 -- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] gone   two for each entry: its id or '', the entry if it has none
 -- flags: allow-oom
--- returns how many were there, or the book's settings when they are others
+-- returns how many existed, or the book's settings when the caller's differ
 -- include: keys
 -- include: book
 -- include: index

@@ -4,9 +4,9 @@
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3] id        or ''
 -- ARGV[4] old       the entry, when it has no id
--- ARGV[5] new       the entry as it is to be
--- ARGV[6] forms     of the new one
--- returns TKL_OK, TKL_NOTFOUND, TKL_EXISTS, or the book's settings when they are others
+-- ARGV[5] new       the entry with the new text
+-- ARGV[6] forms     of the new entry
+-- returns TKL_OK, TKL_NOTFOUND, TKL_EXISTS, or the book's settings when the caller's differ
 -- include: keys
 -- include: book
 -- include: index

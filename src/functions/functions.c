@@ -23,7 +23,8 @@
 /* Handles the reply of one master; an error ends the loop. */
 typedef int visit_reply(const tkl_reply *reply, void *arg);
 
-/* `ignored`: the beginning of an error text that counts as success; NULL: none. */
+/* Sends the command to all masters. `ignored`: the beginning of an error text that counts as
+ * success; NULL: none. */
 static int ask_masters(tkl_client *client, const char *const *words, int count, const char *ignored,
                        visit_reply *visit, void *arg)
 {
@@ -69,7 +70,7 @@ static int count_reply(const tkl_reply *reply, void *arg)
 
 /* ---- The list ------------------------------------------------------------ */
 
-/* The purpose of components whose name does not explain it. */
+/* Returns the purpose of a component whose name does not explain it. */
 static const char *purpose_of(const char *component)
 {
     static const struct {
@@ -120,7 +121,6 @@ static bool is_current(const char *name)
     return false;
 }
 
-/* The value of a name in a flat list of names and values. */
 /* Extracts "queue" from "tackle_queue_0123456789". Names of scripts have a longer hash, with
  * another '_' in it. */
 static char *component_of(const char *name)

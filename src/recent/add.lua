@@ -1,4 +1,4 @@
--- recent/add: put contacts to the front, one after the other.
+-- recent/add: move contacts to the front, one after the other.
 -- KEYS[1] contacts  sorted set: the greater the score, the more recent; microseconds since 1970
 -- ARGV[1] most      contacts that are kept
 -- ARGV[2] ttl       milliseconds, or 0
@@ -19,7 +19,7 @@ if not score or score ~= math.floor(score) or math.abs(score) > SCORE_MAX then
   return redis.error_reply('DAMAGED the scores of this list were not written by tackle')
 end
 
--- A clock that was set back does not change the order: contacts go on behind the newest.
+-- After the clock was set back, new contacts still get scores above the newest one.
 score = math.max(score, clock.us() - 1)
 local scored = {}
 for i = FIRST_CONTACT, #ARGV do

@@ -2,9 +2,10 @@
  *
  * Recent contacts.
  *
- * One key for each list, ns:recent:{name}: a sorted set of the contacts as they were given, by the
- * time of the server's clock in microseconds, or one above the newest before it where that is
- * later. The user's own data; it goes with its last contact, by drop, or by its ttl.
+ * One key for each list, ns:recent:{name}: a sorted set of the contacts as they were given. The
+ * score is the time of the server's clock in microseconds, or one above the newest score if that is
+ * later. The key is the user's own data; it is removed with its last contact or by drop, or expires
+ * with its ttl.
  *
  * A list is short (100 contacts, 5000 at most), so completing reads all of it, in one ZRANGE, and
  * compares here: the server cannot fold text, and keeping folded copies there would tie a list to
@@ -105,8 +106,8 @@ static bool is_among(const tkl_bytes *contacts, size_t count, tkl_bytes contact)
     return false;
 }
 
-/* The last `most` different contacts, latest first: earlier ones would be removed at once. Returns
- * how many. */
+/* Finds the last `most` different contacts, latest first: earlier ones would be removed at once.
+ * Returns how many. */
 static size_t last_different(const tkl_bytes *contacts, size_t count, size_t most, tkl_bytes *last)
 {
     size_t found = 0;
@@ -144,7 +145,8 @@ int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
     return rc;
 }
 
-/* Runs a command on the key that returns a number. If it were repeated, it would return less. */
+/* Runs a command on the key that returns a number. It is not repeated: then it would return less.
+ */
 static int count_of(tkl_recent *recent, const char *command, const tkl_bytes *words, size_t count,
                     int64_t *number)
 {
@@ -317,7 +319,7 @@ typedef struct listing {
     tkl_recent_contact items[];
 } listing;
 
-/* How the contact matches the text; 0: not at all. */
+/* Finds how the contact matches the text; 0: not at all. */
 static int compare_contact(match *m, tkl_bytes contact, tkl_recent_match *how)
 {
     bool begins_so;

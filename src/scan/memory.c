@@ -9,7 +9,7 @@
 
 #define FIRST_SIZE 1024
 
-/* The slot of a hash, or the free slot for it. Tables are half empty. */
+/* Returns the slot of a hash, or the free slot for it. At least half of a table is free. */
 static tkl__scan_seen *find_slot(const tkl__scan_table *table, tkl__scan_seen seen)
 {
     size_t i = seen.low & (table->size - 1);

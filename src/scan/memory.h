@@ -2,9 +2,9 @@
  *
  * Elements that a scan has returned lately: a set of 128-bit hashes that forgets the oldest.
  *
- * It has two tables. New hashes go into the young one; when that has as many as it may, the old
- * one is emptied and they change roles. So between one and two times that many are
- * remembered, and a short walk takes little memory: tables grow.
+ * It has two tables. New hashes go into the young table. When that is full, the old one is emptied
+ * and they change roles. So between one and two tables of hashes are remembered. Tables grow, so a
+ * short walk takes little memory.
  */
 #ifndef TKL_SCAN_MEMORY_H
 #define TKL_SCAN_MEMORY_H

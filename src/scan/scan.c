@@ -2,11 +2,11 @@
  *
  * Scanning: the core's walk (core/walk.h), with repetitions left out.
  *
- * Why forgetting the oldest is enough nearly always. The server's cursor counts through the buckets
- * of a hash table with its bits reversed. When the table grows or shrinks on the way, the buckets
- * that come together or fall apart are neighbours in this order. So what is returned again
- * after a table has shrunk by the factor s was returned within the last s buckets; it takes a
- * table that shrinks by the factor of a million for the memory not to reach back far enough.
+ * Forgetting the oldest elements is enough nearly always. The server's cursor counts through the
+ * buckets of a hash table with its bits reversed. When the table grows or shrinks on the way, the
+ * buckets that are joined or divided are neighbours in this order. So elements that are returned
+ * again after a table has shrunk by the factor s were returned within the last s buckets. Only when
+ * a table shrinks by a factor of a million does the memory not reach back far enough.
  *
  * No keys of its own.
  */
@@ -55,7 +55,6 @@ static int check_options(const tkl_scan_options *o)
     return TKL_OK;
 }
 
-/* A copy followed by a NUL; NULL: out of memory. */
 int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan **out)
 {
     static const tkl_scan_options none;

@@ -68,7 +68,7 @@ function best.replace_lightest(prefix, key, new)
 end
 
 -- Enters a text with its new score into the lists of a prefix of one of its starts. False: the
--- prefix is not crowded, so no longer prefix is.
+-- prefix is not crowded, so no prefix that is longer is crowded, either.
 function best.enter(prefix, start, key, old, new, best_max, longest)
   if old and redis.call('ZREM', BEST, entries.member(prefix, old, key)) == 1 then
     redis.call('ZADD', BEST, 0, entries.member(prefix, new, key))

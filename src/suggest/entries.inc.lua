@@ -15,8 +15,8 @@ function entries.member(prefix, score, key)
   return prefix .. '\0' .. entries.tail(score, key)
 end
 
--- The list of all texts that no prefix longer than this one keeps. A refilled prefix finds its next
--- text there, or in the lists of longer prefixes. No key contains 01 01.
+-- The list of all texts of a prefix that no longer prefix keeps. When a prefix is refilled, its
+-- next text is there, or in the lists of longer prefixes. No key contains 01 01.
 function entries.last_list(prefix)
   return prefix .. '\1\1'
 end

@@ -11,7 +11,7 @@ function fed.longest_of(settings)
   return tonumber(string.match(settings, 'longest=(%d+)'))
 end
 
--- Calls visit(start, reach) for each line "reach start" of a list separated by NUL.
+-- Calls visit(start, reach) for each row "reach start" of a list separated by NUL.
 function fed.each_start(lines, visit)
   for reach, start in string.gmatch(lines, '(%d+) ([^%z]*)') do
     visit(start, tonumber(reach))

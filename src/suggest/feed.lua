@@ -1,20 +1,20 @@
 -- suggest/feed: raise the weights of texts.
 -- KEYS[1...] suggestions  see keys.inc.lua
--- ARGV[1] settings   of the caller; those of suggestions that are new
+-- ARGV[1] settings   of the caller; new suggestions get them
 -- ARGV[2] ttl        milliseconds, or 0
 -- ARGV[3] half_life  milliseconds, or 0
 -- ARGV[4] best_max   texts that a prefix keeps
 -- ARGV[5] texts_max  texts, or 0 for no limit
 -- ARGV[6...] fed     four for each text: key, weight, text as it is shown or '', its starts
--- returns how many are new, or the settings when they are others
+-- returns how many are new, or the settings when the caller's differ
 -- include: keys
 -- include: shared/clock
 -- include: shared/decimal
 -- include: shared/log2
 -- include: fed
 
--- With decay a score is the logarithm of the weight at the time `since`. So nothing changes while
--- time passes, and nothing overflows: a weight that is fed later counts for more.
+-- With decay a score is the logarithm of the weight at the time `since`: a weight that is fed later
+-- counts for more. So scores do not change with time, and never overflow.
 local LIGHT = 30          -- halvings below one after which a text is forgotten
 local FIRST_TEXT, TEXT_ARGUMENTS = 6, 4
 local settings, ttl = ARGV[1], ARGV[2]

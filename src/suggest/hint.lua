@@ -2,17 +2,17 @@
 -- KEYS[1...] suggestions  see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] prefix
--- ARGV[3] listed    the prefix, or as much of it as keeps its best
+-- ARGV[3] listed    the longest part of the prefix that keeps its best
 -- ARGV[4] count     of answers
--- ARGV[5] most      that are looked at when only a part of the prefix keeps its best
+-- ARGV[5] most      texts to look at when only a part of the prefix keeps its best
 -- ARGV[6] clock     1: the server's time is wanted
 -- ARGV[7] typos     1: correct the prefix when nothing fits
 -- ARGV[8...] mixes  initials of texts that may fit a prefix which mixes characters and pinyin
 -- flags: no-writes
 -- returns {milliseconds, since, plain, mixed, more, then for each text: key, score as eight bytes,
---   text as it is shown or nil}, or the settings when they are others. The first texts, `plain` of
---   them, fit. The next, `mixed` of them, are to be compared. The others fit a corrected prefix.
---   More than `count` may come, in any order, some twice. `more` is 1 when the prefix has further
+--   text as it is shown or nil}, or the settings when the caller's differ. The first `plain` texts
+--   fit. The client compares the next `mixed` texts. The others fit a corrected prefix. There may
+--   be more than `count` texts, in any order, some twice. `more` is 1 when the prefix has further
 --   texts but keeps only its best.
 -- include: keys
 -- include: shared/clock
@@ -46,7 +46,7 @@ local function add_best(of, limit)
   return #best
 end
 
--- Adds all texts of a prefix that is not crowded, or the first ones in order of another prefix.
+-- Adds all texts of a prefix that is not crowded; of another prefix the first ones in order.
 local function add_first(of, limit)
   local found = redis.call('ZRANGE', TEXTS, '[' .. of, prefixes.above(of), 'BYLEX',
                            'LIMIT', 0, limit)

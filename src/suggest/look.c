@@ -24,7 +24,8 @@ typedef struct question {
     tkl__buf folded;          /* the prefix */
     tkl__buf key;             /* folded and escaped */
     size_t listed;            /* length of its longest prefix that keeps its best */
-    tkl__text_mix_list mixes; /* with pinyin: ways to read it as a mixture; point into `folded` */
+    tkl__text_mix_list mixes; /* with pinyin: ways to read the prefix as a mixture; point into
+                               * `folded` */
 } question;
 
 /* ---- Asking -------------------------------------------------------------- */
@@ -126,8 +127,8 @@ typedef struct candidate {
     bool corrected;         /* it fits a corrected prefix */
 } candidate;
 
-/* Sorts mixtures behind all others; heaviest first; equal ones by key, the greater first, as the
- * server reads :best. */
+/* Sorts candidates, mixtures behind all others; the heaviest first; equal weights by key, the
+ * greater first, as the server reads :best. */
 static int by_score(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
@@ -159,7 +160,7 @@ static int belongs(const question *q, const candidate *c, bool *yes)
     return tkl__suggest_fits(c->key, (tkl_bytes){q->key.data, q->key.len}, &q->settings, yes);
 }
 
-/* The same for candidates of mixtures, of which the server has only compared the initials. */
+/* Whether a candidate fits a mixture: the server has only compared the initials. */
 static int belongs_mixed(const question *q, candidate *c, bool *yes)
 {
     bool plain = false;

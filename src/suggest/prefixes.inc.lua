@@ -11,7 +11,8 @@ local PREFIXES_MAX = 32 -- most prefixes of a start (CODE_POINTS_MAX of starts.c
 -- 01.
 local UNLISTED = '\0\1\1'
 
--- A bound above everything that begins with the prefix. At most as many rounds as that has bytes.
+-- A bound above everything that begins with the prefix, found in at most as many rounds as the
+-- prefix has bytes.
 function prefixes.above(prefix)
   local n = #prefix
   while n > 0 and string.byte(prefix, n) == LAST_BYTE do
@@ -47,7 +48,7 @@ function prefixes.may_be_last(prefix, start, longest)
   return #prefix - inner >= longest
 end
 
--- How many starts begin with the prefix. A text may have several.
+-- Returns how many starts begin with the prefix. A text may have several starts.
 function prefixes.starts_with(prefix)
   return redis.call('ZLEXCOUNT', TEXTS, '[' .. prefix, prefixes.above(prefix))
 end

@@ -1,8 +1,8 @@
 -- Refilling the best of crowded prefixes, when texts leave them. The texts that a prefix does not
--- keep are lighter than those that it keeps. So the heaviest of them is among the best of the
--- prefixes that are one character longer, among the few texts of those that are not crowded, or in
--- the list of the texts that no longer prefix keeps. The longest prefixes are therefore refilled
--- first.
+-- keep are lighter than the texts that it keeps. So the heaviest of them is among the best of the
+-- prefixes that are one character longer, among the few texts of such prefixes that are not
+-- crowded, or in the list of the texts that no longer prefix keeps. The longest prefixes are
+-- therefore refilled first.
 -- include: keys
 -- include: best
 
@@ -28,7 +28,7 @@ function refill.not_kept(prefix, lightest, low, high, limit)
   return tails
 end
 
--- The same for the texts of a longer prefix: its heaviest, or all if they are few.
+-- The texts of a longer prefix that `prefix` does not keep: the heaviest, or all if they are few.
 function refill.of_longer(prefix, longer, lightest)
   local low, high = entries.bounds(longer)
   if lightest then
@@ -113,7 +113,7 @@ function refill.leave(start, reach, key, score, longest, known, gaps)
   end)
 end
 
--- Fills the places of a removed text, those of the longest prefixes first.
+-- Fills the places of a removed text, in the longest prefixes first.
 function refill.fill_gaps(gaps, best_max, longest)
   table.sort(gaps, function(a, b) return #a > #b end)
   local looks = 0

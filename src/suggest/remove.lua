@@ -5,7 +5,7 @@
 -- ARGV[3] best_max  texts that a prefix keeps
 -- ARGV[4...] gone   keys
 -- flags: allow-oom
--- returns how many were there, or the settings when they are others
+-- returns how many existed, or the settings when the caller's differ
 -- include: keys
 -- include: fed
 

@@ -71,7 +71,7 @@ void tkl__suggest_known(tkl_suggest *suggest, tkl__suggest_settings *s)
         *values[i] = atomic_load(&suggest->known[i]);
 }
 
-/* The stored value of a number in options; `none` is stored as 0. */
+/* Returns the stored value of a number in options; TKL_NONE is stored as 0. */
 static int64_t number_of(int64_t asked, int64_t otherwise)
 {
     if (asked == 0)

@@ -141,7 +141,7 @@ static int visit_counted(void *arg, tkl_bytes start)
     return ++c->count <= TKL__SUGGEST_STARTS_MAX ? c->visit(c->arg, start) : TKL_OK;
 }
 
-/* Visits all starts. Those that users type most come first, because there may not be room for
+/* Visits all starts. Starts that users type most come first, because there may not be room for
  * all. */
 static int each_start(tkl_bytes key, const tkl__suggest_settings *settings, visit_start *visit,
                       void *arg)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weighted suggestions: opening, what concerns the whole.
+ * Weighted suggestions: handles, and operations on the whole.
  *
- * Keys, all in one slot (ns:suggest:{name}:...), the user's own data: they go by drop, or by the
- * ttl of the handle that wrote last.
+ * Keys, all in one slot (ns:suggest:{name}:...), the user's own data: drop removes them, or they
+ * expire with the ttl of the handle that wrote last.
  *
- *   :meta     hash. settings: made by the first feed, and never changed. since: the server's time
+ *   :meta     hash. settings: set by the first feed, and never changed. since: the server's time
  *             then, in milliseconds.
  *   :weights  sorted set: the key of a text (folded, escaped: core/lex.h) and its score.
  *   :texts    sorted set of equal scores, in the order of bytes: "key NUL", and where a text can
  *             also be begun elsewhere (at a later word, in pinyin) "start NUL key", or
  *             "start NUL 01 01 key" where no crowded prefix keeps it.
  *   :best     sorted set of equal scores: "prefix NUL score key", the score as eight bytes that
- *             sort as the numbers do. A range of it, read backwards, is the best of a prefix.
+ *             sort as the numbers do. A range of it, read backwards, has the best of a prefix.
  *   :shown    hash: key, the text as it was fed last, where that is not the key.
  *   :starts   hash: key, the starts beside the key itself, so that they can be removed.
  *
@@ -25,9 +25,9 @@
  *
  * Weights that fade. With a half-life the score is the logarithm of the weight as of `since`:
  * log2(weight) + age in half-lives at the time it was fed. Adding two weights is adding two powers
- * of two. All scores fade alike, so their order stays, nothing is touched while time passes, and
- * since they are logarithms they never overflow. A text whose weight is below 2^-30 is forgotten
- * when others are fed.
+ * of two. All weights fade alike, so scores need not change with time, and their order stays. As
+ * logarithms, scores never overflow. A text whose weight is below 2^-30 is forgotten when others
+ * are fed.
  *
  * Readers can rely on this: a text is added to and removed from all prefixes in one step.
  */

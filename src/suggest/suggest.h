@@ -27,8 +27,9 @@ struct tkl_suggest {
     tkl_client *client;
     tkl__keys keys; /* meta, weights, texts, best, shown, starts */
     tkl_suggest_options options;
-    /* The settings as far as we know, in the order of the struct. A thread that reads them while
-     * they change sends a mixture, gets the right ones in the reply, and asks again. */
+    /* The settings as far as the handle knows them, in the order of the struct. A thread that reads
+     * them while they change sends a mixture, gets the right settings in the reply, and makes the
+     * request again. */
     _Atomic int64_t known[TKL__SUGGEST_SETTINGS];
 };
 
@@ -42,10 +43,10 @@ void tkl__suggest_wanted(tkl_suggest *suggest);
 void tkl__suggest_known(tkl_suggest *suggest, tkl__suggest_settings *settings);
 /* Writes the settings as they are stored: "half-life=0 best=50 ...". */
 void tkl__suggest_text(const tkl__suggest_settings *settings, char text[TKL__SETTINGS_SIZE]);
-/* Reads the stored settings. TKL_EINVAL: the caller asked for others. */
+/* Reads the stored settings. TKL_EINVAL: the caller requested others. */
 int tkl__suggest_learn(tkl_suggest *suggest, tkl_bytes text);
 
-/* How many times a call retries while the suggestions keep being dropped and created again. */
+/* Most attempts of a call while the suggestions are dropped and created again and again. */
 #define TKL__SUGGEST_TRIES 4
 
 /* TKL_EINVAL: the text cannot be stored; the error text says why. */
@@ -61,7 +62,7 @@ int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl_
 /* The length of the longest prefix of an escaped key that keeps its best. */
 int tkl__suggest_reach(tkl_bytes key, const tkl__suggest_settings *settings, size_t *reach);
 
-/* Appends the starts of a text as lines "reach start", separated by NUL, the key first. *cost: the
+/* Appends the starts of a text as rows "reach start", separated by NUL, the key first. *cost: the
  * number of their prefixes. */
 int tkl__suggest_starts(tkl_bytes key, const tkl__suggest_settings *settings, tkl__buf *out,
                         size_t *cost);

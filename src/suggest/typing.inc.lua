@@ -1,4 +1,4 @@
--- Typing errors: prefixes that texts have, one mistyped character away from another.
+-- Typing errors: prefixes of texts that are one mistyped character away from a given prefix.
 -- include: entries
 -- include: prefixes
 
@@ -19,7 +19,7 @@ function typing.characters_of(text, most)
   return characters
 end
 
--- Whether the characters of one list from `i` on are the first `n` ones of another from `k` on.
+-- Whether `n` characters of `list` from `i` on are the same as those of `other` from `k` on.
 function typing.same_from(list, i, other, k, n)
   for place = 0, n - 1 do
     if list[i + place] ~= other[k + place] then
@@ -66,7 +66,8 @@ function typing.corrections(prefix)
     end
   end
   local function try(candidate)
-    if not tried[candidate] and prefixes.first_from('[' .. candidate, prefixes.above(candidate)) then
+    if not tried[candidate] and
+       prefixes.first_from('[' .. candidate, prefixes.above(candidate)) then
       take(candidate)
     end
   end

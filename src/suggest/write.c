@@ -2,8 +2,8 @@
  *
  * Suggestions: feeding and removing.
  *
- * A batch is cut into runs of the script that take a few milliseconds of the server at most; all
- * runs travel in one trip.
+ * A batch is divided among runs of the script that take the server a few milliseconds at most; all
+ * runs are sent in one round trip.
  */
 #include <math.h>
 #include <stdlib.h>

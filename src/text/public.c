@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Folding, words and pinyin for programs: what components do with text, to be looked at and used.
+ * Folding, words and pinyin for programs, as components use them.
  */
 #include <stdlib.h>
 

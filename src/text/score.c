@@ -8,7 +8,7 @@
 #define BYTES 6
 #define BASE  257
 
-/* The digits of the text; `filler` is used for each byte behind its end. */
+/* Returns the six digits of the text as a number; `filler` stands for each byte behind its end. */
 static int64_t digits(tkl_bytes text, int64_t filler)
 {
     int64_t score = 0;

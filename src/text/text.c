@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text, the side that is in libtackle: it loads libtackle-text.so when it is first needed, and does
- * what needs no ICU.
+ * Text, the side that is in libtackle: it loads libtackle-text.so when that is first needed, and
+ * does all work that needs no ICU.
  *
  * ICU's data alone is 30 MB, and binding its libraries costs every program milliseconds at its
- * start. So libtackle is not linked with it: libtackle-text.so is, in the ordinary way, and we
- * dlopen() that. The dynamic linker finds it as it finds every library, and beside libtackle.so (a
- * RUNPATH of $ORIGIN); where libtackle.a is part of a program, at last in the folder that it was
- * installed to. It is never unloaded.
+ * start. So libtackle is not linked with ICU. libtackle-text.so is, in the ordinary way, and
+ * libtackle loads it by dlopen(). The dynamic linker finds it as it finds every library, and beside
+ * libtackle.so (a RUNPATH of $ORIGIN); where libtackle.a is part of a program, at last in the
+ * folder to which it was installed. It is never unloaded.
  *
  * There is no lock: dlopen() may be called by several threads at once and gives them all the same
  * library. After a failure the next call tries again.

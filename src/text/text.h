@@ -65,12 +65,12 @@ typedef struct tkl__text_form_list {
     char *store; /* owns the bytes of all forms */
 } tkl__text_form_list;
 
-/* The ways to write a folded text with fewer Chinese characters: by pinyin (without tones, "lv" and
- * "lu" for lü) and by initials; with all readings where a character has several. If a text has more
- * than 16 combinations of these, each of the first 15 other readings is in one form, beside the
- * usual readings of the others. Also with its first characters as they are and the others in pinyin
- * ("张san", "张三feng"): the first six, and other readings there as far as there is room. The usual
- * readings come first. No Chinese character: no forms. */
+/* Makes the ways to write a folded text with fewer Chinese characters: by pinyin (without tones,
+ * "lv" and "lu" for lü) and by initials; with all readings where a character has several. If a text
+ * has more than 16 combinations of readings, each of the first 15 unusual readings is in one form,
+ * beside the usual readings of the other characters. There are also forms with up to six first
+ * characters as they are and the others in pinyin ("张san", "张三feng"), with unusual readings as far
+ * as there is room. The usual readings come first. No Chinese character: no forms. */
 int tkl__text_forms(tkl_bytes folded, tkl__text_form_list *forms);
 void tkl__text_form_list_free(tkl__text_form_list *forms); /* all zero is fine */
 

@@ -2,8 +2,8 @@
  *
  * Folding and user-perceived characters.
  *
- * ICU normalises UTF-16, so text takes that way: runs of valid UTF-8 are converted, normalised and
- * converted back; broken sequences between them are copied.
+ * ICU normalises UTF-16: runs of valid UTF-8 are converted, normalised and converted back; broken
+ * sequences between them are copied.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +177,7 @@ static void add_final(units *out, int final)
         out->data[out->len++] = (UChar)(CONSONANT + typed[final][1]);
 }
 
-/* Adds a vowel in the same way: ㅘ is typed as ㅗ and ㅏ. */
+/* Adds a vowel as the one or two letters that are typed for it: ㅘ is typed as ㅗ and ㅏ. */
 static void add_vowel(units *out, int vowel)
 {
     static const signed char typed[VOWELS][2] = {

@@ -23,8 +23,8 @@ typedef struct tkl__text_workshop {
 /* The workshop of the calling thread; NULL: out of memory. */
 tkl__text_workshop *tkl__text_workshop_get(void);
 
-/* Returns the iterator, at the beginning of a text that must stay in place while it is used. NULL:
- * ICU failed. */
+/* Returns the iterator, at the beginning of the text, which must stay in place while the iterator
+ * is used. NULL: ICU failed. */
 UBreakIterator *tkl__text_iterate(UBreakIterator **iterator, UBreakIteratorType type, UText *view,
                                   tkl_bytes text);
 

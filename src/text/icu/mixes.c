@@ -3,8 +3,8 @@
  * Queries that mix characters, pinyin and initials.
  *
  * A query is cut into parts that stand for one character each. "zhangsf" may be zhang-s-f, but also
- * zhan-g-s-f or z-hang-s-f: all cuts are tried, those with the fewest parts first, since they are
- * what a user most likely means.
+ * zhan-g-s-f or z-hang-s-f. All cuts are tried, cuts with few parts first: a user most likely means
+ * one of these.
  */
 #include <stdlib.h>
 #include <string.h>

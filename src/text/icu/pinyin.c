@@ -121,7 +121,7 @@ static bool is_known(const spelling *s, size_t start)
     return false;
 }
 
-/* The number of ways to write a letter; 0: only as it is. */
+/* Returns the number of ways to write a letter; 0: it is only written as it is. */
 static size_t ways(const spelling *s, size_t i)
 {
     return i < s->kept ? 0 : s->letters[i].count;

@@ -9,8 +9,8 @@
  * way.
  *
  * The dictionary cuts a run differently depending on the text around it. So the run of a query only
- * gives pieces that do not depend on that: its character if it is one, the user's word if it is
- * one, else its pairs.
+ * gives pieces that do not depend on that text: its character if it is a single one, the user's
+ * word if it is one, else its pairs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +218,7 @@ static int add_user_words(harvest *h, size_t first)
     return rc;
 }
 
-/* For a text: adds the pieces that are not words of the dictionary. */
+/* Adds the pieces of a text that are not words of the dictionary. */
 static int add_pieces(harvest *h, size_t characters)
 {
     int rc = TKL_OK;
@@ -233,7 +233,7 @@ static int add_pieces(harvest *h, size_t characters)
     return rc;
 }
 
-/* For a query: adds the pieces that every text with this run has. */
+/* Adds the pieces of a query that every text with this run has. */
 static int add_sure_pieces(harvest *h, size_t characters)
 {
     bool stop, known = false;
