@@ -17,7 +17,8 @@ function own.count(member, from, to)
   if not OWN or from > to then
     return 0
   end
-  return redis.call('ZLEXCOUNT', OWN, '[' .. own.entry_of(member, from), '[' .. own.entry_of(member, to))
+  return redis.call('ZLEXCOUNT', OWN, '[' .. own.entry_of(member, from),
+                    '[' .. own.entry_of(member, to))
 end
 
 -- Returns the first message from this id on that is not the member's own; the id behind the last
@@ -52,7 +53,8 @@ end
 -- Forgets the member's own messages up to an id.
 function own.forget(member, upto)
   if OWN then
-    redis.call('ZREMRANGEBYLEX', OWN, '[' .. own.entry_of(member, 0), '[' .. own.entry_of(member, upto))
+    redis.call('ZREMRANGEBYLEX', OWN, '[' .. own.entry_of(member, 0),
+               '[' .. own.entry_of(member, upto))
   end
 end
 
