@@ -65,19 +65,26 @@ static int remove_contacts(cli_session *cli)
     return failed ? failed : cli_print_removed(cli, w.count);
 }
 
+/* Opens the list for a search with --accents, --pinyin and --count. */
+static int open_for_search(cli_session *cli, tkl_recent **recent, size_t *count)
+{
+    tkl_recent_options options = {.accents = cli_flag(cli, "accents"),
+                                  .pinyin = cli_flag(cli, "pinyin")};
+    int64_t given = cli_number(cli, "count", TKL_RECENT_MAX);
+    if (given < 0 || given > TKL_RECENT_MAX)
+        return cli_usage(cli, "--count is from 0 to %d", TKL_RECENT_MAX);
+    *count = (size_t)given;
+    return open_recent(cli, &options, recent);
+}
+
 static int recent_complete(cli_session *cli)
 {
     tkl_recent *recent = NULL;
     tkl_names *found = NULL;
-    tkl_recent_options options = {.accents = cli_flag(cli, "accents"),
-                                  .pinyin = cli_flag(cli, "pinyin")};
-    int64_t count = cli_number(cli, "count", TKL_RECENT_MAX);
-    if (count < 0 || count > TKL_RECENT_MAX)
-        return cli_usage(cli, "--count is from 0 to %d", TKL_RECENT_MAX);
-    int failed = open_recent(cli, &options, &recent);
+    size_t count;
+    int failed = open_for_search(cli, &recent, &count);
     if (!failed)
-        failed =
-            cli_end(cli, tkl_recent_complete(recent, tkl_str(cli->argv[1]), (size_t)count, &found));
+        failed = cli_end(cli, tkl_recent_complete(recent, tkl_str(cli->argv[1]), count, &found));
     if (!failed)
         failed = cli_print_names(cli, found);
     tkl_names_free(found);
@@ -91,15 +98,10 @@ static int recent_find(cli_session *cli)
         {"contact", "CONTACT"}, {"match", "MATCH"}, {"added_at", "LAST ADDED"}, {0}};
     tkl_recent *recent = NULL;
     tkl_recent_contacts *found = NULL;
-    tkl_recent_options options = {.accents = cli_flag(cli, "accents"),
-                                  .pinyin = cli_flag(cli, "pinyin")};
-    int64_t count = cli_number(cli, "count", TKL_RECENT_MAX);
-    if (count < 0 || count > TKL_RECENT_MAX)
-        return cli_usage(cli, "--count is from 0 to %d", TKL_RECENT_MAX);
-    int failed = open_recent(cli, &options, &recent);
+    size_t count;
+    int failed = open_for_search(cli, &recent, &count);
     if (!failed)
-        failed =
-            cli_end(cli, tkl_recent_find(recent, tkl_str(cli->argv[1]), (size_t)count, &found));
+        failed = cli_end(cli, tkl_recent_find(recent, tkl_str(cli->argv[1]), count, &found));
     tkl_recent_close(recent);
     if (failed)
         return failed;
