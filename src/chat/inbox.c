@@ -134,11 +134,12 @@ static int take_reply(found *f, tkl__chat_place *p, tkl_reply *reply)
     tkl_messages *messages;
     int code = tkl_reply_code(reply);
     if (code == TKL_OK)
-        code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        code = (int)tkl_reply_int(tkl_reply_at(reply, TKL__FETCHED_CODE));
     p->stranger = code == TKL_NOTOWNER || code == TKL_NOTFOUND;
     p->code = p->stranger ? TKL_OK : code;
     p->caught_up = code == TKL_OK ? tkl__post_read_caught_up(reply) : (tkl__post_caught_up){0};
-    if (code != TKL_OK || (tkl_reply_count(tkl_reply_at(reply, 4)) == 0 && !f->empty_too))
+    bool empty = tkl_reply_count(tkl_reply_at(reply, TKL__FETCHED_ENTRIES)) == 0;
+    if (code != TKL_OK || (empty && !f->empty_too))
         return TKL_OK;
     int rc = tkl__post_messages_make(reply, false, &messages);
     return rc == TKL_OK ? add_found(f, p, messages) : rc;

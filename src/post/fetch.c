@@ -37,7 +37,7 @@ typedef struct fetch {
 static int take_messages(const tkl__post *post, int rc, tkl_reply *reply,
                          tkl__post_caught_up *caught_up, tkl_messages **messages)
 {
-    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
+    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, TKL__FETCHED_ENTRIES)) == 0) {
         if (caught_up)
             *caught_up = tkl__post_read_caught_up(reply);
         rc = TKL_EMPTY;

@@ -50,7 +50,8 @@ static void read_entry(const tkl_reply *entry, tkl_message *message, tkl_header 
 
 int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **messages)
 {
-    const tkl_reply *marks = tkl_reply_at(reply, 3), *entries = tkl_reply_at(reply, 4);
+    const tkl_reply *marks = tkl_reply_at(reply, TKL__FETCHED_MARKS);
+    const tkl_reply *entries = tkl_reply_at(reply, TKL__FETCHED_ENTRIES);
     size_t count = tkl_reply_count(entries);
     fetched *f = allocate_messages(entries);
     if (!f)
@@ -64,8 +65,8 @@ int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **message
     f->reply = owned ? reply : NULL;
     f->public.items = f->items;
     f->public.count = count;
-    f->public.missed = tkl_reply_int(tkl_reply_at(reply, 1));
-    f->public.unread = tkl_reply_int(tkl_reply_at(reply, 2));
+    f->public.missed = tkl_reply_int(tkl_reply_at(reply, TKL__FETCHED_MISSED));
+    f->public.unread = tkl_reply_int(tkl_reply_at(reply, TKL__FETCHED_UNREAD));
     *messages = &f->public;
     return TKL_OK;
 }
@@ -82,9 +83,11 @@ void tkl_messages_free(tkl_messages *messages)
 
 tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply)
 {
-    return (tkl__post_caught_up){.is_so = tkl_reply_int(tkl_reply_at(reply, 2)) == 0,
-                                 .last = tkl__reply_number(tkl_reply_at(reply, 5)),
-                                 .missed = tkl_reply_int(tkl_reply_at(reply, 1))};
+    return (tkl__post_caught_up){
+        .is_so = tkl_reply_int(tkl_reply_at(reply, TKL__FETCHED_UNREAD)) == 0,
+        .last = tkl__reply_number(tkl_reply_at(reply, TKL__FETCHED_LAST)),
+        .missed = tkl_reply_int(tkl_reply_at(reply, TKL__FETCHED_MISSED)),
+    };
 }
 
 enum { WORDS_MAX = 2 + 2 * TKL_HEADERS_MAX };

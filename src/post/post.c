@@ -354,19 +354,22 @@ static tkl_message_limits limits_of(const tkl_reply *fields)
     };
 }
 
+/* The elements of a reply of post/show behind the code. */
+enum { FIRST = 1, LAST, BYTES, OLDEST, FIELDS, READERS, OWNED };
+
 static void read_view(const tkl_reply *reply, tkl__post_view *view)
 {
-    const tkl_reply *fields = tkl_reply_at(reply, 5);
+    const tkl_reply *fields = tkl_reply_at(reply, FIELDS);
     *view = (tkl__post_view){
-        .first = tkl__reply_number(tkl_reply_at(reply, 1)),
-        .last = tkl__reply_number(tkl_reply_at(reply, 2)),
-        .bytes = tkl_reply_int(tkl_reply_at(reply, 3)),
-        .oldest_ms = tkl_reply_int(tkl_reply_at(reply, 4)),
+        .first = tkl__reply_number(tkl_reply_at(reply, FIRST)),
+        .last = tkl__reply_number(tkl_reply_at(reply, LAST)),
+        .bytes = tkl_reply_int(tkl_reply_at(reply, BYTES)),
+        .oldest_ms = tkl_reply_int(tkl_reply_at(reply, OLDEST)),
         .fetched_ms = field_of(fields, "seen", 0),
         .created_ms = field_of(fields, "created", 0),
         .limits = limits_of(fields),
-        .readers = tkl_reply_at(reply, 6),
-        .owned = tkl_reply_at(reply, 7),
+        .readers = tkl_reply_at(reply, READERS),
+        .owned = tkl_reply_at(reply, OWNED),
     };
 }
 

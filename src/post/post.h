@@ -78,6 +78,16 @@ int tkl__post_names(tkl_client *client, const char *component, tkl_names **names
 /* Sets the error text for a "no", and passes everything else on. */
 int tkl__post_explain(const tkl__post *post, int rc);
 
+/* The elements of a reply of post/fetch and post/history. */
+enum {
+    TKL__FETCHED_CODE,
+    TKL__FETCHED_MISSED,
+    TKL__FETCHED_UNREAD,
+    TKL__FETCHED_MARKS,
+    TKL__FETCHED_ENTRIES,
+    TKL__FETCHED_LAST,
+};
+
 /* ---- messages.c ---- */
 
 /* Makes messages from a reply of post/fetch whose code is TKL_OK. They are views into the reply,
