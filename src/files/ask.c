@@ -172,6 +172,18 @@ int tkl__files_request_plain(tkl__files_request *request, const tkl__script *scr
     }
 }
 
+int tkl__files_request_for(tkl_files *files, const tkl__script *script, tkl_bytes receiver,
+                           const char *const *tokens, size_t count, tkl_reply **reply)
+{
+    tkl__files_request request;
+    tkl__files_request_init(&request, files);
+    tkl__args_bytes(&request.args, receiver);
+    tkl__files_request_add_files(&request, tokens, count);
+    int rc = tkl__files_request_plain(&request, script, reply);
+    tkl__files_request_free(&request);
+    return rc;
+}
+
 static int code_of(const tkl_reply *reply)
 {
     const tkl_reply *first = tkl_reply_at(reply, 0);

@@ -250,13 +250,9 @@ typedef struct change {
 static int find_lacking(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     change *c = arg;
-    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_request_init(&request, files);
-    tkl__args_bytes(&request.args, c->receiver);
-    tkl__files_request_add_files(&request, tokens, count);
-    int rc = tkl__files_request_plain(&request, &tkl__lua_files_look, &reply);
-    tkl__files_request_free(&request);
+    int rc =
+        tkl__files_request_for(files, &tkl__lua_files_look, c->receiver, tokens, count, &reply);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply) && i < count; i++)
         if (!tkl_reply_is_nil(tkl_reply_at(reply, i)) && c->count++ < NAMED)
             tkl__buf_add(&c->lacking, tokens[i], TKL__FILES_TOKEN);
@@ -315,13 +311,9 @@ int tkl_files_drop_receiver(tkl_files *files, tkl_bytes receiver, int64_t *count
 static int add_to(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     change *c = arg;
-    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_request_init(&request, files);
-    tkl__args_bytes(&request.args, c->receiver);
-    tkl__files_request_add_files(&request, tokens, count);
-    int rc = tkl__files_request_plain(&request, &tkl__lua_files_add_receiver, &reply);
-    tkl__files_request_free(&request);
+    int rc = tkl__files_request_for(files, &tkl__lua_files_add_receiver, c->receiver, tokens, count,
+                                    &reply);
     tkl__add(&c->count, tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;

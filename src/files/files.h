@@ -106,6 +106,10 @@ int tkl__files_request_run(tkl__files_request *request, const tkl__script *scrip
 int tkl__files_request_plain(tkl__files_request *request, const tkl__script *script,
                              tkl_reply **reply);
 
+/* Runs files/look or files/add_receiver: a script about a receiver and these files. */
+int tkl__files_request_for(tkl_files *files, const tkl__script *script, tkl_bytes receiver,
+                           const char *const *tokens, size_t count, tkl_reply **reply);
+
 /* Adds a GET or SET of a chunk to a batch. */
 void tkl__files_batch_get(tkl__batch *batch, const tkl_files *files, const char *token,
                           int64_t number);
@@ -120,6 +124,25 @@ int tkl__files_batch_run(tkl__batch *batch, tkl__files_request *request, const t
  * there. */
 int64_t tkl__files_number(const tkl_reply *reply, int64_t most);
 int64_t tkl__files_chunks(const tkl_reply *reply); /* a number of chunks */
+
+/* The elements of a reply of files/ack. */
+enum {
+    TKL__FILES_ACK_CODE,
+    TKL__FILES_ACK_SENT,
+    TKL__FILES_ACK_COMPLETE,
+    TKL__FILES_ACK_FREED,
+    TKL__FILES_ACK_LOWEST,
+    TKL__FILES_ACK_SUM,
+    TKL__FILES_ACK_SIZE,
+};
+
+/* The values in an entry of the stream of troubles; the name of its field stands before each. */
+enum {
+    TKL__FILES_TROUBLE_TOKEN = 1,
+    TKL__FILES_TROUBLE_RECEIVER = 3,
+    TKL__FILES_TROUBLE_NAME = 5,
+    TKL__FILES_TROUBLE_REASON = 7,
+};
 
 /* Adds the time of a file to a request: seconds and nanoseconds. */
 void tkl__files_add_time(tkl__args *args, const struct timespec *time);

@@ -398,23 +398,18 @@ static int write_chunk(tkl__files_incoming *in, const tkl_reply *reply)
     return rc == TKL_EINTR ? stop_lines(in) : rc;
 }
 
-/* Notes the state of the file in the reply to an acknowledgement. */
-static void note_ack(tkl__files_incoming *in, const tkl_reply *reply, int64_t *lowest)
-{
-    in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(reply, 1));
-    in->freed = tkl__files_chunks(tkl_reply_at(reply, 3));
-    *lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
-    note_size(in, tkl_reply_int(tkl_reply_at(reply, 2)) == 1, tkl_reply_at(reply, 6),
-              tkl_reply_at(reply, 5));
-}
-
-/* Notes the reply and writes the received chunks. A chunk is missing when the server was restarted
- * with older data and no longer has it. */
+/* Notes the state of the file in the reply of files/ack, and writes the received chunks. A chunk is
+ * missing when the server was restarted with older data and no longer has it. */
 static int take_window(tkl__files_incoming *in, const tkl__batch *batch, size_t count)
 {
-    int64_t lowest, acked = in->position;
+    const tkl_reply *reply = tkl__batch_reply(batch, count);
+    int64_t lowest = tkl__files_chunks(tkl_reply_at(reply, TKL__FILES_ACK_LOWEST));
+    int64_t acked = in->position;
     int rc = TKL_OK;
-    note_ack(in, tkl__batch_reply(batch, count), &lowest);
+    in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(reply, TKL__FILES_ACK_SENT));
+    in->freed = tkl__files_chunks(tkl_reply_at(reply, TKL__FILES_ACK_FREED));
+    note_size(in, tkl_reply_int(tkl_reply_at(reply, TKL__FILES_ACK_COMPLETE)) == 1,
+              tkl_reply_at(reply, TKL__FILES_ACK_SIZE), tkl_reply_at(reply, TKL__FILES_ACK_SUM));
     if (acked > in->sent) /* the server is behind: acknowledge the rest once it has it */
         acked = in->sent;
     for (size_t i = 0; rc == TKL_OK && i < count && in->position < in->sent; i++)

@@ -66,6 +66,11 @@ static void add_optional(tkl__args *args, int64_t value, bool present)
         tkl__args_str(args, "");
 }
 
+/* The elements of a reply of files/begin behind the code: of TKL_OK, TKL_EXISTS and TKL_FULL. */
+enum { BEGIN_CHUNK = 1, BEGIN_GRANTED };
+enum { BEGIN_TOKEN = 1, BEGIN_COMPLETE };
+enum { BEGIN_OVERDUE = 1, BEGIN_NEXT };
+
 static int request_begin(tkl__files_outgoing *o, tkl_reply **reply)
 {
     const tkl_files_options *rules = &o->sending->files->rules;
@@ -98,6 +103,9 @@ static int request_begin(tkl__files_outgoing *o, tkl_reply **reply)
     tkl__files_request_free(&request);
     return rc;
 }
+
+/* The elements of a reply of files/take behind the code. */
+enum { TAKE_CHUNK = 1, TAKE_SENT, TAKE_GRANTED, TAKE_SUM };
 
 static int request_take(tkl__files_outgoing *o, tkl_reply **reply)
 {
@@ -147,9 +155,9 @@ static int resume_file(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
     int rc = request_take(o, &reply);
-    o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
-    o->sent = tkl__files_chunks(tkl_reply_at(reply, 2));
-    o->granted = tkl__files_chunks(tkl_reply_at(reply, 3));
+    o->chunk = tkl_reply_int(tkl_reply_at(reply, TAKE_CHUNK));
+    o->sent = tkl__files_chunks(tkl_reply_at(reply, TAKE_SENT));
+    o->granted = tkl__files_chunks(tkl_reply_at(reply, TAKE_GRANTED));
     if (rc == TKL_NOTOWNER)
         rc = explain_refusal(o, rc);
     if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
@@ -163,7 +171,8 @@ static int resume_file(tkl__files_outgoing *o)
         o->resumed = o->sent > 0;
     }
     if (rc == TKL_OK && o->sent > 0 &&
-        strcmp(tkl__files_hash_sum(o->hash).text, tkl_reply_str(tkl_reply_at(reply, 4))) != 0) {
+        strcmp(tkl__files_hash_sum(o->hash).text, tkl_reply_str(tkl_reply_at(reply, TAKE_SUM))) !=
+            0) {
         rc = give_up(o, TKL_NOTFOUND, "the source has changed since its sender was interrupted");
     }
     tkl_reply_free(reply);
@@ -182,9 +191,9 @@ static void start_over(tkl__files_outgoing *o)
  * takes the file over. TKL_NOTFOUND: start over. */
 static int use_earlier_file(tkl__files_outgoing *o, const tkl_reply *reply)
 {
-    if (!tkl__files_read_token(tkl_reply_at(reply, 1), &o->token))
+    if (!tkl__files_read_token(tkl_reply_at(reply, BEGIN_TOKEN), &o->token))
         return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
-    o->complete = tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
+    o->complete = tkl_reply_int(tkl_reply_at(reply, BEGIN_COMPLETE)) == 1;
     if (!o->complete)
         return resume_file(o);
     o->bytes = o->at_start.st_size;
@@ -204,9 +213,9 @@ static int begin_file(tkl__files_outgoing *o)
         tkl_reply *reply;
         rc = request_begin(o, &reply);
         if (rc == TKL_FULL) {
-            rc = tkl__files_reap(s->files, tkl_reply_at(reply, 1));
+            rc = tkl__files_reap(s->files, tkl_reply_at(reply, BEGIN_OVERDUE));
             if (rc == TKL_OK)
-                rc = tkl__files_room_wait(s, tkl__reply_number(tkl_reply_at(reply, 2)));
+                rc = tkl__files_room_wait(s, tkl__reply_number(tkl_reply_at(reply, BEGIN_NEXT)));
         } else if (rc == TKL_EXISTS) {
             rc = use_earlier_file(o, reply);
             begun = rc == TKL_OK;
@@ -215,8 +224,8 @@ static int begin_file(tkl__files_outgoing *o)
                 rc = tkl__next_round(&rounds, s->files->client, 0, false);
             }
         } else if (rc == TKL_OK) {
-            o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
-            o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
+            o->chunk = tkl_reply_int(tkl_reply_at(reply, BEGIN_CHUNK));
+            o->granted = tkl__files_chunks(tkl_reply_at(reply, BEGIN_GRANTED));
             begun = true;
             if (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK)
                 rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
@@ -350,6 +359,9 @@ static int read_window(tkl__files_outgoing *o, int64_t *count, int64_t *length)
     return rc;
 }
 
+/* The elements of a reply of files/commit behind the code. */
+enum { COMMIT_SENT = 1, COMMIT_GRANTED, COMMIT_OVERDUE, COMMIT_NEXT };
+
 /* One round trip: writes chunks, commits them, and reserves more. */
 static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
 {
@@ -366,9 +378,9 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
     const tkl_reply *reply = tkl__batch_reply(&o->batch, (size_t)count);
     if (rc == TKL_OK) {
         o->sent += count;
-        o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
-        *next_end_ms = tkl__reply_number(tkl_reply_at(reply, 4));
-        rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 3));
+        o->granted = tkl__files_chunks(tkl_reply_at(reply, COMMIT_GRANTED));
+        *next_end_ms = tkl__reply_number(tkl_reply_at(reply, COMMIT_NEXT));
+        rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, COMMIT_OVERDUE));
     } else {
         rc = explain_refusal(o, rc);
     }

@@ -137,13 +137,8 @@ static int note_file(tkl__files_receiving *r, const char *token, const tkl_reply
 
 static int look_at_files(tkl__files_receiving *r, const char *const *tokens, size_t count)
 {
-    tkl__files_request request;
     tkl_reply *reply;
-    tkl__files_request_init(&request, r->files);
-    tkl__args_bytes(&request.args, r->as);
-    tkl__files_request_add_files(&request, tokens, count);
-    int rc = tkl__files_request_plain(&request, &tkl__lua_files_look, &reply);
-    tkl__files_request_free(&request);
+    int rc = tkl__files_request_for(r->files, &tkl__lua_files_look, r->as, tokens, count, &reply);
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
         rc = note_file(r, tokens[i], tkl_reply_at(reply, i));
     tkl_reply_free(reply);

@@ -20,6 +20,9 @@
 
 /* ---- Giving up ----------------------------------------------------------- */
 
+/* The elements of a reply of files/remove behind the code. */
+enum { REMOVE_FREED = 1, REMOVE_RESERVED, REMOVE_GONE };
+
 /* Removes the chunks from `first` to `last`. */
 static int remove_step(tkl_files *files, const char *token, const char *holder, const char *reason,
                        int64_t first, int64_t last, tkl_reply **reply)
@@ -44,9 +47,9 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
     for (int step = 0; step < STEPS_MAX; step++) {
         tkl_reply *reply;
         int rc = remove_step(files, token, holder, reason, first, last, &reply);
-        int64_t freed = tkl__files_chunks(tkl_reply_at(reply, 1));
-        int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, 2));
-        bool gone = tkl_reply_int(tkl_reply_at(reply, 3)) == 1;
+        int64_t freed = tkl__files_chunks(tkl_reply_at(reply, REMOVE_FREED));
+        int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, REMOVE_RESERVED));
+        bool gone = tkl_reply_int(tkl_reply_at(reply, REMOVE_GONE)) == 1;
         tkl_reply_free(reply);
         if (rc != TKL_OK || gone)
             return rc;
@@ -59,6 +62,9 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
 }
 
 /* ---- Reservations of senders that are gone ------------------------------- */
+
+/* The elements of a reply of files/recall behind the code. */
+enum { RECALL_SENT = 1, RECALL_RESERVED };
 
 static int recall_step(tkl_files *files, const char *token, int64_t first, int64_t last,
                        tkl_reply **reply)
@@ -83,8 +89,8 @@ static int recall_chunks(tkl_files *files, const char *token)
 {
     tkl_reply *reply;
     int rc = recall_step(files, token, 0, 0, &reply);
-    int64_t sent = tkl__files_chunks(tkl_reply_at(reply, 1));
-    int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, 2));
+    int64_t sent = tkl__files_chunks(tkl_reply_at(reply, RECALL_SENT));
+    int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, RECALL_RESERVED));
     tkl_reply_free(reply);
     if (rc != TKL_OK || reserved <= sent || reserved - sent > STEP)
         return rc;
@@ -130,8 +136,8 @@ static int free_step(tkl_files *files, const char *token, int64_t last, int64_t 
         tkl__args_str(&request.args, "");
     tkl__args_int(&request.args, *freed);
     int rc = tkl__files_request_run(&request, &tkl__lua_files_ack, &reply);
-    *freed = tkl__files_chunks(tkl_reply_at(reply, 3));
-    *lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
+    *freed = tkl__files_chunks(tkl_reply_at(reply, TKL__FILES_ACK_FREED));
+    *lowest = tkl__files_chunks(tkl_reply_at(reply, TKL__FILES_ACK_LOWEST));
     tkl_reply_free(reply);
     tkl__files_request_free(&request);
     return rc;
@@ -193,6 +199,9 @@ static size_t read_page(const tkl_reply *page, tkl__files_token *tokens, const c
     return count;
 }
 
+/* The elements of a reply of files/news. */
+enum { NEWS_EPOCH, NEWS_OVERDUE, NEWS_NEXT, NEWS_FILES, NEWS_MENDED };
+
 static int request_news(tkl_files *files, const char *epoch, const char *cursor, tkl_reply **reply)
 {
     tkl__files_request request;
@@ -214,13 +223,12 @@ int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page
     int rc = request_news(files, cursor->epoch, number, &reply);
     if (rc != TKL_OK)
         return rc;
-    const tkl_reply *list = tkl_reply_at(reply, 3);
-    int64_t before = cursor->number;
-    if (strcmp(cursor->epoch, tkl_reply_str(tkl_reply_at(reply, 0))) != 0)
-        before = -1;
-    snprintf(cursor->epoch, sizeof cursor->epoch, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
+    const tkl_reply *list = tkl_reply_at(reply, NEWS_FILES);
+    const char *epoch = tkl_reply_str(tkl_reply_at(reply, NEWS_EPOCH));
+    int64_t before = strcmp(cursor->epoch, epoch) == 0 ? cursor->number : -1;
+    snprintf(cursor->epoch, sizeof cursor->epoch, "%s", epoch);
     page->count = read_page(list, page->tokens, page->texts);
-    page->next_end_ms = tkl__reply_number(tkl_reply_at(reply, 2));
+    page->next_end_ms = tkl__reply_number(tkl_reply_at(reply, NEWS_NEXT));
     size_t words = tkl_reply_count(list);
     if (words > 0)
         cursor->number = tkl__files_number(tkl_reply_at(list, words - 1), INT64_MAX / 2);
@@ -229,11 +237,11 @@ int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page
         tkl_reply_free(reply);
         return tkl__fail(TKL_EPROTO, "not an answer of files/news");
     }
-    if (tkl_reply_int(tkl_reply_at(reply, 4)) == 1 && cursor->mended < MENDS_MAX) {
+    if (tkl_reply_int(tkl_reply_at(reply, NEWS_MENDED)) == 1 && cursor->mended < MENDS_MAX) {
         cursor->mended++;
         page->more = true;
     }
-    rc = tkl__files_reap(files, tkl_reply_at(reply, 1));
+    rc = tkl__files_reap(files, tkl_reply_at(reply, NEWS_OVERDUE));
     tkl_reply_free(reply);
     return rc;
 }

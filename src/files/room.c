@@ -212,8 +212,7 @@ static const char *name_of(const tkl_reply *name)
     return *tkl_reply_str(name) ? tkl_reply_str(name) : "all files";
 }
 
-/* Whether a receiver could not use one of our files, or was dropped. Fields: token, receiver, name,
- * reason. */
+/* TKL_DEAD: a receiver could not use one of our files, or was dropped. */
 static int find_trouble(tkl__files_sending *s)
 {
     tkl__args words;
@@ -234,10 +233,11 @@ static int find_trouble(tkl__files_sending *s)
     qsort(s->awaited, s->awaited_count, sizeof *s->awaited, by_token);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
         const tkl_reply *fields = tkl_reply_at(tkl_reply_at(reply, i), 1);
-        if (is_ours(s, tkl_reply_bytes(tkl_reply_at(fields, 1))))
-            rc =
-                tkl__fail(TKL_DEAD, "%s did not get %s: %s", tkl_reply_str(tkl_reply_at(fields, 3)),
-                          name_of(tkl_reply_at(fields, 5)), tkl_reply_str(tkl_reply_at(fields, 7)));
+        if (is_ours(s, tkl_reply_bytes(tkl_reply_at(fields, TKL__FILES_TROUBLE_TOKEN))))
+            rc = tkl__fail(TKL_DEAD, "%s did not get %s: %s",
+                           tkl_reply_str(tkl_reply_at(fields, TKL__FILES_TROUBLE_RECEIVER)),
+                           name_of(tkl_reply_at(fields, TKL__FILES_TROUBLE_NAME)),
+                           tkl_reply_str(tkl_reply_at(fields, TKL__FILES_TROUBLE_REASON)));
     }
     tkl_reply_free(reply);
     return rc;

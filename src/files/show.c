@@ -54,9 +54,9 @@ const char *tkl_files_state_name(tkl_files_state state)
 
 /* ---- The channel --------------------------------------------------------- */
 
-enum { ASK_STATE, ASK_COUNT, ASK_RECEIVERS, ASK_HOLDERS, ASK_TROUBLE };
+enum { CHANNEL_STATE, CHANNEL_COUNT, CHANNEL_RECEIVERS, CHANNEL_HOLDERS, CHANNEL_TROUBLE };
 
-/* Asks for everything in the keys of the channel itself, in one round trip. */
+/* Reads everything in the keys of the channel itself, in one round trip. */
 static int read_channel(tkl_files *files, tkl_reply **replies)
 {
     const tkl_bytes *keys = files->keys.items;
@@ -73,7 +73,7 @@ static int read_channel(tkl_files *files, tkl_reply **replies)
     return tkl__batch_end(&batch, tkl__deadline(files->client, files->rules.timeout_ms), replies);
 }
 
-/* Asks for the server's clock, on the node of the channel. */
+/* Reads the server's clock, on the node of the channel. */
 static int read_time(tkl_files *files, int64_t *now_ms)
 {
     tkl__files_request request;
@@ -102,7 +102,7 @@ static int by_name(const void *a, const void *b)
 
 static int read_receivers(view *v, int64_t now_ms)
 {
-    const tkl_reply *list = tkl_reply_at(v->channel, ASK_RECEIVERS);
+    const tkl_reply *list = tkl_reply_at(v->channel, CHANNEL_RECEIVERS);
     size_t count = tkl_reply_count(list) / 2;
     v->receivers = calloc(count + 1, sizeof *v->receivers);
     if (!v->receivers)
@@ -111,7 +111,7 @@ static int read_receivers(view *v, int64_t now_ms)
         tkl_files_receiver *receiver = &v->receivers[i];
         int64_t until = tkl__files_number(tkl_reply_at(list, 2 * i + 1), INT64_MAX / 2);
         receiver->name = tkl_reply_bytes(tkl_reply_at(list, 2 * i));
-        receiver->seen = is_in(tkl_reply_at(v->channel, ASK_HOLDERS), receiver->name);
+        receiver->seen = is_in(tkl_reply_at(v->channel, CHANNEL_HOLDERS), receiver->name);
         receiver->gone = until <= now_ms;
         receiver->gone_ms = receiver->gone ? now_ms - until : 0;
     }
@@ -122,7 +122,7 @@ static int read_receivers(view *v, int64_t now_ms)
 
 static int read_troubles(view *v)
 {
-    const tkl_reply *list = tkl_reply_at(v->channel, ASK_TROUBLE);
+    const tkl_reply *list = tkl_reply_at(v->channel, CHANNEL_TROUBLE);
     size_t count = tkl_reply_count(list);
     v->troubles = calloc(count + 1, sizeof *v->troubles);
     if (!v->troubles)
@@ -131,9 +131,9 @@ static int read_troubles(view *v)
         const tkl_reply *entry = tkl_reply_at(list, i), *fields = tkl_reply_at(entry, 1);
         v->troubles[i] = (tkl_files_trouble){
             .time_ms = strtoll(tkl_reply_str(tkl_reply_at(entry, 0)), NULL, 10),
-            .receiver = tkl_reply_bytes(tkl_reply_at(fields, 3)),
-            .name = tkl_reply_bytes(tkl_reply_at(fields, 5)),
-            .reason = tkl_reply_bytes(tkl_reply_at(fields, 7)),
+            .receiver = tkl_reply_bytes(tkl_reply_at(fields, TKL__FILES_TROUBLE_RECEIVER)),
+            .name = tkl_reply_bytes(tkl_reply_at(fields, TKL__FILES_TROUBLE_NAME)),
+            .reason = tkl_reply_bytes(tkl_reply_at(fields, TKL__FILES_TROUBLE_REASON)),
         };
     }
     v->public.trouble_count = count;
@@ -160,18 +160,20 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Reads the fields of a file, as show.lua returns them. */
+/* The fields of a file in a reply of files/show. */
+enum { STATE, FREED, SENT, CHUNK, SIZE, MTIME, NAME, WAITING };
+
 static int read_file(view *v, const tkl_reply *fields)
 {
     tkl_files_file *file = &v->files[v->public.count];
-    int64_t sent = tkl__files_chunks(tkl_reply_at(fields, 2));
-    int64_t chunk = tkl__files_number(tkl_reply_at(fields, 3), TKL__FILES_CHUNK);
-    tkl_bytes size = tkl_reply_bytes(tkl_reply_at(fields, 4));
-    const tkl_reply *at = tkl_reply_at(fields, 7);
+    int64_t sent = tkl__files_chunks(tkl_reply_at(fields, SENT));
+    int64_t chunk = tkl__files_number(tkl_reply_at(fields, CHUNK), TKL__FILES_CHUNK);
+    tkl_bytes size = tkl_reply_bytes(tkl_reply_at(fields, SIZE));
+    const tkl_reply *at = tkl_reply_at(fields, WAITING);
     *file = (tkl_files_file){
-        .name = tkl_reply_bytes(tkl_reply_at(fields, 6)),
-        .state = state_of(tkl_reply_str(tkl_reply_at(fields, 0))),
-        .size = size.len > 0 ? tkl__files_number(tkl_reply_at(fields, 4), SIZE_MOST) : TKL_NONE,
+        .name = tkl_reply_bytes(tkl_reply_at(fields, NAME)),
+        .state = state_of(tkl_reply_str(tkl_reply_at(fields, STATE))),
+        .size = size.len > 0 ? tkl__files_number(tkl_reply_at(fields, SIZE), SIZE_MOST) : TKL_NONE,
         .waiting_count = tkl_reply_count(at) / 2};
     int64_t most = file->size >= 0 ? file->size : INT64_MAX;
     file->sent = chunk > 0 ? min(sent * chunk, most) : file->size;
@@ -240,11 +242,11 @@ static int fill_view(tkl_files *files, view *v)
 
 static void set_public(view *v)
 {
-    const tkl_reply *state = tkl_reply_at(v->channel, ASK_STATE);
+    const tkl_reply *state = tkl_reply_at(v->channel, CHANNEL_STATE);
     const tkl_reply *limit = tkl_reply_at(state, 1);
     v->public.bytes = tkl__files_number(tkl_reply_at(state, 0), INT64_MAX / 2);
     v->public.max_bytes = tkl_reply_is_nil(limit) ? TKL__FILES_LIMIT : tkl_reply_int(limit);
-    v->public.file_count = tkl_reply_int(tkl_reply_at(v->channel, ASK_COUNT));
+    v->public.file_count = tkl_reply_int(tkl_reply_at(v->channel, CHANNEL_COUNT));
     v->public.files = v->files;
     v->public.receivers = v->receivers;
     v->public.troubles = v->troubles;
@@ -259,7 +261,7 @@ int tkl_files_status(tkl_files *files, tkl_files_info **status)
     int rc = fill_view(files, v);
     set_public(v);
     bool nothing = v->public.receiver_count == 0 && v->public.trouble_count == 0 &&
-                   tkl_reply_is_nil(tkl_reply_at(tkl_reply_at(v->channel, ASK_STATE), 0));
+                   tkl_reply_is_nil(tkl_reply_at(tkl_reply_at(v->channel, CHANNEL_STATE), 0));
     if (rc == TKL_OK && nothing)
         rc = tkl__fail(TKL_NOTFOUND, "there is no such channel");
     if (rc == TKL_OK)
