@@ -29,7 +29,8 @@ end
 
 -- Gives the sender of an open file one more lease: the clock may have jumped, and a live sender
 -- renews its lease within that time. `member`: the entry of ENDS that is over; `doubt`: the field
--- that marks the extra lease. False when the sender already had that lease.
+-- that marks the extra lease. False when the file is not open, or its sender had that lease
+-- already.
 function deadlines.put_off(member, file, key, doubt)
   if file.state ~= 'open' or redis.call('HSET', key, doubt, 1) == 0 then
     return false

@@ -41,7 +41,7 @@ local function end_file(key, token)
   return false
 end
 
--- Reports a file to all receivers when the server has lost the list of those that lack it. No
+-- Makes all receivers report a file when the server has lost the list of receivers that lack it. No
 -- receiver gets the file: it may have been meant for others.
 local function ask_all(key, at, token)
   local state = redis.call('HGET', key, 'state')

@@ -17,7 +17,7 @@
  * change. It receives all files at once: if it waited for one of them, the chunks of the others
  * could fill the channel, and all processes would wait for ever. Complete files are put in place in
  * the order in which they became complete, so the files of one sender arrive in order. One round
- * trip gets up to 12 chunks and acknowledges those of the previous round trip, which are written by
+ * trip gets up to 12 chunks and acknowledges the chunks of the previous one, which are written by
  * then. A receiver continues at the end of its partial file, whatever position the server has
  * noted. A server restored with older data has an older position: the receiver acknowledges its
  * chunks again each time the server has more of them, until both agree. Otherwise the server would
@@ -246,7 +246,7 @@ typedef struct change {
 /* A sender that waits finds its files among the tokens that are noted: this many of them. */
 #define NAMED 256
 
-/* Counts and notes those of the files that the receiver lacks. */
+/* Counts and notes the files that the receiver lacks. */
 static int find_lacking(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     change *c = arg;

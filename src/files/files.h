@@ -155,7 +155,7 @@ bool tkl__files_read_time(const char *text, struct timespec *time);
 int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason);
 /* Removes the overdue file that a reply names, if it names one. */
 int tkl__files_reap(tkl_files *files, const tkl_reply *token);
-/* Removes those chunks of a file that all of its receivers have. */
+/* Removes the chunks that all receivers of a file have. */
 int tkl__files_free_chunks(tkl_files *files, const char *token);
 /* Reports that a receiver is done with files. `holder` "": the receiver is dropped. `reason` "":
  * the receiver has the files; else why it cannot use them, which a waiting sender finds. `call`:

@@ -13,8 +13,8 @@ function holders.is_current(receiver, holder)
   return not current or current ~= DROPPED and current <= holder
 end
 
--- Whether this process is older than the one that receives now: a request of a killed process may
--- arrive after those of its successor.
+-- Whether this process is older than the process that receives now: a request of a killed process
+-- may arrive after requests of its successor.
 function holders.is_stale(receiver, holder)
   local current = redis.call('HGET', HOLDERS, receiver)
   return current and current ~= DROPPED and current > holder

@@ -425,7 +425,7 @@ static int take_window(tkl__files_incoming *in, const tkl__batch *batch, size_t 
                               : TKL_OK;
 }
 
-/* One round trip: gets the next chunks, and acknowledges those written before. */
+/* One round trip: gets the next chunks, and acknowledges the chunks written before. */
 static int fetch_chunks(tkl__files_incoming *in)
 {
     tkl__batch *batch = &in->receiving->batch;

@@ -1,5 +1,5 @@
--- The keys of a channel, in the order in which every script gets them; files.c says more. Behind
--- them come those of files, of chunks and of a call: the header of a script says which.
+-- The keys of a channel, in the order in which every script gets them; files.c says more. Keys of
+-- files, chunks and calls follow: the header of each script says which.
 
 local KEPT_MS = 30 * 86400000 -- channels and notes about them stay for 30 days without use
 local CHANNEL_KEYS = 9

@@ -396,7 +396,8 @@ static void report_progress(tkl__files_outgoing *o)
         s->options.on_progress(&s->progress, s->options.arg);
 }
 
-static int send_all(tkl__files_outgoing *o)
+/* Sends the file window by window, and waits for room between them. */
+static int send_windows(tkl__files_outgoing *o)
 {
     bool complete = false;
     int rc = TKL_OK;
@@ -431,7 +432,7 @@ static int attempt_file(tkl__files_outgoing *o)
         return TKL_OK;
     rc = start_renewing(o);
     if (rc == TKL_OK)
-        rc = send_all(o);
+        rc = send_windows(o);
     stop_renewing(o);
     return rc;
 }

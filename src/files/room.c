@@ -125,7 +125,8 @@ static int64_t look_interval(const tkl__files_sending *s)
     return wanted > REPORT_FIRST_US ? wanted : REPORT_FIRST_US;
 }
 
-/* Reports which receivers the call waits for, and drops those that have been gone for too long. */
+/* Reports which receivers the call waits for, and drops receivers that have been gone for too long.
+ */
 static int look_at_receivers(tkl__files_sending *s)
 {
     tkl_files_info *status;

@@ -473,7 +473,7 @@ static int end_send(tkl__files_sending *s, int rc)
 }
 
 /* Makes items of the sources and sends them all. */
-static int send_all(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
+static int send_sources(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
     tkl__files_items items;
     int rc = tkl__files_expand(sources, count, &items);
@@ -514,7 +514,7 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
         s.options = *options;
     if (s.options.timeout_ms > 0)
         patient.rules.timeout_ms = s.options.timeout_ms;
-    rc = send_all(&s, sources, count);
+    rc = send_sources(&s, sources, count);
     if (totals)
         *totals = s.totals;
     return rc;

@@ -29,7 +29,7 @@ typedef struct tkl__files_sending {
     const tkl_bytes *to;
     size_t to_count;
     tkl_files_send_options options;
-    bool ended; /* receivers are told that no more will come */
+    bool ended; /* receivers have learned that no more will come */
     tkl_files_totals totals;
     tkl_files_progress progress;
     int failure; /* error of the first source that failed */
