@@ -375,7 +375,7 @@ static int chat_list(cli_session *cli)
 
 /* ---- limit, drop --------------------------------------------------------- */
 
-/* Reads the limits, changes those that are given, and prints the result. */
+/* Reads the limits, changes the limits that are given, and prints the result. */
 static int chat_limit(cli_session *cli)
 {
     tkl_chat *chat = NULL;

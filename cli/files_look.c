@@ -81,7 +81,7 @@ static json_t *receiver_rows(const tkl_files_info *info)
     return array;
 }
 
-/* Prints tables, one below the other, without those that are empty. */
+/* Prints tables, one below the other; an empty table is left out. */
 static int print_status(const cli_session *cli, const tkl_files_info *info)
 {
     static const cli_column receivers[] = {{"name", "RECEIVER"}, {"state", "STATE"},

@@ -72,7 +72,7 @@ TKL_API int tkl_channel_id_parse(const char *text, tkl_channel_id *id) TKL_NONNU
 /* ---- Publishing ---------------------------------------------------------- */
 
 /* Publishes `count` messages in one round trip, all or none. *last (may be NULL) is the id of the
- * last one; those before have the numbers before it. A request that was repeated because its answer
+ * last one; earlier ones have the numbers before it. A request that was repeated because its answer
  * was lost publishes nothing twice. TKL_EINVAL: more than TKL_CHANNEL_BATCH_MAX messages, a message
  * or all of them too long. No messages: TKL_OK, without a round trip. */
 TKL_API int tkl_channel_publish(tkl_channel *channel, const tkl_bytes *messages, size_t count,

@@ -36,7 +36,7 @@ typedef struct tkl_stats tkl_stats;
 
 typedef struct tkl_stats_options {
     int64_t timeout_ms; /* time-out of one call; 0: the client's */
-    int64_t ranked;     /* contexts kept in the ranking of an hour, those with the largest means; 0:
+    int64_t ranked;     /* contexts with the largest means that the ranking of an hour keeps; 0:
                            1000 */
     tkl_bytes slow_log; /* the log that tkl_timer_stop() writes slow contexts to; empty: "slow:" and
                            the type */

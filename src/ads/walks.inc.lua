@@ -137,7 +137,7 @@ function walks.waiting_lists(page, below)
   return lists
 end
 
--- Opens the lists that may have the greatest member, except those that cannot beat the best ad.
+-- Opens the lists that may have the greatest member, except lists that cannot beat the best ad.
 -- Returns the work done. At most one round for each list of the page.
 function walks.open_lists(state)
   local work = 0

@@ -66,9 +66,9 @@ static double find_load(const tkl__bloom_subfilter *sub, double error)
     return low;
 }
 
-/* Chooses the fewest hashes, because each costs time, that do not need many more bits than the
- * textbook. If there are none, those that need the fewest bits. Sets them; returns the bits per
- * item. */
+/* Chooses the number of hashes: the lowest, because each hash costs time, with which a filter does
+ * not need many more bits than in the textbook. If there is none, the number that needs the fewest
+ * bits. Returns the bits per item. */
 static double choose_hashes(tkl__bloom_subfilter *sub, double error)
 {
     double textbook = -log(error) / (M_LN2 * M_LN2);

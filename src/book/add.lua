@@ -1,4 +1,4 @@
--- book/add: add entries, or give those with a known id another text.
+-- book/add: add entries. An entry with a known id gets another text.
 -- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller; a new book gets them
 -- ARGV[2] ttl       milliseconds, or 0

@@ -27,10 +27,10 @@
  * how many of its bytes it shares with the key or a smaller form. If the prefix is not longer than
  * that, the search has met the entry there already, on this page or an earlier one.
  *
- * The server cannot fold text, so a request depends on the settings, and carries those that it was
- * made with. When the book has other settings, the server does nothing and returns them, and the
- * client makes the request again. The handle remembers the settings, so this costs a second round
- * trip only once.
+ * The server cannot fold text, so a request depends on the settings, and carries the settings for
+ * which it was made. When the book has other settings, the server does nothing and returns them,
+ * and the client makes the request again. The handle remembers the settings, so this costs a second
+ * round trip only once.
  */
 #include "book/book.h"
 

@@ -34,8 +34,8 @@
  * member only within ten minutes of the time of its entry. This holds as long as the clocks of the
  * servers differ by less than ten minutes.
  *
- * Waiting: an inbox listens to the channel of its list (a new entry) and to those of all its chats
- * (new messages, new members). A message is one publication, however many members there are.
+ * Waiting: an inbox listens to the channel of its list (a new entry) and to the channels of its
+ * chats (new messages, new members). A message is one publication, however many members there are.
  */
 #include "chat/chat.h"
 

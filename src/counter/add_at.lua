@@ -5,7 +5,7 @@
 -- ARGV[3] strict   1: the counter must have this shape; 0: it is for a new counter
 -- ARGV[4] at       the time, in ms
 -- returns 1 done, 0 the counter has another shape, -1 a slice would be too large, -2 no precision
---   keeps so old a slice, -3 the time is in the future
+--   keeps a slice of that time any more, -3 the time is in the future
 -- include: shared/clock
 -- include: shared/decimal
 -- include: turning

@@ -1,6 +1,6 @@
 -- counter/clean: one step of removing the slices of a precision that have left the window.
 -- KEYS[1] counter  hash, see counter/add
--- ARGV[1] number   of the precision among those of the counter, from 1
+-- ARGV[1] number   of the precision in the counter's shape, from 1
 -- ARGV[2] first    place: 0 for the first step, then as the last step returned it
 -- flags: allow-oom
 -- returns {how many were removed, first place of the next step; 0 when the precision is done}; {}

@@ -7,7 +7,7 @@
 
 #include <tackle/geo.h>
 
-/* Leaves out the places for which `is_inside` is false, and those after the first `max` (0: all).
+/* Leaves out places for which `is_inside` is false, and places after the first `max` (0: all).
  */
 void tkl__geo_keep(tkl_geo_places *places,
                    bool (*is_inside)(const tkl_geo_place *place, const tkl_geo_cell *cell),

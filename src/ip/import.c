@@ -258,7 +258,7 @@ static int report_overlap(tkl_ip_import *import, const tkl__ip_row *row, const t
                           kept->origin.file ? ": " : "", (unsigned)kept->origin.line);
 }
 
-/* Sorts the ranges, and removes those that overlap an earlier row. */
+/* Sorts the ranges, and removes ranges that overlap an earlier row. */
 static int remove_overlaps(tkl_ip_import *import)
 {
     size_t kept = 0;

@@ -1,4 +1,4 @@
--- online/returning: count the users of a day, and those of them who were there on other days.
+-- online/returning: count the users of a day, and how many of them were there on other days.
 -- KEYS[1] scratch   for the result of a combination, removed at once
 -- KEYS[2...] days   that day, and the other days; for bitmaps one chunk of each
 -- ARGV[1] kind

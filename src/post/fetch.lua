@@ -6,8 +6,8 @@
 -- ARGV[4] budget    bytes; the message that exceeds it is the last. See also WORDS.
 -- flags: allow-oom
 -- returns {code, missed, unread, marks, entries of the stream, id of the last message}:
---   TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the reader is not a member. Unread ones
---   include those returned, and none of its own.
+--   TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the reader is not a member. `unread` counts
+--   the returned messages, too, and none of the reader's own.
 -- include: shared/clock
 -- include: keys
 -- include: messages

@@ -1,5 +1,5 @@
--- The history: messages that are kept although every member has acknowledged them: the last ones,
--- the young ones, or those that are both.
+-- The history: messages that are kept although every member has acknowledged them: a number of last
+-- messages, young messages, or messages that are both.
 -- include: keys
 -- include: messages
 

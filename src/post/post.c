@@ -5,9 +5,9 @@
  *
  * Ids are 1, 2, 3 ... The script that adds messages takes the next ids: scripts run one at a time,
  * so there are no gaps and senders need no lock. A reader's position is the id up to which it has
- * acknowledged. Messages that all readers have acknowledged are removed: those up to the lowest
- * position, which is the first element of a sorted set. So the cost of sending and acknowledging
- * does not depend on the number of readers.
+ * acknowledged. Messages up to the lowest position are removed: all readers have acknowledged them.
+ * The lowest position is the first element of a sorted set. So the cost of sending and
+ * acknowledging does not depend on the number of readers.
  *
  * The kept messages are always all messages from some id up to the last: acknowledging and limits
  * only ever remove the oldest. A reader whose position is before the first kept message has missed

@@ -12,7 +12,7 @@
 #include "core/keys.h"
 #include "stats/sketch.h"
 
-/* The keys of a type, followed by those of a context. Every script gets them in this order. */
+/* The keys of a type, followed by the keys of a context. Every script gets them in this order. */
 enum {
     TKL__STATS_TOTAL,
     TKL__STATS_RANK,

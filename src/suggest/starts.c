@@ -128,7 +128,7 @@ static int each_form_of_all(tkl_bytes key, bool words, which forms_of, visit_sta
     return rc == TKL_OK && words ? each_word(key, visit_word, &w) : rc;
 }
 
-/* Counts the visited starts, and skips those beyond the limits. */
+/* Counts the visited starts, and skips starts beyond the limits. */
 typedef struct counted {
     visit_start *visit;
     void *arg;

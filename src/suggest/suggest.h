@@ -38,7 +38,7 @@ struct tkl_suggest {
 #define TKL__SETTINGS_SIZE 192
 
 int tkl__suggest_check(const tkl_suggest_options *options);
-/* Sets the known settings to those that new suggestions get. */
+/* Sets the known settings to the settings that new suggestions get. */
 void tkl__suggest_wanted(tkl_suggest *suggest);
 void tkl__suggest_known(tkl_suggest *suggest, tkl__suggest_settings *settings);
 /* Writes the settings as they are stored: "half-life=0 best=50 ...". */

@@ -91,7 +91,7 @@ typedef struct tkl__text_mix {
     size_t len;                               /* length of the initials */
 } tkl__text_mix;
 
-/* Most mixes: a query with more ways to cut it uses those with the fewest parts. */
+/* Most mixes: of a query with more ways to cut it, the ways with the fewest parts are used. */
 #define TKL__TEXT_MIXES_MAX 16
 
 typedef struct tkl__text_mix_list {
@@ -99,7 +99,7 @@ typedef struct tkl__text_mix_list {
     size_t count;
 } tkl__text_mix_list;
 
-/* Finds the mixes of a folded query, except those that are the beginning of a form anyway. They
+/* Finds the mixes of a folded query, except mixes that are the beginning of a form anyway. They
  * point into the query. */
 int tkl__text_mixes(tkl_bytes query, tkl__text_mix_list *mixes);
 /* Whether a folded text matches one of the mixes at its beginning. */
