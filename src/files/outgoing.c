@@ -170,11 +170,9 @@ static int resume_file(tkl__files_outgoing *o)
         o->ended = o->bytes == o->at_start.st_size;
         o->resumed = o->sent > 0;
     }
-    if (rc == TKL_OK && o->sent > 0 &&
-        strcmp(tkl__files_hash_sum(o->hash).text, tkl_reply_str(tkl_reply_at(reply, TAKE_SUM))) !=
-            0) {
+    const char *sum = tkl_reply_str(tkl_reply_at(reply, TAKE_SUM));
+    if (rc == TKL_OK && o->sent > 0 && strcmp(tkl__files_hash_sum(o->hash).text, sum) != 0)
         rc = give_up(o, TKL_NOTFOUND, "the source has changed since its sender was interrupted");
-    }
     tkl_reply_free(reply);
     return rc;
 }
