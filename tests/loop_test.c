@@ -769,6 +769,39 @@ static void an_item_that_arrives_with_the_cancel_is_not_lost(void **state)
     tkl_blist_close(p.list);
 }
 
+static int check_slice(void *arg)
+{
+    int rc = TKL_OK;
+    for (int i = 0; i < 200 && rc == TKL_OK; i++)
+        rc = tkl_limit_slice_check(arg, 5, NULL);
+    return rc;
+}
+
+/* An operation that refills a slice waits for the server; others of its thread want the same one. */
+static void operations_share_a_slice(void **state)
+{
+    enum { OPERATIONS = 20 };
+    fixture *f = *state;
+    tkl_limit *limit;
+    tkl_limit_slice *slice;
+    tkl_limit_rule rule = {
+        .algorithm = TKL_LIMIT_BUCKET, .count = 1, .period_ms = 3600000, .burst = 1000000};
+    ticket tickets[OPERATIONS];
+    tkl_loop *loop = loop_open(f->client, 1);
+    assert_ok(tkl_limit_open(f->client, tkl_str("api"), &rule, NULL, &limit));
+    assert_ok(tkl_limit_slice_open(limit, tkl_str("hot"), NULL, &slice));
+    for (int i = 0; i < OPERATIONS; i++)
+        ticket_submit(loop, &tickets[i], check_slice, slice);
+    tickets_await(loop, tickets, OPERATIONS);
+    for (int i = 0; i < OPERATIONS; i++) {
+        assert_ok(tickets[i].code);
+        ticket_free(&tickets[i]);
+    }
+    tkl_limit_slice_close(slice);
+    tkl_limit_close(limit);
+    tkl_loop_close(loop);
+}
+
 /* Both operations use one consumer: the second waits for its turn. */
 static void an_operation_that_waits_for_its_turn_can_be_cancelled(void **state)
 {
@@ -1167,6 +1200,7 @@ int main(void)
         TEST(a_lock_that_arrives_with_the_cancel_is_not_lost),
         TEST(a_job_that_arrives_with_the_cancel_is_not_lost),
         TEST(an_item_that_arrives_with_the_cancel_is_not_lost),
+        TEST(operations_share_a_slice),
         TEST(an_operation_that_waits_for_its_turn_can_be_cancelled),
         TEST(many_that_are_cancelled_leave_their_lines),
         TEST(many_whose_time_is_up_leave_their_lines),

@@ -147,6 +147,15 @@ int tkl__turn_take_unless_cancelled(tkl__turn *turn)
     return take_turn(turn, true) ? TKL_OK : tkl__interrupted();
 }
 
+bool tkl__turn_try(tkl__turn *turn)
+{
+    pthread_mutex_lock(&turn->mutex);
+    bool was_free = !turn->taken;
+    turn->taken = true;
+    pthread_mutex_unlock(&turn->mutex);
+    return was_free;
+}
+
 void tkl__turn_end(tkl__turn *turn)
 {
     pthread_mutex_lock(&turn->mutex);

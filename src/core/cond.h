@@ -37,6 +37,8 @@ void tkl__turn_destroy(tkl__turn *turn);
 void tkl__turn_take(tkl__turn *turn);
 /* The same, but TKL_EINTR when the calling fiber is cancelled and the turn is not free. */
 int tkl__turn_take_unless_cancelled(tkl__turn *turn);
+/* Takes the turn if it is free; does not wait. */
+bool tkl__turn_try(tkl__turn *turn);
 void tkl__turn_end(tkl__turn *turn);
 
 #endif

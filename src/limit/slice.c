@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/cond.h"
 #include "core/error.h"
 #include "core/keeper.h"
 #include "core/options.h"
@@ -59,7 +60,7 @@ struct tkl_limit_slice {
     atomic_int_fast64_t resets; /* local time when all is unused, by the last round trip */
     atomic_int_fast64_t due;    /* local time when the keeper is due */
 
-    pthread_mutex_t mutex; /* guards the fields below; held during a round trip */
+    tkl__turn turn; /* guards the fields below; held during a round trip */
     loan loan;
     int64_t wish;         /* size of the next slice */
     int64_t denied_until; /* local time; until then, denied_quantity or more is not asked for */
@@ -237,15 +238,16 @@ static int check_slowly(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *
         return tkl__fail(TKL_EINVAL, "a slice takes 1 or more, not %" PRId64, quantity);
     if (quantity > l->limit->rule.capacity)
         return deny_request(l, -1, answer);
-    pthread_mutex_lock(&l->mutex);
-    int rc;
+    int rc = tkl__turn_take_unless_cancelled(&l->turn);
+    if (rc != TKL_OK)
+        return rc;
     if (spend_slice(l, quantity, &left)) /* another thread has refilled it */
         rc = allow_request(l, left, answer);
     else if (quantity >= l->denied_quantity && (now = tkl__now()) < l->denied_until)
         rc = deny_request(l, l->retry_at - now, answer);
     else
         rc = refill_slice(l, quantity, answer);
-    pthread_mutex_unlock(&l->mutex);
+    tkl__turn_end(&l->turn);
     return rc;
 }
 
@@ -268,12 +270,12 @@ static tkl_limit_slice *slice_of(tkl__kept *kept)
     return (tkl_limit_slice *)(void *)((char *)kept - offsetof(tkl_limit_slice, kept));
 }
 
-/* Settles the slice when it is due. While another thread has the mutex, that thread is on a round
- * trip, which settles. */
+/* Settles the slice when it is due. While a caller has the turn, it is on a round trip, which
+ * settles. */
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl_limit_slice *l = slice_of(kept);
-    if (pthread_mutex_trylock(&l->mutex) != 0)
+    if (!tkl__turn_try(&l->turn))
         return false;
     bool settle = l->loan.size > 0 && tkl__now() >= atomic_load(&l->due);
     if (settle) {
@@ -286,7 +288,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
                                   .args = l->settlement.items,
                                   .nargs = l->settlement.count};
     }
-    pthread_mutex_unlock(&l->mutex);
+    tkl__turn_end(&l->turn);
     return settle;
 }
 
@@ -350,7 +352,7 @@ int tkl_limit_slice_open(tkl_limit *limit, tkl_bytes key, const tkl_limit_slice_
         return rc;
     }
     tkl__args_init(&l->settlement);
-    pthread_mutex_init(&l->mutex, NULL);
+    tkl__turn_init(&l->turn);
     *out = l;
     return TKL_OK;
 }
@@ -374,7 +376,7 @@ void tkl_limit_slice_close(tkl_limit_slice *l)
     if (l->generation == tkl__fork_generation()) {
         tkl__unkeep_wait(l->limit->client, &l->kept);
         settle_at_last(l);
-        pthread_mutex_destroy(&l->mutex);
+        tkl__turn_destroy(&l->turn);
     }
     tkl__args_free(&l->settlement);
     free((char *)(uintptr_t)l->key.data);
