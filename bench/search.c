@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Search in a hundred thousand documents of 20 words, which are as frequent as words are (Zipf):
- * queries sorted by a number, top 10, beside RediSearch's FT.SEARCH of the same documents (with
- * --peers); indexing in batches; memory; further pages of a kept result.
+ * queries sorted by a number, by relevance and by weights, top 10, beside RediSearch's FT.SEARCH of
+ * the same documents (with --peers); indexing in batches; memory; further pages of a kept result.
  */
 #include <math.h>
 #include <stdio.h>
@@ -90,11 +90,29 @@ static double votes_of(uint64_t number)
 
 /* ---- Queries ------------------------------------------------------------- */
 
-typedef enum kind { ONE, TWO, COMMON, WITHOUT, RARE, KINDS } kind;
+typedef enum kind {
+    ONE, /* these are sorted by the number */
+    TWO,
+    COMMON,
+    WITHOUT,
+    RARE,
+    BEST_ONE, /* these by relevance */
+    BEST_TWO,
+    PREFIX,
+    RANGE,
+    WEIGHTS, /* by a weighted sum */
+    KINDS,
+} kind;
+
+/* A query in the words of both. */
+typedef struct question {
+    char ours[96], theirs[96];
+    const char *order; /* ours; "": by relevance */
+} question;
 
 /* Ranks of words: about 17000 to 170 documents have one of the first, all but a few hundred of a
  * hundred thousand the common ones. */
-static void make_query(kind what, uint64_t number, char query[64])
+static void make_words(kind what, uint64_t number, char query[64])
 {
     uint64_t a = mix(number * 2 + 1), b = mix(number * 2 + 2);
     char *at = query;
@@ -109,6 +127,27 @@ static void make_query(kind what, uint64_t number, char query[64])
     if (what == WITHOUT)
         *at++ = '-';
     write_word(what == WITHOUT ? first : second, at);
+}
+
+/* A range has half of the documents, and another end each time: its bitmap is never there. */
+static void make_question(kind what, uint64_t number, question *q)
+{
+    kind words = what == BEST_TWO                     ? TWO
+                 : what == RANGE || what == WEIGHTS   ? COMMON
+                 : what == BEST_ONE || what == PREFIX ? ONE
+                                                      : what;
+    make_words(words, number, q->ours);
+    if (what == PREFIX)
+        strcpy(q->ours + 3, "*");
+    if (what == RANGE || what == WEIGHTS)
+        *strchr(q->ours, ' ') = 0; /* the first word only */
+    strcpy(q->theirs, q->ours);
+    if (what == RANGE) {
+        int low = 500000 + (int)(number % 1000);
+        sprintf(q->ours + strlen(q->ours), " votes:%d..", low);
+        sprintf(q->theirs + strlen(q->theirs), " @votes:[%d +inf]", low);
+    }
+    q->order = what == WEIGHTS ? "votes=2" : what < BEST_ONE ? "-votes" : "";
 }
 
 /* ---- Ours ---------------------------------------------------------------- */
@@ -181,11 +220,11 @@ static void ours_open(bench_worker *worker, kind what, uint64_t documents)
 static void ours_step(bench_worker *worker)
 {
     querying *q = worker->own;
-    char query[64];
+    question asked;
     tkl_search_result *result;
-    make_query(q->what, q->number++, query);
-    check(tkl_search_query(q->search, tkl_str(query),
-                           &(tkl_search_query_options){.order = tkl_str("-votes")}, &result));
+    make_question(q->what, q->number++, &asked);
+    check(tkl_search_query(q->search, tkl_str(asked.ours),
+                           &(tkl_search_query_options){.order = tkl_str(asked.order)}, &result));
     tkl_search_result_free(result);
 }
 
@@ -265,10 +304,14 @@ static void peer_open(bench_worker *worker, kind what)
 static void peer_step(bench_worker *worker)
 {
     querying *q = worker->own;
-    char query[64];
-    make_query(q->what, q->number++, query);
-    check(tkl_callz(q->client, NULL, "FT.SEARCH", "docs", query, "NOCONTENT", "SORTBY", "votes",
-                    "DESC", "LIMIT", "0", "10", NULL));
+    question asked;
+    make_question(q->what, q->number++, &asked);
+    if (*asked.order)
+        check(tkl_callz(q->client, NULL, "FT.SEARCH", "docs", asked.theirs, "NOCONTENT", "SORTBY",
+                        "votes", "DESC", "LIMIT", "0", "10", NULL));
+    else
+        check(tkl_callz(q->client, NULL, "FT.SEARCH", "docs", asked.theirs, "NOCONTENT", "LIMIT",
+                        "0", "10", NULL));
 }
 
 static void peer_close(bench_worker *worker)
@@ -339,6 +382,11 @@ TIMES(two, TWO)
 TIMES(common, COMMON)
 TIMES(without, WITHOUT)
 TIMES(rare, RARE)
+TIMES(best_one, BEST_ONE)
+TIMES(best_two, BEST_TWO)
+TIMES(prefix, PREFIX)
+TIMES(range, RANGE)
+TIMES(weights, WEIGHTS)
 
 /* ---- Kept results -------------------------------------------------------- */
 
@@ -348,7 +396,7 @@ static void kept_open(bench_worker *worker)
     ours_open(worker, COMMON, DOCUMENTS);
     querying *q = worker->own;
     char query[64];
-    make_query(COMMON, 1, query);
+    make_words(COMMON, 1, query);
     check(tkl_search_query(
         q->search, tkl_str(query),
         &(tkl_search_query_options){.order = tkl_str("-votes"), .keep_ms = 600000}, &result));
@@ -360,7 +408,7 @@ static void kept_step(bench_worker *worker)
     querying *q = worker->own;
     char query[64];
     tkl_search_result *result;
-    make_query(COMMON, 1, query);
+    make_words(COMMON, 1, query);
     check(tkl_search_query(q->search, tkl_str(query),
                            &(tkl_search_query_options){.order = tkl_str("-votes"),
                                                        .offset = 10 * (int64_t)(q->number++ % 9),
@@ -556,11 +604,21 @@ static const bench_case cases[] = {
     TIME("search two common words, the server's processor time", common),
     TIME("search one word without another, the server's processor time", without),
     TIME("search a rare word, the server's processor time", rare),
+    TIME("search one word by relevance, the server's processor time", best_one),
+    TIME("search two words by relevance, the server's processor time", best_two),
+    TIME("search a prefix by relevance, the server's processor time", prefix),
+    TIME("search a common word and half of a range, the server's processor time", range),
+    TIME("search a common word by a weight, the server's processor time", weights),
     GROWTH("search growth: one word", one),
     GROWTH("search growth: two words", two),
     GROWTH("search growth: two common words", common),
     GROWTH("search growth: one word without another", without),
     GROWTH("search growth: a rare word", rare),
+    GROWTH("search growth: one word by relevance", best_one),
+    GROWTH("search growth: two words by relevance", best_two),
+    GROWTH("search growth: a prefix by relevance", prefix),
+    GROWTH("search growth: a common word and half of a range", range),
+    GROWTH("search growth: a common word by a weight", weights),
     {.name = NULL},
 };
 
