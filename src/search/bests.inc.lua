@@ -15,9 +15,9 @@ local bests = {}
 local SLACK = 1e-9 -- relative error of the bounds of a band
 local K1, B = 1.2, 0.75 -- parameters of BM25
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
--- Documents of a cell, and of all cells that are visited; a result that needs more is compared as a
--- whole.
-local CELL_MOST, VISIT_MOST = 2000, 4000
+local CELL_PART = 1000 -- documents of a cell that are read at once
+local FOUND_MOST = 1500 -- documents found, from which those that cannot be among the best are dropped
+local VISIT_MOST = 4000 -- documents that are left then; with more the result is compared as a whole
 local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
 local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
 local LENGTH_BYTES = 128 * 1024 -- bytes of records that are read for the lengths in them
@@ -166,8 +166,9 @@ function bests.sorted(cells)
   return sorted
 end
 
--- The intersection of operands as an array; nil: it has more than `most`.
-function bests.intersect(operands, most, scratch, next)
+-- The intersection of operands as an array, or a part of it: of a bitmap about `most` numbers from
+-- byte `from` on. Returns the byte to go on with, too; nil at the end.
+function bests.intersect(operands, from, most, scratch, next)
   table.sort(operands, sets.by_size)
   for _, operand in ipairs(operands) do
     if not operand.bits then
@@ -175,16 +176,7 @@ function bests.intersect(operands, most, scratch, next)
     end
   end
   local common = sets.and_bits(operands, {}, scratch, scratch, next)
-  if common.size > most then
-    return nil
-  end
-  return (sets.read_bits(common.key, common.size, 0, common.size))
-end
-
--- The band of a length, from 1.
-function bests.band_of(length)
-  local octaves = math.log(math.max(1, length)) / math.log(2)
-  return math.min(math.floor(octaves * BANDS_PER_OCTAVE + SLACK) + 1, LENGTH_BANDS)
+  return sets.read_bits(common.key, common.size, from, math.min(most, common.size))
 end
 
 -- The lengths of documents, as their records have them; nil: the records are too long.
@@ -203,27 +195,9 @@ function bests.lengths_of(list)
   return lengths
 end
 
--- The documents of an array by their bands; all bands have an array. Nil: the records are too long.
-function bests.by_bands(list)
-  local bands, lengths = {}, bests.lengths_of(list)
-  if not lengths then
-    return nil
-  end
-  for band = 1, LENGTH_BANDS do
-    bands[band] = {}
-  end
-  for i, number in ipairs(list) do
-    table.insert(bands[bests.band_of(lengths[i])], number)
-  end
-  for band = 1, LENGTH_BANDS do
-    bands[band] = sets.list_of(bands[band])
-  end
-  return bands
-end
-
 -- The relevance that documents have at least and at most, by their own lengths; nil: the records are
--- too long. `cells`: the cell of each document.
-function bests.bounds_of(list, cells, words, average)
+-- too long. `classes`: those of each document.
+function bests.bounds_of(list, classes, words, average)
   local lengths = bests.lengths_of(list)
   if not lengths then
     return nil
@@ -231,7 +205,7 @@ function bests.bounds_of(list, cells, words, average)
   local lows, highs = {}, {}
   for i, length in ipairs(lengths) do
     local low, high = 0, 0
-    for k, class in ipairs(cells[list[i]].classes) do
+    for k, class in ipairs(classes[i]) do
       if class.high > 0 then
         local most = math.max(class.low, math.min(class.high, length))
         low = low + words[k].weight * bests.impact(class.low, length, average)
@@ -243,29 +217,95 @@ function bests.bounds_of(list, cells, words, average)
   return lows, highs
 end
 
--- The relevance that the `wanted` best of the documents have at least.
-function bests.least_of(lows, wanted)
-  local sorted = {unpack(lows)} -- at most VISIT_MOST and the last cell
-  table.sort(sorted, function(a, b) return a > b end)
-  return (sorted[wanted] or 0) * (1 - SLACK)
-end
-
--- Drops the documents that cannot be among the `wanted` best by their own lengths.
-function bests.refine(list, cells, words, average, wanted)
-  if #list <= wanted then
-    return list
-  end
-  local lows, highs = bests.bounds_of(list, cells, words, average)
-  if not lows then
-    return list
-  end
-  local least, kept = bests.least_of(lows, wanted), {}
-  for i, number in ipairs(list) do
-    if highs[i] >= least then
-      kept[#kept + 1] = number
+-- The places of the documents with exactly the relevance `least`, the lowest numbers first.
+function bests.ties(list, lows, highs, least)
+  local ties = {}
+  for i = 1, #list do
+    if lows[i] == least and highs[i] == least then
+      ties[#ties + 1] = i
     end
   end
-  return kept
+  table.sort(ties, function(a, b) return tonumber(list[a]) < tonumber(list[b]) end)
+  return ties
+end
+
+-- The places of the documents that may be among the `wanted` best, and what these have at least. Equal
+-- ones are in the order of their numbers: of those that are exactly at the limit no more are taken
+-- than have room behind the better ones.
+function bests.choose(list, lows, highs, wanted)
+  local sorted, places, better = {unpack(lows)}, {}, 0 -- at most VISIT_MOST and a part
+  table.sort(sorted, function(a, b) return a > b end)
+  local least = sorted[wanted]
+  if not least then
+    for i = 1, #list do
+      places[i] = i
+    end
+    return places, 0
+  end
+  local limit = least * (1 - SLACK)
+  for i = 1, #list do
+    better = better + (lows[i] > least and 1 or 0)
+    if highs[i] >= limit and not (lows[i] == least and highs[i] == least) then
+      places[#places + 1] = i
+    end
+  end
+  for i, place in ipairs(bests.ties(list, lows, highs, least)) do
+    if i + better <= wanted then
+      places[#places + 1] = place
+    end
+  end
+  return places, limit
+end
+
+-- The class of each document of a list for a word: as an array in the order of the list.
+function bests.classes_in(list, word, scratch)
+  local classes, of = {{low = 0, high = 0}}, {}
+  if word.required then
+    classes[1] = {low = 1}
+  else
+    classes[2] = {low = 1, operand = word.operand}
+  end
+  for _, class in ipairs(word.several) do
+    classes[#classes].high = classes[#classes].high or class.low - 1
+    classes[#classes + 1] = {low = class.low, operand = class.operand}
+  end
+  classes[#classes].high = word.times_max
+  for i = 1, #list do
+    of[i] = classes[1]
+  end
+  for k = 2, #classes do
+    local class, has = classes[k], nil
+    if class.operand.size > 0 then
+      has = sets.lookup(sets.keep_all(list, {class.operand}, true, scratch))
+    end
+    for i = 1, has and #list or 0 do
+      of[i] = has[tonumber(list[i])] and class or of[i]
+    end
+  end
+  return of
+end
+
+-- The documents of an array that may be among the `wanted` best; nil: the records are too long.
+function bests.of_list(list, words, average, wanted, scratch)
+  local classes, of_word = {}, {}
+  for k, word in ipairs(words) do
+    of_word[k] = bests.classes_in(list, word, scratch)
+  end
+  for i = 1, #list do
+    classes[i] = {}
+    for k = 1, #words do
+      classes[i][k] = of_word[k][i]
+    end
+  end
+  local lows, highs = bests.bounds_of(list, classes, words, average)
+  if not lows then
+    return nil
+  end
+  local chosen = {}
+  for i, place in ipairs((bests.choose(list, lows, highs, wanted))) do
+    chosen[i] = list[place]
+  end
+  return chosen
 end
 
 -- Adds documents that have at least a relevance of `low`. `certain` is sorted, the highest first.
@@ -289,34 +329,53 @@ function bests.certain_of(certain, wanted)
   return 0
 end
 
--- The place at which the search for the best begins: {done, looked, found, cells, certain, least}.
--- `is_over`: all cells were visited that have to be.
+-- The place at which the search for the best begins: {done, byte, looked, found, cells, certain,
+-- least}. `done`: cells that were visited; `byte`: where the next one goes on. `cells`: the cell of
+-- each document that was found. `certain`: of those found since others were dropped, when these had
+-- `least` at least. `is_over`: all cells were visited that have to be.
 function bests.first_place()
-  return {done = 0, looked = 0, found = {}, cells = {}, certain = {}, least = 0}
+  return {done = 0, byte = 0, looked = 0, found = {}, cells = {}, certain = {}, least = 0}
 end
 
--- The documents of the result that may be among the `wanted` best, as an array; nil: they are too
+-- Drops the found documents that cannot be among the `wanted` best, by their own lengths.
+function bests.drop_found(place, cells, words, average, wanted)
+  local classes = {}
+  for i, index in ipairs(place.cells) do
+    classes[i] = cells[index].classes
+  end
+  local lows, highs = bests.bounds_of(place.found, classes, words, average)
+  if not lows then
+    return
+  end
+  local places, least = bests.choose(place.found, lows, highs, wanted)
+  local found, own_cells = {}, {}
+  for i, at in ipairs(places) do
+    found[i], own_cells[i] = place.found[at], place.cells[at]
+  end
+  place.found, place.cells, place.certain = found, own_cells, {}
+  place.least = math.max(place.least, least)
+end
+
+-- The documents of a bitmap that may be among the `wanted` best, as an array; nil: they are too
 -- many, compare all documents; false: there are more cells to visit, and the second result
 -- is the place to go on at. `words`: {operand, several, times_max, weight, required} of each word, with
--- {low, operand, is_coarse} of each class above the first; `bands`: the operands of the bands of lengths; `average`: the mean length; `place`: nil at first; `next`: all
--- numbers are below it; `stop_us`: when this call has done enough, by the server's clock. It visits
--- at least one cell.
+-- {low, operand, is_coarse} of each class above the first; `bands`: the operands of the bands of
+-- lengths; `average`: the mean length; `place`: nil at first; `next`: all numbers are below it;
+-- `stop_us`: when this call has done enough, by the server's clock. It visits at least a part of a
+-- cell.
 function bests.candidates(result, words, bands, average, wanted, place, scratch, next, stop_us)
   local cells = bests.cells_of(words, bands, average)
   local sorted = bests.sorted(cells)
-  local visited, seen = 0, {} -- `seen`: the cell of each document
+  local lists = {} -- the documents of the result in bands that have few of them; false: many
+  local visited, seen = 0, {} -- `seen`: the documents that were found
   place = place or bests.first_place()
-  local least = math.max(place.least, bests.certain_of(place.certain, wanted))
-  for i, number in ipairs(place.found) do
-    seen[number] = cells[place.cells[i]]
+  for _, number in ipairs(place.found) do
+    seen[number] = true
   end
-  -- The documents of the result in bands that have few of them; false: many.
-  local lists = {}
-  if result.list then
-    lists = bests.by_bands(result.list)
-    if not lists then
-      return nil
-    end
+
+  -- The relevance that the `wanted` best have for certain.
+  local function least()
+    return math.max(place.least, bests.certain_of(place.certain, wanted))
   end
 
   local function is_late()
@@ -329,19 +388,19 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
     if is_late() then
       return false, place
     end
-    return bests.refine(place.found, seen, words, average, wanted)
+    bests.drop_found(place, cells, words, average, wanted)
+    return place.found
   end
 
-  -- Takes the documents of a cell that were not seen before; false: they are too many.
-  local function visit(cell)
+  -- The next documents of a cell, and the byte to go on with, nil at its end; nil: too much work.
+  local function read(cell)
     local band = cell.band
-    visited = visited + 1
     if lists[band] == nil then
-      local list = bests.intersect({result, bands[band]}, BAND_LIST, scratch, next)
-      lists[band] = list and sets.list_of(list) or false
+      local list, byte = bests.intersect({result, bands[band]}, 0, BAND_LIST, scratch, next)
+      lists[band] = not byte and sets.list_of(list)
     end
     if lists[band] and lists[band].size == 0 then
-      return true
+      return {}
     end
     local operands = {unpack(cell.operands)}
     if lists[band] then
@@ -350,14 +409,23 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
       operands[#operands + 1], operands[#operands + 2] = result, bands[band]
       place.looked = place.looked + 1
     end
-    local list = place.looked <= LOOKED_MOST and bests.intersect(operands, CELL_MOST, scratch, next)
+    if place.looked > LOOKED_MOST then
+      return nil
+    end
+    return bests.intersect(operands, place.byte, CELL_PART, scratch, next)
+  end
+
+  -- Takes a part of the documents of a cell that were not seen before; false: they are too many.
+  local function visit(cell)
+    visited = visited + 1
+    local list, byte = read(cell)
     if not list then
       return false
     end
     local fresh = 0
     for _, number in ipairs(list) do
       if not seen[number] then
-        seen[number] = cell
+        seen[number] = true
         fresh = fresh + 1
         place.found[#place.found + 1] = number
         place.cells[#place.found] = cell.index
@@ -365,30 +433,24 @@ function bests.candidates(result, words, bands, average, wanted, place, scratch,
     end
     if fresh > 0 then
       bests.add_certain(place.certain, cell.low, fresh)
-      least = math.max(place.least, bests.certain_of(place.certain, wanted))
+    end
+    place.byte = byte or 0
+    if #place.found > FOUND_MOST then
+      bests.drop_found(place, cells, words, average, wanted)
     end
     return #place.found <= VISIT_MOST
   end
 
-  -- Whether the documents found so far are certain to be better than all of a cell, by their own
-  -- lengths: which is looked at when the cell has too many documents.
-  local function are_better(cell)
-    local lows = #place.found >= wanted and bests.bounds_of(place.found, seen, words, average)
-    place.least = lows and bests.least_of(lows, wanted) or 0
-    return place.least >= cell.high * (1 + SLACK)
-  end
-
-  for i = place.is_over and #sorted + 1 or place.done + 1, #sorted do
+  while not place.is_over and place.done < #sorted do -- at most LOOKED_MOST parts, and CELLS_MOST cells
+    local cell = sorted[place.done + 1]
     -- No document of a cell that is left has a higher relevance than this cell's bound.
-    if least >= sorted[i].high * (1 + SLACK) then
-      return finish()
-    elseif not visit(sorted[i]) then
-      if are_better(sorted[i]) then
-        return finish()
-      end
+    if least() >= cell.high * (1 + SLACK) then
+      break
+    elseif not visit(cell) then
       return nil
+    elseif place.byte == 0 then
+      place.done = place.done + 1
     end
-    place.done = i
     if is_late() then
       return false, place
     end

@@ -229,7 +229,9 @@ local function best_of(result, plan, before, scratch)
     return nil
   end
   local best, go_on
-  if result.bits and not before and is_late() then
+  if result.list then
+    best = bests.of_list(result.list, scored, average, wanted, scratch)
+  elseif not before and is_late() then
     best, go_on = false, bests.first_place() -- the next step begins with the result that is kept
   else
     best, go_on = bests.candidates(result, scored, bands, average, wanted, before, scratch,
