@@ -288,7 +288,7 @@ static void a_client_whose_clock_is_off_by_an_hour_is_listed_all_the_same(void *
     if (!peer_can_fake_clock())
         skip();
     tkl_service *service = open_service(f->client);
-    char *command = test_format("exec %s/tackle --url '%s' service register shop --address off "
+    char *command = test_format("exec '%s/tackle' --url '%s' service register shop --address off "
                                 "--lease 1s >/dev/null 2>&1",
                                 TACKLE_BINARY_DIR, f->server->url);
     peer_fake_clock(3600000);

@@ -4,6 +4,8 @@
 // tackle over HTTP with nothing but fetch(), which Node has since version 18.
 // `tackle serve` must run; $TACKLE_HTTP is its address, $TACKLE_HTTP_TOKEN a token, if it needs one.
 
+import { fileURLToPath } from 'node:url'
+
 const base = process.env.TACKLE_HTTP ?? 'http://127.0.0.1:8480'
 const token = process.env.TACKLE_HTTP_TOKEN
 
@@ -58,7 +60,7 @@ export async function work(name, handle, wait = '30s') {
   }
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await locked('backup', () => console.log('holding the lock'))
 
   await call('queue/push', { name: 'mails', payload: ['ann@example.org', 'bob@example.org'] })

@@ -62,7 +62,7 @@ unserve
 unit=$TACKLE_BUILD/tackle-serve.service
 [ -f "$unit" ] || exit 0 # nothing is installed by this build
 if command -v systemd-analyze >/dev/null; then
-    sed "s,^ExecStart=[^ ]*,ExecStart=$TACKLE," "$unit" >"$home/tackle-serve.service"
+    sed "s,^ExecStart=[^ ]*,ExecStart=\"$TACKLE\"," "$unit" >"$home/tackle-serve.service"
     cp "$TACKLE_SOURCE/serve/systemd/tackle-serve.socket" "$home"
     said=$(systemd-analyze verify --man=no "$home/tackle-serve.service" "$home/tackle-serve.socket" 2>&1)
     lacks "$said" tackle-serve

@@ -3,6 +3,8 @@
 import datetime
 import io
 import math
+import shutil
+import tempfile
 import threading
 
 import pytest
@@ -720,7 +722,7 @@ def test_server(client):
     assert {one.component: one.keys > 0 and one.bytes > 0 for one in memory}["queue"]
 
 
-def test_functions_and_servers(client, url, tmp_path):
+def test_functions_and_servers(client, url, tmp_path, request):
     assert client.load_functions() >= 0 and client.remove_old_functions() >= 0
     assert "queue" in {library.component for library in client.functions()}
     assert client.counters().calls > 0 and sum(client.counters().took) > 0
@@ -729,7 +731,9 @@ def test_functions_and_servers(client, url, tmp_path):
         client.names("nonsense")
     with pytest.raises(ValueError):
         client.holders("queue")
-    place = f"embedded:{tmp_path}/s?durability=everysec"
+    folder = tempfile.mkdtemp(prefix="tackle-test.", dir="/tmp")    # tmp_path may be too long
+    request.addfinalizer(lambda: shutil.rmtree(folder))
+    place = f"embedded:{folder}?durability=everysec"
     assert tackle.server_start(place).pid > 0
     with tackle.Client(place) as other:
         other.call("SET", "k", "v")
