@@ -47,15 +47,15 @@ typedef struct cli_search_request {
     bool html;
 } cli_search_request;
 
-/* --sort, --rank, --page, --size, --keep, --show and so on. */
+/* Reads --sort, --rank, --page, --size, --keep, --show and so on. */
 int cli_search_read_request(cli_session *cli, tkl_search *search, cli_search_request *request);
 
 void cli_search_request_free(cli_search_request *request);
 
-/* Fields by name, separated by commas, or all, and the text: what --show says. */
+/* Reads a value of --show: "all", or names of fields and "text", separated by commas. */
 int cli_search_set_show(cli_session *cli, tkl_search *search, const char *list,
                         cli_search_request *request);
-/* Names separated by commas, at most CLI_SEARCH_LISTS_MAX. */
+/* Splits a list at its commas, into at most CLI_SEARCH_LISTS_MAX names. */
 int cli_search_split(const cli_session *cli, const char *list, tkl_bytes *names, size_t *count);
 
 /* Asks, prints, and says how many documents match. */
@@ -68,7 +68,7 @@ int cli_search_print_documents(cli_session *cli, const tkl_search_schema *schema
 
 /* An array of words that are separated by spaces. */
 json_t *cli_search_words_json(tkl_bytes words);
-/* Says something about the query on stderr, if there is something to say. */
+/* Prints a remark on stderr, `before` and the text, unless the text is empty. */
 void cli_search_note(const char *before, tkl_bytes text);
 
 /* ---- Other verbs --------------------------------------------------------- */

@@ -44,7 +44,7 @@ static json_t *parts_json(const tkl_search_explanation *is)
     return parts;
 }
 
-/* Without an id, what concerns a document is null. */
+/* Prints the explanation. Without an id, the members about a document are null. */
 static int print_json(const cli_session *cli, const char *id, const tkl_search_explanation *is)
 {
     json_t *record = json_pack(
@@ -64,7 +64,7 @@ static int print_json(const cli_session *cli, const char *id, const tkl_search_e
 
 /* ---- For people ---------------------------------------------------------- */
 
-/* A part as a row without a term: "+" before a synonym, "-" before what is excluded. */
+/* A part as a row without a term: "+" before a synonym, "-" before an excluded part. */
 static json_t *part_row(const char *id, const tkl_search_part *part, bool synonym)
 {
     char *text = cli_escape(part->text, false), *signed_text = NULL;
@@ -80,7 +80,7 @@ static json_t *part_row(const char *id, const tkl_search_part *part, bool synony
     return row;
 }
 
-/* Adds the rows of a part: its terms, of a prefix those that the document has. */
+/* Adds the rows of a part: its terms; for a prefix only the terms that the document has. */
 static void add_rows(json_t *rows, const char *id, const tkl_search_part *part, bool synonym)
 {
     size_t added = 0;

@@ -302,7 +302,7 @@ static int print_report(const importing *i)
     return cli_print_record(i->cli, report, columns);
 }
 
-/* More bad rows than allowed have no message of their own yet. */
+/* Reports the end of the import. Only here a message says that there were too many bad rows. */
 static int finish_import(importing *i)
 {
     int64_t most = cli_number(i->cli, "max-bad", 0);

@@ -147,7 +147,7 @@ int cli_search_read_request(cli_session *cli, tkl_search *search, cli_search_req
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* Whole numbers without a fraction. */
+/* Returns a whole number without a fraction. */
 static json_t *number_json(double number)
 {
     bool whole = number == floor(number) && fabs(number) < 1e15;
@@ -185,7 +185,7 @@ static void set_bytes(json_t *object, tkl_bytes key, json_t *value)
     free(name);
 }
 
-/* Fields that were asked for and are missing are null. */
+/* The fields of a hit; a field that was asked for and is missing is null. */
 static json_t *fields_json(const cli_search_request *request, const tkl_search_schema *schema,
                            const tkl_search_hit *hit)
 {
@@ -408,7 +408,7 @@ void cli_search_note(const char *before, tkl_bytes text)
     free(shown);
 }
 
-/* On stderr, so that ids can be piped. */
+/* Prints the summary on stderr, so that ids can be piped. */
 static void print_summary(const printer *p)
 {
     const tkl_search_result *found = p->found;

@@ -40,7 +40,7 @@ const char cli_search_shell_help[] =
 
 /* ---- Settings ------------------------------------------------------------ */
 
-/* The setting lives as long as the shell, or until it is set again. */
+/* Keeps a copy of a setting until it is set again, or the shell ends. */
 static int keep_setting(const shell *s, char **setting, const char *value)
 {
     char *copy = strdup(value);
@@ -51,7 +51,7 @@ static int keep_setting(const shell *s, char **setting, const char *value)
     return CLI_OK;
 }
 
-/* A wrong order is refused at once, by a query that asks for nothing. */
+/* Sets the order. A query without hits checks it at once. */
 static int set_order(shell *s, const char *value)
 {
     tkl_search_query_options options = {.order = tkl_str(value), .count = TKL_NONE};
@@ -107,7 +107,7 @@ static int go_to(shell *s, const char *value)
 static const char *const commands[] = {":sort ", ":rank ", ":show ", ":facets ",
                                        ":size ", ":page ", ":help",  ":quit"};
 
-/* Whether the setting of this name is about such fields. */
+/* Whether the setting of this name takes fields of this kind. */
 static bool takes_field(const char *setting, size_t len, tkl_search_kind kind)
 {
     static const struct {
@@ -123,7 +123,7 @@ static bool takes_field(const char *setting, size_t len, tkl_search_kind kind)
     return false;
 }
 
-/* A field behind the sign of the word, or nothing in its place where it does not fit. */
+/* A field behind the sign of the word; empty where the field does not fit. */
 static char *guess_field(const tkl_search_field *field, const char *before, const char *word)
 {
     bool is_query = before[0] != ':';
@@ -139,7 +139,7 @@ static char *guess_field(const tkl_search_field *field, const char *before, cons
     return text;
 }
 
-/* Commands at the beginning of a line; behind a command, and in a query, fields. */
+/* Completes commands at the beginning of a line, and fields behind a command and in a query. */
 static char *guess(void *arg, const char *before, const char *word, size_t index)
 {
     static const char *const shown[] = {"text", "all"};
@@ -248,7 +248,7 @@ static int read_lines(shell *s)
     return isatty(STDIN_FILENO) && result == CLI_USAGE ? CLI_OK : result;
 }
 
-/* Before the first query: is there such an index? */
+/* Checks before the first query that the index exists. */
 static int greet(shell *s)
 {
     int failed = cli_end(s->cli, tkl_search_show(s->search, &s->info));

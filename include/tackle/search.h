@@ -17,8 +17,8 @@
  *                              &(tkl_search_query_options){.order = tkl_str("-votes")}, &found));
  *     tkl_search_result_free(found);
  *
- * A query is one trip; a prefix (conn*), a range of many documents and the first use of a handle
- * need more round trips. A handle may be used by several threads and survives fork(). There are no
+ * A query is one round trip; a prefix (conn*), a range of many documents and the first use of a
+ * handle need more. A handle may be used by several threads and survives fork(). There are no
  * callbacks. The keys, ns:search:{name}:..., stay until drop; kept results expire.
  */
 #ifndef TACKLE_SEARCH_H
@@ -122,7 +122,7 @@ TKL_API int tkl_search_drop(tkl_search *search) TKL_NONNULL(1) TKL_CHECK;
 
 /* Counts of what a check has looked at and mended. */
 typedef struct tkl_search_checked {
-    int64_t documents; /* that the check has seen */
+    int64_t documents; /* seen by the check */
     int64_t terms;     /* words, bigrams, values, lengths */
     int64_t postings;  /* documents that a term lacked, or had without reason */
     int64_t values;    /* values of fields: missing, wrong or left over */
@@ -283,13 +283,11 @@ typedef struct tkl_search_term {
 
 /* One thing that the query asks for: a word, a phrase, a value or a range. */
 typedef struct tkl_search_part {
-    tkl_bytes text; /* in the signs of a query: connect, conn*, "lock free", lang:en, votes:>10 */
-    bool excluded;  /* the document must not have it */
-    bool matches;   /* the document has it */
-    int64_t
-        choice;   /* from 1; parts with one choice are synonyms: one of them is enough. 0: excluded
-                     */
-    double score; /* its share of the document's relevance */
+    tkl_bytes text;  /* in the signs of a query: connect, conn*, "lock free", lang:en, votes:>10 */
+    bool excluded;   /* the document must not have it */
+    bool matches;    /* the document has it */
+    int64_t choice;  /* from 1; parts with one choice are synonyms, one is enough; 0: excluded */
+    double score;    /* its share of the document's relevance */
     tkl_bytes value; /* the value that the document has in this field; empty: none, or no field */
     const tkl_search_term *terms; /* none for a range; for a prefix, the words that begin with it */
     size_t term_count;
@@ -304,7 +302,7 @@ typedef struct tkl_search_explanation {
     int64_t documents;            /* documents of the index */
     int64_t total;                /* documents that match */
     bool exact;                   /* see tkl_search_result */
-    const tkl_search_part *parts; /* those that are wanted by their choices, then excluded ones */
+    const tkl_search_part *parts; /* wanted ones by their choices, then excluded ones */
     size_t part_count;
     tkl_bytes understood, dropped; /* see tkl_search_result */
     tkl_bytes reason;  /* why the document, or without an id any, is not found; empty: it is */

@@ -3,14 +3,15 @@
 --   ladders, the keys of the terms
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
--- ARGV[3] finish   0: more terms come, by search/post
+-- ARGV[3] finish   0: search/post brings more terms
 -- ARGV[4] ndocs
 -- ARGV[5] nfields
--- ARGV[6...] rest  of each document: id, record, terms, text, and for each field score and member;
+-- ARGV[6...] rest  for each document: id, record, terms, text, and for each field score and member;
 --                  then the documents of each term
 -- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version, {field, side,
---   step, threshold} of each step of a ladder that should be made, how many numbers were left behind}; without
---   record and terms where the reply would be too long; unfinished: {number, stamp}
+--   step, threshold} of each step of a ladder that should be made, how many numbers were left
+--   behind}; record and terms are missing where the reply would be too long; unfinished: {number,
+--   stamp}
 -- include: keys
 -- include: documents
 -- include: climbing
@@ -24,14 +25,14 @@ skip, ndocs, nfields = tonumber(skip), tonumber(ndocs), tonumber(nfields)
 
 -- The index of a document's first argument. For the document behind the last one it is the index of
 -- the argument behind all documents.
-local function place_of_document(index)
+local function first_of_document(index)
   return FIRST_DOCUMENT + (index - 1) * (DOCUMENT + 2 * nfields)
 end
 
 -- Returns a document: {id, record, terms, text, fields}. `fields` is the index of the first score;
 -- score and member of each field follow.
 local function document_at(index)
-  local at = place_of_document(index)
+  local at = first_of_document(index)
   local id, record, own_terms, text = unpack(ARGV, at, at + DOCUMENT - 1)
   return {id = id, record = record, terms = own_terms, text = text, fields = at + DOCUMENT}
 end
@@ -83,7 +84,7 @@ for i = 1, ndocs do
   store_fields(numbers[i], document_at(i), steps)
 end
 local next = tonumber(redis.call('HGET', META, 'next'))
-postings.each_term(terms, ARGV, place_of_document(ndocs + 1), numbers, function(term, list)
+postings.each_term(terms, ARGV, first_of_document(ndocs + 1), numbers, function(term, list)
   postings.post(term, list, next)
 end)
 if finish == '0' then

@@ -42,9 +42,9 @@ function bests.bands_in_use(bands)
   return used
 end
 
--- Adds to a class what its word adds to the relevance of a document of each band: at least
--- class.least[i], at most class.most[i]. An entry of `most` is false where no document can have the
--- word so often.
+-- Adds the bounds of a class: its word adds to the relevance of a document in the i-th of the bands
+-- at least class.least[i], and at most class.most[i], which is false when no document of the band
+-- is long enough to have the word so often.
 function bests.bound_class(class, weight, used_bands, average)
   class.least, class.most = {}, {}
   for i, band in ipairs(used_bands) do
@@ -62,7 +62,7 @@ function bests.bound_class(class, weight, used_bands, average)
   end
 end
 
--- The classes of a word above the first, at most `most` of them: the coarse ones if all are too many.
+-- The classes of a word above the first, at most `most`: the coarse ones if the word has more.
 function bests.several_of(word, most)
   local some = {}
   for _, class in ipairs(word.several) do
@@ -73,9 +73,9 @@ function bests.several_of(word, most)
   return some
 end
 
--- The classes of a word that have documents: {low, high, operand, least, most}, the bounds of its
--- number of times, the operand of the documents, and the bounds of the relevance. `several`: how
--- many there are above the first, at most. A word that is not required has a class for its absence.
+-- The classes of a word that have documents: {low, high, operand, least, most}. A document of the
+-- class has the word `low` to `high` times. `several`: how many classes there are above the first,
+-- at most. A word that is not required also has a class for its absence.
 function bests.classes_of(word, several, used_bands, average)
   local classes = {{low = 1, operand = not word.required and word.operand}}
   for i, class in ipairs(bests.several_of(word, several)) do
@@ -131,9 +131,8 @@ function bests.each_combination(words, used_bands, average, visit)
   choose(1)
 end
 
--- The cells of all bands: {low, high, band, operands, classes, index}. A document of a cell has at
--- least `low` and at most `high` relevance, or more than that: then a higher cell of the band has
--- it, too.
+-- The cells of all bands: {low, high, band, operands, classes, index}. A document of a cell has a
+-- relevance of at least `low`, and of at most `high` unless a higher cell of the band has it, too.
 function bests.cells_of(words, bands, average)
   local cells, used_bands = {}, bests.bands_in_use(bands)
   bests.each_combination(words, used_bands, average, function(classes)
@@ -156,8 +155,8 @@ function bests.cells_of(words, bands, average)
   return cells
 end
 
--- The cells, those with the highest bounds first. Among the cells of a band that have a document,
--- the one with its own classes comes first.
+-- The cells, the highest bounds first. Of all cells that a document is in, the one with its own
+-- classes comes first.
 function bests.sorted(cells)
   local sorted = {unpack(cells)} -- at most CELLS_MOST
   table.sort(sorted, function(a, b)
@@ -195,8 +194,8 @@ function bests.lengths_of(list)
   return lengths
 end
 
--- The relevance that documents have at least and at most, by their own lengths; nil: the records are
--- too long. `classes`: those of each document.
+-- Returns the least and the greatest relevance that each document can have, by its own length; nil:
+-- the records are too long. `classes`: those of each document.
 function bests.bounds_of(list, classes, words, average)
   local lengths = bests.lengths_of(list)
   if not lengths then
@@ -217,7 +216,7 @@ function bests.bounds_of(list, classes, words, average)
   return lows, highs
 end
 
--- The places of the documents with exactly the relevance `least`, the lowest numbers first.
+-- The indexes of the documents with exactly the relevance `least`, the lowest numbers first.
 function bests.ties(list, lows, highs, least)
   local ties = {}
   for i = 1, #list do
@@ -229,35 +228,35 @@ function bests.ties(list, lows, highs, least)
   return ties
 end
 
--- The places of the documents that may be among the `wanted` best, and what these have at least. Equal
--- ones are in the order of their numbers: of those that are exactly at the limit no more are taken
--- than have room behind the better ones.
+-- The indexes of the documents that may be among the `wanted` best, and the least relevance of these.
+-- Hits of equal relevance are in the order of their numbers, so of the documents that are exactly at
+-- the limit only those are taken that have room behind the better ones.
 function bests.choose(list, lows, highs, wanted)
-  local sorted, places, better = {unpack(lows)}, {}, 0 -- at most VISIT_MOST and a part
+  local sorted, chosen, better = {unpack(lows)}, {}, 0 -- at most VISIT_MOST and a part
   table.sort(sorted, function(a, b) return a > b end)
   local least = sorted[wanted]
   if not least then
     for i = 1, #list do
-      places[i] = i
+      chosen[i] = i
     end
-    return places, 0
+    return chosen, 0
   end
   local limit = least * (1 - SLACK)
   for i = 1, #list do
     better = better + (lows[i] > least and 1 or 0)
     if highs[i] >= limit and not (lows[i] == least and highs[i] == least) then
-      places[#places + 1] = i
+      chosen[#chosen + 1] = i
     end
   end
-  for i, place in ipairs(bests.ties(list, lows, highs, least)) do
+  for i, index in ipairs(bests.ties(list, lows, highs, least)) do
     if i + better <= wanted then
-      places[#places + 1] = place
+      chosen[#chosen + 1] = index
     end
   end
-  return places, limit
+  return chosen, limit
 end
 
--- The class of each document of a list for a word: as an array in the order of the list.
+-- The class of each document of a list for a word, in the order of the list.
 function bests.classes_in(list, word, scratch)
   local classes, of = {{low = 0, high = 0}}, {}
   if word.required then
@@ -302,13 +301,14 @@ function bests.of_list(list, words, average, wanted, scratch)
     return nil
   end
   local chosen = {}
-  for i, place in ipairs((bests.choose(list, lows, highs, wanted))) do
-    chosen[i] = list[place]
+  for i, index in ipairs((bests.choose(list, lows, highs, wanted))) do
+    chosen[i] = list[index]
   end
   return chosen
 end
 
--- Adds documents that have at least a relevance of `low`. `certain` is sorted, the highest first.
+-- Adds a group of `count` documents with a relevance of at least `low`. The groups are sorted, the
+-- highest first.
 function bests.add_certain(certain, low, count)
   local at = 1
   while certain[at] and certain[at].low >= low do -- at most CELLS_MOST rounds
@@ -317,7 +317,7 @@ function bests.add_certain(certain, low, count)
   table.insert(certain, at, {low = low, count = count})
 end
 
--- The relevance that `wanted` documents have for certain; 0: so many are not known.
+-- The relevance that at least `wanted` documents have for certain; 0: fewer documents are known.
 function bests.certain_of(certain, wanted)
   local count = 0
   for _, group in ipairs(certain) do
@@ -329,135 +329,131 @@ function bests.certain_of(certain, wanted)
   return 0
 end
 
--- The place at which the search for the best begins: {done, byte, looked, found, cells, certain,
--- least}. `done`: cells that were visited; `byte`: where the next one goes on. `cells`: the cell of
--- each document that was found. `certain`: of those found since others were dropped, when these had
--- `least` at least. `is_over`: all cells were visited that have to be.
-function bests.first_place()
+-- The state of a search that begins. `done`: cells that were visited; `byte`: where the next one goes
+-- on; `looked`: how many parts of cells were found by combining bitmaps; `found`: documents, and
+-- `cells`: the index of the cell of each; `certain`: groups of those found since others were dropped,
+-- see bests.add_certain(); `least`: the relevance that enough documents have by their own lengths;
+-- `is_over`, later: all cells that have to be visited were visited.
+function bests.begin()
   return {done = 0, byte = 0, looked = 0, found = {}, cells = {}, certain = {}, least = 0}
 end
 
--- Drops the found documents that cannot be among the `wanted` best, by their own lengths.
-function bests.drop_found(place, cells, words, average, wanted)
-  local classes = {}
-  for i, index in ipairs(place.cells) do
-    classes[i] = cells[index].classes
+-- ---- A search ---------------------------------------------------------------
+
+-- Drops the found documents that cannot be among the best, by their own lengths.
+function bests.drop_found(search)
+  local state, classes = search.state, {}
+  for i, index in ipairs(state.cells) do
+    classes[i] = search.cells[index].classes
   end
-  local lows, highs = bests.bounds_of(place.found, classes, words, average)
+  local lows, highs = bests.bounds_of(state.found, classes, search.words, search.average)
   if not lows then
     return
   end
-  local places, least = bests.choose(place.found, lows, highs, wanted)
-  local found, own_cells = {}, {}
-  for i, at in ipairs(places) do
-    found[i], own_cells[i] = place.found[at], place.cells[at]
+  local chosen, least = bests.choose(state.found, lows, highs, search.wanted)
+  local found, cells = {}, {}
+  for i, index in ipairs(chosen) do
+    found[i], cells[i] = state.found[index], state.cells[index]
   end
-  place.found, place.cells, place.certain = found, own_cells, {}
-  place.least = math.max(place.least, least)
+  state.found, state.cells, state.certain = found, cells, {}
+  state.least = math.max(state.least, least)
 end
 
--- The documents of a bitmap that may be among the `wanted` best, as an array; nil: they are too
--- many, compare all documents; false: there are more cells to visit, and the second result
--- is the place to go on at. `words`: {operand, several, times_max, weight, required} of each word, with
--- {low, operand, is_coarse} of each class above the first; `bands`: the operands of the bands of
--- lengths; `average`: the mean length; `place`: nil at first; `next`: all numbers are below it;
--- `stop_us`: when this call has done enough, by the server's clock. It visits at least a part of a
--- cell.
-function bests.candidates(result, words, bands, average, wanted, place, scratch, next, stop_us)
-  local cells = bests.cells_of(words, bands, average)
-  local sorted = bests.sorted(cells)
-  local lists = {} -- the documents of the result in bands that have few of them; false: many
-  local visited, seen = 0, {} -- `seen`: the documents that were found
-  place = place or bests.first_place()
-  for _, number in ipairs(place.found) do
-    seen[number] = true
-  end
+-- The relevance that the best documents have for certain.
+function bests.least(search)
+  return math.max(search.state.least, bests.certain_of(search.state.certain, search.wanted))
+end
 
-  -- The relevance that the `wanted` best have for certain.
-  local function least()
-    return math.max(place.least, bests.certain_of(place.certain, wanted))
+-- The documents of the result in a band, as an operand; false: they are many.
+function bests.in_band(search, band)
+  if search.lists[band] == nil then
+    local list, byte = bests.intersect({search.result, search.bands[band]}, 0, BAND_LIST,
+                                       search.scratch, search.next)
+    search.lists[band] = not byte and sets.list_of(list)
   end
+  return search.lists[band]
+end
 
-  local function is_late()
-    return visited > 0 and clock.us() > stop_us
+-- The next documents of a cell, and the byte to go on with, nil at its end. Returns nil when too many
+-- cells were looked at.
+function bests.read(search, cell)
+  local state, in_band = search.state, bests.in_band(search, cell.band)
+  if in_band and in_band.size == 0 then
+    return {}
   end
-
-  -- Ends the search, or puts the end off until the next call.
-  local function finish()
-    place.is_over = true
-    if is_late() then
-      return false, place
-    end
-    bests.drop_found(place, cells, words, average, wanted)
-    return place.found
+  local operands = {in_band or search.result, unpack(cell.operands)}
+  if not in_band then
+    operands[#operands + 1] = search.bands[cell.band]
+    state.looked = state.looked + 1
   end
-
-  -- The next documents of a cell, and the byte to go on with, nil at its end; nil: too much work.
-  local function read(cell)
-    local band = cell.band
-    if lists[band] == nil then
-      local list, byte = bests.intersect({result, bands[band]}, 0, BAND_LIST, scratch, next)
-      lists[band] = not byte and sets.list_of(list)
-    end
-    if lists[band] and lists[band].size == 0 then
-      return {}
-    end
-    local operands = {unpack(cell.operands)}
-    if lists[band] then
-      operands[#operands + 1] = lists[band]
-    else
-      operands[#operands + 1], operands[#operands + 2] = result, bands[band]
-      place.looked = place.looked + 1
-    end
-    if place.looked > LOOKED_MOST then
-      return nil
-    end
-    return bests.intersect(operands, place.byte, CELL_PART, scratch, next)
-  end
-
-  -- Takes a part of the documents of a cell that were not seen before; false: they are too many.
-  local function visit(cell)
-    visited = visited + 1
-    local list, byte = read(cell)
-    if not list then
-      return false
-    end
-    local fresh = 0
-    for _, number in ipairs(list) do
-      if not seen[number] then
-        seen[number] = true
-        fresh = fresh + 1
-        place.found[#place.found + 1] = number
-        place.cells[#place.found] = cell.index
-      end
-    end
-    if fresh > 0 then
-      bests.add_certain(place.certain, cell.low, fresh)
-    end
-    place.byte = byte or 0
-    if #place.found > FOUND_MOST then
-      bests.drop_found(place, cells, words, average, wanted)
-    end
-    return #place.found <= VISIT_MOST
-  end
-
-  while not place.is_over and place.done < #sorted do -- at most LOOKED_MOST parts, and CELLS_MOST cells
-    local cell = sorted[place.done + 1]
-    -- No document of a cell that is left has a higher relevance than this cell's bound.
-    if least() >= cell.high * (1 + SLACK) then
-      break
-    elseif not visit(cell) then
-      return nil
-    elseif place.byte == 0 then
-      place.done = place.done + 1
-    end
-    if is_late() then
-      return false, place
-    end
-  end
-  -- Documents without any of the words are in no cell.
-  if #place.found < math.min(wanted, result.size) then
+  if state.looked > LOOKED_MOST then
     return nil
   end
-  return finish()
+  return bests.intersect(operands, state.byte, CELL_PART, search.scratch, search.next)
+end
+
+-- Takes a part of the documents of a cell that were not seen before; false: they are too many.
+function bests.visit(search, cell)
+  local state, fresh = search.state, 0
+  local list, byte = bests.read(search, cell)
+  if not list then
+    return false
+  end
+  for _, number in ipairs(list) do
+    if not search.seen[number] then
+      search.seen[number] = true
+      fresh = fresh + 1
+      state.found[#state.found + 1] = number
+      state.cells[#state.found] = cell.index
+    end
+  end
+  if fresh > 0 then
+    bests.add_certain(state.certain, cell.low, fresh)
+  end
+  state.byte = byte or 0
+  state.done = state.done + (byte and 0 or 1)
+  if #state.found > FOUND_MOST then
+    bests.drop_found(search)
+  end
+  return #state.found <= VISIT_MOST
+end
+
+-- The documents of a result that may be among the best, as an array; nil: they are too many,
+-- compare all documents; false: more cells have to be visited, and the second result is the state
+-- to go on with. It visits at least a part of a cell, and ends when the server's clock shows
+-- `stop_us`. A search is {result, wanted, words, bands, average, state, scratch, next}: a bitmap; how
+-- many hits are wanted; {operand, several, times_max, weight, required} of each word, with {low,
+-- operand, is_coarse} of each class above the first; the operands of the bands of lengths; the mean
+-- length; all numbers are below `next`.
+function bests.candidates(search, stop_us)
+  local state, visited = search.state, false
+  search.cells = bests.cells_of(search.words, search.bands, search.average)
+  search.lists, search.seen = {}, {} -- documents by band; the documents that were found
+  local sorted = bests.sorted(search.cells)
+  for _, number in ipairs(state.found) do
+    search.seen[number] = true
+  end
+  -- At most LOOKED_MOST parts of cells, and CELLS_MOST cells.
+  while not state.is_over and state.done < #sorted do
+    local cell = sorted[state.done + 1]
+    -- No document of a cell that is left has a higher relevance than this cell's bound.
+    if bests.least(search) >= cell.high * (1 + SLACK) then
+      state.is_over = true
+    elseif visited and clock.us() > stop_us then
+      return false, state
+    elseif not bests.visit(search, cell) then
+      return nil
+    end
+    visited = true
+  end
+  -- Documents without any of the words are in no cell.
+  if #state.found < math.min(search.wanted, search.result.size) then
+    return nil
+  end
+  state.is_over = true
+  if visited and clock.us() > stop_us then
+    return false, state -- the next call reads the lengths
+  end
+  bests.drop_found(search)
+  return state.found
 end

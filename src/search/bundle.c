@@ -41,13 +41,13 @@ size_t tkl__search_count_terms(tkl_bytes terms, bool positions, size_t *postings
     return count;
 }
 
-void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place)
+void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char doc)
 {
     if (!tkl__grow(&bundle->postings, bundle->count, sizeof *bundle->postings)) {
         bundle->failed = true;
         return;
     }
-    bundle->postings[bundle->count++] = (tkl__search_posting){term, place};
+    bundle->postings[bundle->count++] = (tkl__search_posting){term, doc};
 }
 
 tkl_bytes tkl__search_bundle_keep(tkl__search_bundle *bundle, const tkl__buf *bytes)
@@ -63,36 +63,36 @@ tkl_bytes tkl__search_bundle_keep(tkl__search_bundle *bundle, const tkl__buf *by
     return (tkl_bytes){copy, bytes->len};
 }
 
-/* Adds a posting of a term that is not among those of a document. */
-static void post_made(tkl__search_bundle *bundle, const tkl__buf *term, unsigned char place)
+/* Posts a document under a term that it does not store. */
+static void post_made(tkl__search_bundle *bundle, const tkl__buf *term, unsigned char doc)
 {
     tkl_bytes kept = tkl__search_bundle_keep(bundle, term);
     if (!bundle->failed)
-        tkl__search_bundle_post(bundle, kept, place);
+        tkl__search_bundle_post(bundle, kept, doc);
 }
 
-void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char place)
+void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char doc)
 {
     tkl__buf term;
     tkl__buf_init(&term);
     tkl__search_term_band(&term, tkl__search_band_of(length));
-    post_made(bundle, &term, place);
+    post_made(bundle, &term, doc);
     tkl__buf_free(&term);
 }
 
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
-                              unsigned char place, size_t max)
+                              unsigned char doc, size_t max)
 {
     tkl__search_entry entry;
     bool damaged = false;
     tkl__buf term;
     tkl__buf_init(&term);
     for (size_t i = 0; i < max && tkl__search_entry_next(terms, positions, &entry, &damaged); i++) {
-        tkl__search_bundle_post(bundle, entry.term, place);
+        tkl__search_bundle_post(bundle, entry.term, doc);
         for (size_t k = 0; k < tkl__search_several_of(entry.times); k++) {
             tkl__buf_clear(&term);
             tkl__search_term_several(&term, entry.term, k);
-            post_made(bundle, &term, place);
+            post_made(bundle, &term, doc);
         }
     }
     tkl__buf_free(&term);
@@ -102,7 +102,7 @@ static int by_term(const void *a, const void *b)
 {
     const tkl__search_posting *x = a, *y = b;
     int order = tkl__text_word_compare(&x->term, &y->term);
-    return order ? order : (int)x->place - (int)y->place;
+    return order ? order : (int)x->doc - (int)y->doc;
 }
 
 /* Returns the index of the first posting of the next term. */
@@ -147,7 +147,7 @@ static char *write_term(tkl__search_bundle *bundle, size_t first, size_t end, ch
     bundle->keys[bundle->nkeys++] = (tkl_bytes){key, (size_t)(to - key)};
     char *list = to;
     for (size_t i = first; i < end; i++)
-        *to++ = (char)bundle->postings[i].place;
+        *to++ = (char)bundle->postings[i].doc;
     tkl__args_bytes(&bundle->args, (tkl_bytes){list, (size_t)(to - list)});
     return to;
 }

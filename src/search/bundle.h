@@ -21,7 +21,7 @@
 
 typedef struct tkl__search_posting {
     tkl_bytes term;
-    unsigned char place; /* index of the document in the run, from 1 */
+    unsigned char doc; /* index of the document in the run, from 1 */
 } tkl__search_posting;
 
 typedef struct tkl__search_bundle {
@@ -31,7 +31,7 @@ typedef struct tkl__search_bundle {
     tkl__args args; /* the caller adds the arguments before the lists */
     tkl__search_posting *postings;
     size_t count;
-    char **made; /* owns bytes of terms and arguments that are nobody else's */
+    char **made; /* owns the bytes of terms and arguments that nothing else owns */
     size_t made_count;
     char *bytes; /* owns the bytes of keys and lists */
     bool failed;
@@ -41,13 +41,14 @@ void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shar
 /* Takes terms of a document off the front, at most `max` of them, and posts them. Terms that the
  * document has several times also get the postings that say so. */
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
-                              unsigned char place, size_t max);
+                              unsigned char doc, size_t max);
 /* Copies bytes, which stay as long as the bundle. */
 tkl_bytes tkl__search_bundle_keep(tkl__search_bundle *bundle, const tkl__buf *bytes);
-/* Adds one term, whose bytes stay until the end; a `place` of 0: without a document. */
-void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place);
-/* Adds the band of a document by its length. */
-void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char place);
+/* Posts a document under a term, whose bytes stay until the end. A `doc` of 0: only the term's
+ * key. */
+void tkl__search_bundle_post(tkl__search_bundle *bundle, tkl_bytes term, unsigned char doc);
+/* Posts a document under the band of its length. */
+void tkl__search_bundle_band(tkl__search_bundle *bundle, uint32_t length, unsigned char doc);
 /* Adds the keys (of the shard, of `nfields` fields and their ladders, of the terms) and the
  * lists. */
 void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields);
@@ -61,7 +62,7 @@ void tkl__search_bundle_add(tkl__batch *batch, const tkl__search_bundle *bundle,
  * run. */
 size_t tkl__search_last_part(size_t terms);
 
-/* Returns the number of terms of a document; *postings: of all that a run writes for them. */
+/* Returns the number of terms of a document; *postings: how many postings a run writes for them. */
 size_t tkl__search_count_terms(tkl_bytes terms, bool positions, size_t *postings);
 
 #endif

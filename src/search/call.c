@@ -25,6 +25,41 @@ void tkl__search_call_key(tkl__search_call *call, tkl_bytes key)
         call->failed = true;
 }
 
+/* Adds the key in a buffer, and frees the buffer. */
+static void take_key(tkl__search_call *call, tkl__buf *key)
+{
+    tkl__search_call_key(call, (tkl_bytes){key->data, key->len});
+    call->failed = call->failed || key->failed;
+    tkl__buf_free(key);
+}
+
+void tkl__search_call_term(tkl__search_call *call, const tkl__search_shard *shard, tkl_bytes term)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    tkl__search_term_key(&key, shard, term);
+    take_key(call, &key);
+}
+
+void tkl__search_call_several(tkl__search_call *call, const tkl__search_shard *shard,
+                              tkl_bytes word_term, size_t index)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    tkl__search_term_key(&key, shard, tkl_str(""));
+    tkl__search_term_several(&key, word_term, index);
+    take_key(call, &key);
+}
+
+void tkl__search_call_scratch(tkl__search_call *call, const tkl__search_shard *shard, size_t number)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    tkl__buf_add(&key, shard->keys[TKL__SEARCH_SCRATCH].data, shard->keys[TKL__SEARCH_SCRATCH].len);
+    tkl__buf_addf(&key, ":%zu", number);
+    take_key(call, &key);
+}
+
 void tkl__search_call_begin(tkl__search_call *call, const tkl__search_shard *shard)
 {
     *call = (tkl__search_call){.keys = NULL};
@@ -43,8 +78,8 @@ void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
                   range->high_open ? "(" : "", tkl__double_text(range->high, high));
 }
 
-/* Appends to the base of a key the name of a bitmap of a prefix, the first of which has all its
- * documents. */
+/* Appends to the base of a key the name of a prefix's bitmap. Bitmap 1 has all documents of the
+ * prefix. */
 static void add_times_key(tkl__buf *out, const char *name, const char *version, int number)
 {
     tkl__buf_addf(out, ":times:%s:%s:%d", *version ? version : "-", name, number);
@@ -63,31 +98,13 @@ void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
 void tkl__search_call_times_keys(tkl__search_call *call, const tkl__search_shard *shard,
                                  const tkl__search_scorer *scorer, const char *version)
 {
-    tkl__buf key;
-    tkl__buf_init(&key);
     for (int i = 0; i < TKL__SEARCH_TIMES; i++) {
-        tkl__buf_clear(&key);
+        tkl__buf key;
+        tkl__buf_init(&key);
         tkl__buf_add(&key, shard->base.data, shard->base.len);
         add_times_key(&key, scorer->name, version, i + 1);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+        take_key(call, &key);
     }
-    call->failed = call->failed || key.failed;
-    tkl__buf_free(&key);
-}
-
-static void add_range_keys(tkl__search_call *call, const tkl__search_plan *plan,
-                           const tkl__search_shard *shard, const char *version)
-{
-    tkl__buf key;
-    tkl__buf_init(&key);
-    for (size_t i = 0; i < plan->range_count; i++) {
-        tkl__search_call_key(call, shard->fields[plan->ranges[i].field]);
-        tkl__buf_clear(&key);
-        tkl__search_range_key(&key, shard, &plan->ranges[i], version);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
-    }
-    call->failed = call->failed || key.failed;
-    tkl__buf_free(&key);
 }
 
 /* The number of scratch keys: one for each operator, and one for the whole plan. */
@@ -100,30 +117,24 @@ void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *
                                 const tkl__search_shard *shard, const char *version)
 {
     tkl__buf key;
-    add_range_keys(call, plan, shard, version);
-    tkl__buf_init(&key);
+    for (size_t i = 0; i < plan->range_count; i++) {
+        tkl__search_call_key(call, shard->fields[plan->ranges[i].field]);
+        tkl__buf_init(&key);
+        tkl__search_range_key(&key, shard, &plan->ranges[i], version);
+        take_key(call, &key);
+    }
     for (size_t i = 0; i < plan->union_count; i++) {
-        tkl__buf_clear(&key);
+        tkl__buf_init(&key);
         tkl__search_union_key(&key, shard, &plan->unions[i], version);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+        take_key(call, &key);
     }
-    for (size_t i = 0; i < temps_of(plan); i++) {
-        tkl__buf_clear(&key);
-        tkl__buf_add(&key, shard->keys[TKL__SEARCH_SCRATCH].data,
-                     shard->keys[TKL__SEARCH_SCRATCH].len);
-        tkl__buf_addf(&key, ":%zu", i + 1);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
-    }
-    for (size_t i = 0; i < plan->term_count; i++) {
-        tkl__buf_clear(&key);
-        tkl__search_term_key(&key, shard, plan->terms[i]);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
-    }
-    call->failed = call->failed || key.failed;
-    tkl__buf_free(&key);
+    for (size_t i = 0; i < temps_of(plan); i++)
+        tkl__search_call_scratch(call, shard, i + 1);
+    for (size_t i = 0; i < plan->term_count; i++)
+        tkl__search_call_term(call, shard, plan->terms[i]);
 }
 
-/* Whether the script has to check that a prefix has still the words of the plan. */
+/* Whether the script has to check that a prefix still has the words of the plan. */
 static bool is_checked(const tkl__search_plan *plan, const tkl__search_prefix *prefix)
 {
     return !plan->fixed && !prefix->cut;

@@ -18,13 +18,22 @@ typedef struct tkl__search_call {
 void tkl__search_call_begin(tkl__search_call *call, const tkl__search_shard *shard);
 void tkl__search_call_free(tkl__search_call *call);
 void tkl__search_call_key(tkl__search_call *call, tkl_bytes key);
+/* Adds the key of a term. */
+void tkl__search_call_term(tkl__search_call *call, const tkl__search_shard *shard, tkl_bytes term);
+/* Adds the key of the documents that have a word several times: see tkl__search_term_several(). */
+void tkl__search_call_several(tkl__search_call *call, const tkl__search_shard *shard,
+                              tkl_bytes word_term, size_t index);
+/* Adds the key of a scratch result, from 1. */
+void tkl__search_call_scratch(tkl__search_call *call, const tkl__search_shard *shard,
+                              size_t number);
 
-/* Adds the keys of the plan behind those of the script itself: ranges, unions, scratch keys, terms.
- * `version`: the version of the shard for which bitmaps were made; "": none were made. */
+/* Adds the keys of the plan behind the keys of the script itself: ranges, unions, scratch keys,
+ * terms. `version`: the version of the shard for which bitmaps were made; "": none were made. */
 void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *plan,
                                 const tkl__search_shard *shard, const char *version);
-/* Adds the arguments for these keys: version, numbers of scratch keys, ranges and unions, and the
- * number of prefixes if they are checked; then the bounds of all ranges and prefixes. */
+/* Adds the arguments for these keys: the version, how many scratch keys, ranges and unions there
+ * are, and the bounds of the ranges. With `prefixes` also how many prefixes the script has to
+ * check, and their bounds. */
 void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *plan, size_t shard,
                                 const char *version, bool prefixes);
 

@@ -1,12 +1,13 @@
--- search/census: look at numbers one by one, correct what is said of them, and count the words.
+-- search/census: look at numbers one by one, correct what the index says about them, and count the
+--   words of their documents.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token  of the index
 -- ARGV[2] check  the check that asks: a later one ends it
 -- ARGV[3] kinds  a letter for each field: n numeric, t text
--- ARGV[4] free   1: numbers of nothing become free; no documents are returned
+-- ARGV[4] free   1: numbers without a document become free; no documents are returned
 -- ARGV[5] from   the first number
 -- returns 'stale', 'other' when another check has begun, or {the number to go on from or -1,
---   numbers of versions that died, {number, record, terms} of documents, how many numbers were
+--   numbers of versions that died, {number, record, terms} of each document, how many numbers were
 --   corrected, how many documents were lost}
 -- include: truth
 -- include: pieces
@@ -27,15 +28,16 @@ local function id_of(number, record, terms)
   return id and (not count or truth.has_pieces(number, count)) and id or nil
 end
 
--- Whether the number that has an id is another document of that id, which is not dead.
+-- Whether the number that :ids has for an id belongs to another document of that id, not a dead
+-- one.
 local function is_taken(id, owner)
   local record = owner and redis.call('HGET', DOCS, owner)
   return record and truth.read_record(record, kinds) == id
     and not redis.call('ZSCORE', DEAD, owner)
 end
 
--- Removes what is left of a document that is not whole. Its number is free only after all terms
--- have been looked at.
+-- Removes the parts of a document that lacks others. Its number becomes free only after the survey
+-- of all terms.
 local function lose(number, seen)
   if seen.record or seen.terms or seen.lives then
     redis.call('SETBIT', LIVE, number, '0')
@@ -51,7 +53,7 @@ local function lose(number, seen)
   end
 end
 
--- Ends a version whose id belongs to another one. The client clears it later.
+-- Ends a version whose id belongs to another version. The client clears it later.
 local function retire(number)
   redis.call('SETBIT', LIVE, number, '0')
   redis.call('ZADD', DEAD, decimal.whole(clock.us()), number)
@@ -59,7 +61,7 @@ local function retire(number)
   mended = mended + 1
 end
 
--- Corrects what is said of a document, and counts it.
+-- Corrects what the index says about a document, and counts the document.
 local function keep(number, id, owner, seen)
   if owner ~= number then
     redis.call('HSET', IDS, id, number)

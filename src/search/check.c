@@ -4,19 +4,21 @@
  *
  * A shard is checked in five parts, each in steps of some milliseconds:
  *
- *   census    looks at all numbers. A number that has a record and terms is a document: it has an
- *             id and can be found, or it is an old version that someone forgot. A number with only a
- *             part of these is lost, and removed. The documents come to the client, which asks for
- *             each of their terms and values to be there (search/mend), and their words are counted.
- *   survey    looks at all terms: a number in a term that the document has not is mended, too.
- *   strays    looks at ids, and at members of fields, which may belong to nothing.
- *   free      the numbers that belong to nothing become free. Only now: before the survey, terms
- *             may have had them.
+ *   census    looks at all numbers. A number with a record and terms is a document, which has an id
+ *             and can be found, or an old version that was never cleared. A number with only a part
+ *             of these is a lost document, which is removed. The script counts the words of the
+ *             documents and returns them. The client makes sure that each of their terms and values
+ *             is there (search/mend).
+ *   survey    looks at all terms, removes numbers whose documents do not have the term, and
+ *             corrects the counts of terms.
+ *   strays    removes ids, and members of fields, that belong to no document.
+ *   free      frees the numbers that belong to no document. Before the survey, terms may have them.
  *   settle    sets the totals, and notes the time.
  *
- * Others write meanwhile. So each script decides by what it finds itself, whatever the client has
- * seen before, and leaves numbers alone that are on their way in or out (:dead). The words of the
- * documents that a census has passed are kept up to date by writers (documents.add_words()).
+ * Other clients write meanwhile. So each script decides by what it finds itself, not by what the
+ * client has seen before, and leaves numbers alone that are being added or removed (:dead). Writers
+ * keep the count of words up to date for the documents that the census has passed
+ * (documents.add_words()).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +52,7 @@ typedef struct checking {
     char kinds[TKL_SEARCH_FIELDS_MAX + 1]; /* kinds of the fields, as scripts want them */
     tkl__rounds rounds;
     bool gained;   /* whether the last call got further */
-    tkl__buf olds; /* numbers of old versions that someone forgot, each with a NUL behind */
+    tkl__buf olds; /* numbers of old versions that were never cleared, each followed by a NUL */
     tkl_search_checked sum;
 } checking;
 
@@ -62,7 +64,7 @@ static void begin_call(const checking *c, tkl__search_call *call)
     tkl__args_str(&call->args, c->w.schema->token);
 }
 
-/* Runs a call and frees it. *reply: an array, or nothing of use when the index is another one. */
+/* Runs a call and frees it. *reply: an array, unless the index is another one by now. */
 static int end_call(checking *c, tkl__search_call *call, const tkl__script *script,
                     tkl_reply **reply)
 {
@@ -86,14 +88,11 @@ static int end_call(checking *c, tkl__search_call *call, const tkl__script *scri
 static tkl__search_bundle *begin_mend(checking *c, tkl__search_runs *runs, bool wanted,
                                       size_t documents, size_t nfields)
 {
-    tkl__search_bundle *run = tkl__search_run_new(runs, c->shard);
-    if (!run)
-        return NULL;
-    tkl__args_str(&run->args, c->w.schema->token);
-    tkl__args_int(&run->args, (int64_t)tkl__search_term_at(c->shard));
-    tkl__args_str(&run->args, wanted ? "1" : "0");
-    tkl__args_int(&run->args, (int64_t)documents);
-    tkl__args_int(&run->args, (int64_t)nfields);
+    tkl__search_bundle *run = tkl__search_run_begin(&c->w, runs, c->shard, wanted);
+    if (run) {
+        tkl__args_int(&run->args, (int64_t)documents);
+        tkl__args_int(&run->args, (int64_t)nfields);
+    }
     return run;
 }
 
@@ -286,7 +285,7 @@ static int clear_olds(checking *c)
     return rc;
 }
 
-/* Looks at all numbers. `last`: numbers of nothing become free, and that is all. */
+/* Looks at all numbers. `last`: only frees the numbers that belong to no document. */
 static int take_census(checking *c, bool last)
 {
     int64_t from = 0;
@@ -333,8 +332,8 @@ static tkl_bytes term_at(const terms *t, size_t i)
     return (tkl_bytes){t->bytes.data + start, t->ends[i] - start};
 }
 
-/* Appends the field of :forward that has a term of a document: in which piece it is follows from
- * the word, also for a term 'm', 2, 4 or 8, and the word. */
+/* Appends the field of :forward that has a term of a document. The word alone decides the piece,
+ * also for a term of 'm', 2, 4 or 8, and the word. */
 static void add_forward(tkl__buf *out, tkl_bytes number, size_t pieces, tkl_bytes term)
 {
     tkl__buf own;
@@ -352,7 +351,7 @@ static void add_forward(tkl__buf *out, tkl_bytes number, size_t pieces, tkl_byte
 
 /* A suspect of search/survey: a term, and a document that should not have it. */
 typedef struct suspect {
-    tkl_bytes term, number; /* number: empty when the term is only counted wrong */
+    tkl_bytes term, number; /* number: empty when only the count of the term is wrong */
     int64_t pieces;         /* pieces of the document's terms; 0: they are whole */
 } suspect;
 
@@ -425,16 +424,9 @@ static int survey_terms(checking *c, const terms *t)
     while (rc == TKL_OK && !c->w.stale && done < t->count) {
         tkl__search_call call;
         tkl_reply *reply;
-        tkl__buf key;
-        tkl__buf_init(&key);
         begin_call(c, &call);
-        for (size_t i = done; i < t->count && i < done + SURVEY_TERMS; i++) {
-            tkl__buf_clear(&key);
-            tkl__search_term_key(&key, c->shard, term_at(t, i));
-            tkl__search_call_key(&call, (tkl_bytes){key.data, key.len});
-        }
-        call.failed = call.failed || key.failed;
-        tkl__buf_free(&key);
+        for (size_t i = done; i < t->count && i < done + SURVEY_TERMS; i++)
+            tkl__search_call_term(&call, c->shard, term_at(t, i));
         tkl__args_int(&call.args, (int64_t)tkl__search_term_at(c->shard));
         tkl__args_int(&call.args, from);
         rc = end_call(c, &call, &tkl__lua_search_survey, &reply);
@@ -493,7 +485,8 @@ static int survey_bands(checking *c)
     return rc;
 }
 
-/* Looks at all terms; `common`: at those with a bitmap that are not among these. */
+/* Looks at all terms that :terms lists, or with `common` at the terms with a bitmap that it does
+ * not list. */
 static int take_survey(checking *c, bool common)
 {
     tkl_reply *reply = NULL;
@@ -517,7 +510,7 @@ static int take_survey(checking *c, bool common)
 
 /* ---- Strays -------------------------------------------------------------- */
 
-/* Walks over ids, or over the members of a field. */
+/* Removes ids, or the members of a field, that belong to no document. */
 static int remove_strays(checking *c, const size_t *field)
 {
     const tkl__search_shard *shard = c->shard;

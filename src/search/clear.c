@@ -61,12 +61,10 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
 {
     const tkl__search_schema *schema = c->writer->schema;
     size_t nfields = schema->is.field_count;
-    tkl__search_bundle *run = tkl__search_run_new(runs, c->list->items[docs[0]].shard);
+    tkl__search_bundle *run =
+        tkl__search_run_begin(c->writer, runs, c->list->items[docs[0]].shard, finish);
     if (!run)
         return false;
-    tkl__args_str(&run->args, schema->token);
-    tkl__args_int(&run->args, (int64_t)tkl__search_term_at(run->shard));
-    tkl__args_str(&run->args, finish ? "1" : "0");
     tkl__args_int(&run->args, (int64_t)count);
     tkl__args_int(&run->args, (int64_t)nfields);
     for (size_t i = 0; i < count; i++) {
@@ -87,15 +85,6 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
     return true;
 }
 
-static int send_runs(clearing *c, tkl__search_runs *runs)
-{
-    tkl_reply *replies = NULL;
-    int rc = tkl__search_runs_send(c->writer, runs, &tkl__lua_search_clear, &replies);
-    tkl_reply_free(replies);
-    tkl__search_runs_free(runs);
-    return rc;
-}
-
 /* Adds a run. Sends the collected runs once there are enough of them. */
 static int add_run(clearing *c, const size_t *docs, size_t count, bool finish,
                    tkl__search_runs *runs)
@@ -104,7 +93,8 @@ static int add_run(clearing *c, const size_t *docs, size_t count, bool finish,
         return TKL_OK;
     if (!make_run(c, docs, count, finish, runs))
         return tkl__nomem();
-    return runs->count < TOGETHER ? TKL_OK : send_runs(c, runs);
+    return runs->count < TOGETHER ? TKL_OK
+                                  : tkl__search_runs_flush(c->writer, runs, &tkl__lua_search_clear);
 }
 
 /* Adds runs for all parts of large documents except their last part. */
@@ -149,11 +139,11 @@ static int clear_all(clearing *c)
     tkl__search_runs runs = {0};
     int rc = add_first_runs(c, &runs);
     if (rc == TKL_OK)
-        rc = send_runs(c, &runs);
+        rc = tkl__search_runs_flush(c->writer, &runs, &tkl__lua_search_clear);
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++)
         rc = add_last_runs(c, &schema->shards[i], &runs);
     if (rc == TKL_OK)
-        rc = send_runs(c, &runs);
+        rc = tkl__search_runs_flush(c->writer, &runs, &tkl__lua_search_clear);
     tkl__search_runs_free(&runs);
     return rc;
 }

@@ -1,4 +1,4 @@
--- search/clear: take numbers that are dead out of everything.
+-- search/clear: remove dead numbers from terms, fields and hashes.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted sets of the fields, the steps of their
 --   ladders, the keys of the terms
 -- ARGV[1] token    of the index
@@ -6,7 +6,7 @@
 -- ARGV[3] finish   1: these are the last terms; the numbers are free then
 -- ARGV[4] ndocs
 -- ARGV[5] nfields
--- ARGV[6...] rest  of each document: number, stamp, and its member of each field; then the
+-- ARGV[6...] rest  for each document: number, stamp, and its member in each field; then the
 --                  documents of each term
 -- flags: allow-oom
 -- returns 'stale', or how many numbers were still dead with that stamp
@@ -23,7 +23,7 @@ skip, ndocs, nfields = tonumber(skip), tonumber(ndocs), tonumber(nfields)
 
 -- The index of a document's first argument. For the document behind the last one it is the index of
 -- the argument behind all documents.
-local function place_of_document(index)
+local function first_of_document(index)
   return FIRST_DOCUMENT + (index - 1) * (DOCUMENT + nfields)
 end
 
@@ -55,17 +55,17 @@ local steps = climbing.read(KEYS, first_step, nfields)
 local terms = postings.read_terms(KEYS, first_term, skip)
 local numbers, still = {}, 0
 for i = 1, ndocs do
-  local number, stamp = unpack(ARGV, place_of_document(i), place_of_document(i) + 1)
+  local number, stamp = unpack(ARGV, first_of_document(i), first_of_document(i) + 1)
   local died = redis.call('ZSCORE', DEAD, number)
   numbers[i] = died and decimal.whole(died) == stamp and number
   still = still + (numbers[i] and 1 or 0)
 end
-postings.each_term(terms, ARGV, place_of_document(ndocs + 1), numbers, function(term, list)
+postings.each_term(terms, ARGV, first_of_document(ndocs + 1), numbers, function(term, list)
   postings.unpost(term, list, tonumber(next_number))
 end)
 for i = 1, ndocs do
   if finish == '1' and numbers[i] then
-    free_number(numbers[i], place_of_document(i) + DOCUMENT, steps)
+    free_number(numbers[i], first_of_document(i) + DOCUMENT, steps)
   end
 end
 return still

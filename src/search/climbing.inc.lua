@@ -1,5 +1,5 @@
--- Climbing: ladders as writers see them. From keys[first] on come the bitmaps of all steps, those
--- of the top of a field, those of its low end, its rungs, field by field.
+-- Climbing: ladders as writers see them. The bitmaps of all steps begin at keys[first], field by
+-- field: the steps of its top, the steps of its low end, its rungs.
 -- include: keys
 -- include: ladders
 -- include: shared/clock
@@ -20,7 +20,7 @@ function climbing.step_key(keys, first, field, side, step)
   return keys[first + FIELD_STEPS * field + FIRST_OF_SIDE[side] + step - 1]
 end
 
--- Reads the steps of all fields that have a threshold. Returns them by field, for
+-- Reads the steps of all fields, as far as they have a threshold. Returns them by field, for
 -- climbing.set_bits(), and :ladder as a table.
 function climbing.read(keys, first, nfields)
   local all, steps = ladders.read_all(), {}
@@ -58,7 +58,7 @@ function climbing.set_bits(steps, number, score, bit)
   end
 end
 
--- Whether the making of a step was given up: its writer was killed.
+-- Whether a step was left unfinished by a writer that was killed.
 function climbing.is_left(all, name)
   return not all[name .. 'ready'] and clock.us() > (tonumber(all[name .. 'begun']) or 0) + MAKING_US
 end
@@ -68,7 +68,7 @@ end
 function climbing.is_worn(field_key, name, side, step, all, present)
   local threshold = all[name]
   if not threshold then
-    return ladders.step_place(step, side, present) ~= nil
+    return ladders.step_rank(step, side, present) ~= nil
   elseif climbing.is_left(all, name) then
     return true
   end
@@ -76,7 +76,7 @@ function climbing.is_worn(field_key, name, side, step, all, present)
   if has <= should * LADDER_SLACK and has * LADDER_SLACK >= should then
     return false
   end
-  local at = ladders.step_place(step, side, present)
+  local at = ladders.step_rank(step, side, present)
   return at and redis.call('ZRANGE', field_key, at, at, 'WITHSCORES')[2] ~= threshold
 end
 
@@ -84,13 +84,13 @@ end
 
 -- Removes a rung.
 function climbing.remove_rung(field, rung, keys, first)
-  local name = ladders.step_name(field, 'rung', rung.place)
+  local name = ladders.step_name(field, 'rung', rung.step)
   redis.call('HDEL', LADDER, name, name .. 'ready', name .. 'begun')
-  redis.call('DEL', climbing.step_key(keys, first, 0, 'rung', rung.place))
+  redis.call('DEL', climbing.step_key(keys, first, 0, 'rung', rung.step))
 end
 
--- Removes rungs that are too near to others, but for the lowest, which has all documents. Adds to each
--- rung `count`, its number of documents. Returns those that stay.
+-- Removes rungs that are too near to others, except for the lowest, which has all documents. Adds
+-- to each rung `count`, its number of documents. Returns the rungs that stay.
 function climbing.thin_rungs(field, field_key, rungs, present, keys, first)
   local kept, before = {}, present
   for i, rung in ipairs(rungs) do
@@ -106,8 +106,8 @@ function climbing.thin_rungs(field, field_key, rungs, present, keys, first)
   return kept
 end
 
--- Appends to `values` those at which a gap should be divided: between its values, each once. `first`
--- and `behind` are ranks. A gap of equal values is not divided.
+-- Appends to `values` the values at which a gap should be divided, each once. `first` and `behind`
+-- are ranks. A gap of equal values is not divided.
 function climbing.divide_gap(values, field_key, first, behind, share)
   local last = redis.call('ZRANGE', field_key, first, first, 'WITHSCORES')[2]
   local parts = math.ceil((behind - first) / share)
@@ -137,18 +137,19 @@ function climbing.values_of_rungs(field_key, rungs, present)
   return values
 end
 
--- Appends to `worn` the rungs that a field lacks, the highest first: each is made from the next.
+-- Appends to `worn` the rungs that a field lacks, the highest first: a rung is made from the next
+-- higher one.
 function climbing.add_rungs(worn, field_key, field, all, present, keys, first)
   local rungs, used, free = ladders.rungs_of(all, field), {}, {}
   for _, rung in ipairs(rungs) do
-    used[rung.place] = true
-    if climbing.is_left(all, ladders.step_name(field, 'rung', rung.place)) then
-      worn[#worn + 1] = {field, 'rung', rung.place, rung.threshold}
+    used[rung.step] = true
+    if climbing.is_left(all, ladders.step_name(field, 'rung', rung.step)) then
+      worn[#worn + 1] = {field, 'rung', rung.step, rung.threshold}
     end
   end
   rungs = climbing.thin_rungs(field, field_key, rungs, present, keys, first)
-  for place = 1, LADDER_RUNGS do
-    free[#free + 1] = not used[place] and place or nil
+  for step = 1, LADDER_RUNGS do
+    free[#free + 1] = not used[step] and step or nil
   end
   local values = climbing.values_of_rungs(field_key, rungs, present)
   for i = 1, math.min(#free, #values) do
@@ -163,8 +164,8 @@ function climbing.is_numeric(field_key)
   return not string.find(redis.call('ZRANGE', field_key, '0', '0')[1], '%z')
 end
 
--- Appends to `worn` the field, side, step and threshold of each step that has to be made. From
--- keys[first] on come the steps of this field.
+-- Appends to `worn` the field, side, step and threshold of each step that has to be made. The steps
+-- of this field begin at keys[first].
 function climbing.add_worn(worn, field_key, field, all, keys, first)
   local count = redis.call('ZCARD', field_key)
   if count < LADDER_LEAST then

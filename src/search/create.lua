@@ -2,7 +2,8 @@
 -- KEYS[1] meta        hash: token and the settings; counters
 -- ARGV[1] token       of the index, if it is made
 -- ARGV[2...] settings  name, value, name, value ...
--- returns the token and then the values as they are stored; '' as token while it is being dropped
+-- returns the token and then the values as they are stored; the token is '' while the index is
+--   being dropped
 
 local META = KEYS[1]
 

@@ -108,8 +108,7 @@ static int read_values(const tkl__search_schema *schema, const tkl_search_doc *d
     return rc;
 }
 
-/* Writes the terms of a value, and of any value: length, term, and 0 as the number of occurrences.
- */
+/* Writes the term of a value, and the term of any value of the field, with 0 occurrences. */
 static void write_terms_of_value(const tkl__search_schema *schema, const values *v, size_t field,
                                  tkl__buf *out, tkl__search_ready *ready)
 {

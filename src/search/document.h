@@ -16,7 +16,7 @@ typedef struct tkl__search_ready {
     size_t count;    /* number of terms */
     size_t postings; /* number of their postings */
     uint32_t length; /* number of words of the text */
-    tkl_bytes head;  /* stored in place of the terms, which are in pieces; empty: the terms are */
+    tkl_bytes head;  /* stored in place of terms that are in pieces; empty: the terms are stored */
     struct {
         double score; /* in the sorted set of the field */
         size_t member, member_len;

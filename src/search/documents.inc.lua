@@ -7,8 +7,8 @@
 
 local documents = {}
 
-local LEFT_BEHIND_US = 60 * 1000000 -- dead this long: left behind by a killed writer
--- Bytes of old versions in one reply; the client asks for the others.
+local LEFT_BEHIND_US = 60 * 1000000 -- a number that is dead this long: its writer was killed
+-- Bytes of old versions in one reply; the client asks for further ones.
 local REPLY_BYTES = 256 * 1024
 -- The server's bitmaps have no bits for numbers from here on, and a loop beyond 2^53 would not end.
 local NUMBERS_MAX = 2 ^ 32
@@ -56,8 +56,8 @@ function documents.length_of(record)
   return length
 end
 
--- Adds to the number of words of all documents. A check counts them again: `counted_words` has
--- those of the documents whose numbers are below `counted`.
+-- Adds to the number of words of all documents. A check counts them again: `counted_words` is the
+-- number of words of the documents whose numbers are below `counted`.
 function documents.add_words(number, words)
   redis.call('HINCRBY', META, 'words', words)
   local counted = redis.call('HGET', META, 'counted')
@@ -108,7 +108,7 @@ function documents.come_alive(numbers, ids, records, stamp)
   return dead
 end
 
--- The greatest stamp of dead numbers that count as left behind.
+-- The greatest stamp of the dead numbers that count as left behind.
 function documents.left_behind(now)
   return now - LEFT_BEHIND_US
 end

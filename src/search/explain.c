@@ -91,15 +91,6 @@ static int fetch_document(explainer *e, tkl_bytes id)
 
 /* ---- Terms --------------------------------------------------------------- */
 
-/* The index of a term in the plan; the number of terms: it is not there. */
-static size_t place_of_term(const tkl__search_plan *plan, tkl_bytes term)
-{
-    size_t i = 0;
-    while (i < plan->term_count && !tkl__same_bytes(plan->terms[i], term))
-        i++;
-    return i;
-}
-
 /* The share of a term in the relevance that its scorer adds to the document. */
 static double score_of(const explainer *e, const tkl__search_scorer *scorer,
                        const tkl__search_entry *entry)
@@ -132,9 +123,9 @@ static int add_term(explainer *e, tkl_search_part *part, tkl_bytes term, size_t 
         return tkl__nomem();
     tkl_search_term *to = &e->terms[e->term_count++];
     const tkl__search_entry *entry = tkl__search_entry_of(&e->entries, term);
-    size_t place = place_of_term(run->plan, term);
-    bool planned = place < run->plan->term_count;
-    *to = (tkl_search_term){.documents = planned ? run->sizes[place] : TKL_NONE};
+    size_t index = tkl__search_term_index(run->plan, term);
+    bool planned = index < run->plan->term_count;
+    *to = (tkl_search_term){.documents = planned ? run->sizes[index] : TKL_NONE};
     if (entry)
         to->times = term.data[0] == 'w' ? (int64_t)entry->times : 1;
     if (entry && scorer) {

@@ -31,7 +31,7 @@
 /* Most values that are read on each shard, and most that are counted. */
 #define READ_MOST  100000
 #define COUNT_MOST 2000
-/* Values of which one round trip reads the names. */
+/* Values whose names one round trip reads. */
 #define NAMES_STEP "1000"
 
 int tkl__search_facets_check(const tkl__search_schema *schema,
@@ -54,7 +54,7 @@ typedef struct facet {
     tkl_search_count *counts;
     size_t count;
     size_t wanted;  /* values that are shown at most */
-    size_t counted; /* the first values, which were counted */
+    size_t counted; /* how many of the first values were counted */
     bool cut;       /* the field has values that were not read */
 } facet;
 
@@ -129,20 +129,6 @@ static int find_values(facet *x)
     return rc;
 }
 
-static void add_term_keys(const facet *x, const tkl__search_shard *shard, size_t from, size_t to,
-                          tkl__search_call *call)
-{
-    tkl__buf key;
-    tkl__buf_init(&key);
-    for (size_t i = from; i < to; i++) {
-        tkl__buf_clear(&key);
-        tkl__search_term_key(&key, shard, x->terms[i]);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
-    }
-    call->failed = call->failed || key.failed;
-    tkl__buf_free(&key);
-}
-
 /* Makes the call that counts the values [from, to) on one shard. */
 static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl__search_call *call)
 {
@@ -151,7 +137,8 @@ static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl_
     const tkl__search_progress *p = &run->shards[index];
     tkl__search_call_begin(call, shard);
     tkl__search_call_plan_keys(call, run->plan, shard, p->made);
-    add_term_keys(x, shard, from, to, call);
+    for (size_t i = from; i < to; i++)
+        tkl__search_call_term(call, shard, x->terms[i]);
     tkl__args_str(&call->args, run->schema->token);
     tkl__args_int(&call->args, (int64_t)tkl__search_term_at(shard));
     tkl__args_bytes(&call->args, (tkl_bytes){run->plan->steps.data, run->plan->steps.len});

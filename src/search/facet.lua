@@ -1,7 +1,7 @@
 -- search/facet: how many documents of a result have each of some terms.
 -- KEYS[1...] shard  see keys.inc.lua; then for each range its sorted set and the bitmap that was
 --   made of it; the bitmap of each union; keys for results in between; the keys of the plan's
---   terms, then of those to count
+--   terms, then the keys of the terms to count
 -- ARGV[1] token   of the index
 -- ARGV[2] skip    bytes of a term's key before the term
 -- ARGV[3] steps   the plan
@@ -10,10 +10,10 @@
 -- ARGV[6] ntemps  keys for results in between
 -- ARGV[7] nranges
 -- ARGV[8] nunions
--- ARGV[9...] rest  of each range: low, its opening 0 or 1, high, its opening
+-- ARGV[9...] rest  for each range: low, its opening 0 or 1, high, its opening
 -- flags: allow-oom
--- returns 'stale'; 'make' when a bitmap is missing; or {version, counts, the record of one
---   document of each count}
+-- returns 'stale'; 'make' when a bitmap is missing; or {version, counts, for each count the record
+--   of one of its documents}
 -- include: keys
 -- include: plans
 
@@ -31,7 +31,8 @@ end
 local plan = plans.read(KEYS, FIRST_RANGE, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
 local terms, temps = plan.terms, plan.temps
 
--- The key of an operand as a bitmap: then each value is counted by two commands.
+-- Returns the key of an operand as a bitmap, which it makes if need be: two commands then count a
+-- value.
 local function as_bits(operand, into)
   if operand.bits then
     return operand.key

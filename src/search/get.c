@@ -21,7 +21,7 @@
 typedef struct part {
     const tkl__search_shard *shard;
     tkl__args args;
-    size_t places[RUN]; /* indexes of the ids in the call */
+    size_t indexes[RUN]; /* indexes of the ids in the call */
     size_t count;
 } part;
 
@@ -56,7 +56,7 @@ static bool make_parts(parts *p, const tkl__search_schema *schema, const tkl_byt
                 one = new_part(p, schema, shard);
             if (!one)
                 return false;
-            one->places[one->count++] = i;
+            one->indexes[one->count++] = i;
             tkl__args_bytes(&one->args, ids[i]);
         }
     }
@@ -83,7 +83,7 @@ static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetche
     if (came == 0 || came > one->count)
         return tkl__fail(TKL_EPROTO, "not an answer of search/get");
     for (size_t i = 0; i < came; i++)
-        docs[one->places[i]] = (tkl__search_fetched){
+        docs[one->indexes[i]] = (tkl__search_fetched){
             .record = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 0), i)),
             .text = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 1), i)),
             .number = (uint64_t)tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, 2), i)),

@@ -3,8 +3,8 @@
 -- ARGV[1] token   of the index
 -- ARGV[2...] ids
 -- flags: no-writes
--- returns 'stale', or {records, first pieces of texts, numbers} of the first ids, as many as fit,
---   false for what is not there
+-- returns 'stale', or {records, first pieces of texts, numbers} of the first ids, as many as fit;
+--   false: there is none
 -- include: keys
 
 local REPLY_BYTES = 256 * 1024 -- a reply ends after this many bytes, or one text more

@@ -1,9 +1,10 @@
--- The documents of a result with the greatest weighted sums of fields, without a look at all of them.
+-- The documents of a result with the greatest weighted sums of fields, without a look at all of
+-- them.
 --
--- The steps of a ladder have the documents that come first by one field. A document that is on no
--- step of that width has at most the next value behind the step in each field, so its sum is at most
--- the sum of those. Steps are visited from the narrow ones on, until enough of their documents have a
--- greater sum than that.
+-- A step of a ladder has the documents that come first by one field. A document that is on no
+-- field's step has in each field at most the first value behind the step, so its sum is at most the
+-- weighted sum of these values. The search visits steps, the narrow ones first, until enough
+-- documents on them have a greater sum.
 -- include: keys
 -- include: sets
 -- include: ladders
@@ -11,8 +12,8 @@
 
 local heaviest = {}
 
-local SUMS_MOST = 1500  -- documents of the result on the steps; with more of them all are compared
-local HEAVY_MOST = 300  -- hits; more are compared one by one
+local SUMS_MOST = 1500  -- documents of the result on the steps; with more, the client compares all
+local HEAVY_MOST = 300  -- hits that are wanted; with more, the client compares all documents
 
 -- The greatest sum that weight * value adds for documents that are not on the step of the field.
 function heaviest.bound_outside(field, threshold)
@@ -51,8 +52,8 @@ function heaviest.sums_of(list, fields)
   return sums
 end
 
--- The documents whose sums are the `wanted` greatest, with all that are equal to the last of them;
--- nil: as many are not certain to be greater than `bound`.
+-- The documents with the `wanted` greatest sums, and the documents whose sums are equal to the last
+-- of these; nil: fewer than `wanted` sums are greater than `bound`.
 function heaviest.greatest(list, fields, wanted, bound)
   local sums = heaviest.sums_of(list, fields)
   local sorted = {unpack(sums)} -- at most SUMS_MOST or LIST_MAX
@@ -95,10 +96,10 @@ function heaviest.on_steps(result, keys, scratch)
   return count <= SUMS_MOST and (sets.read_bits(scratch, count, 0, count)) or nil
 end
 
--- The documents of the result that may be among the `wanted` ones with the greatest sums, as an
--- array; nil: compare all; false: there are more steps to visit, and the second result is the one to
--- go on with. `fields`: {name, key, side, weight, steps}, those with a weight; `first`: the step to
--- begin with, nil at first; `stop_us`: when this call has done enough, by the server's clock.
+-- The documents of the result that may have the `wanted` greatest sums, as an array; nil: compare
+-- all; false: more steps have to be visited, and the second result is the next one. `fields`:
+-- {name, key, side, weight, steps} of each field with a weight; `first`: the step to begin with,
+-- nil at first; `stop_us`: when this call has done enough, by the server's clock.
 function heaviest.candidates(result, fields, wanted, first, scratch, stop_us)
   if wanted > HEAVY_MOST or #fields == 0 then
     return nil

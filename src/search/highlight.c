@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Highlighting. The text is cut into words exactly as when it was indexed, and words with terms of
- * the query are marked. Each word knows its place in the text, so stems, folded letters and Chinese
+ * the query are marked. Each word has its span in the text, so stems, folded letters and Chinese
  * need no special handling here.
  *
  * Matches are spans of bytes. They are collected, sorted, and joined where they touch (the pairs of

@@ -16,7 +16,7 @@ typedef struct tkl__search_highlight_options {
 
 /* Appends the text with its matches marked: words of the query as the index sees them (folded,
  * stemmed), prefixes and phrases. A Chinese word of the query is marked where it occurs as a whole;
- * if it occurs nowhere, its pairs of characters are marked. `rules`: those of the index.
+ * if it occurs nowhere, its pairs of characters are marked. `rules`: the rules of the index.
  * *count: the number of marked matches.
  *
  * Make the query with tkl__search_highlight_query(). */

@@ -1,4 +1,4 @@
--- Indexes: what META says of one.
+-- Indexes: what META says about an index.
 -- include: keys
 
 local indexes = {}
@@ -10,4 +10,9 @@ function indexes.read()
     unpack(redis.call('HMGET', META, 'token', 'version', 'next', 'docs', 'words'))
   return {token = token, version = version or '0', next = tonumber(next_number or 0),
           docs = tonumber(docs or 0), words = tonumber(words or 0)}
+end
+
+-- The mean length of the documents of an index, in words.
+function indexes.average_length(index)
+  return index.words > 0 and index.words / math.max(1, index.docs) or 1
 end

@@ -1,8 +1,8 @@
--- search/keep: keep a result in place of an older or shorter one, a step of it.
--- KEYS[1] kept      list: what is said about the result, then its documents
+-- search/keep: one step of keeping a result, which replaces an older or shorter one.
+-- KEYS[1] kept      list: the description of the result, then its documents
 -- KEYS[2] making    the list while it is made
 -- ARGV[1] ttl       milliseconds
--- ARGV[2] about     what is said about the result
+-- ARGV[2] about     the description of the result
 -- ARGV[3] count     documents of the whole list
 -- ARGV[4...] items  of the list: the next documents
 -- returns 1 if it was kept now, 0 if more items are wanted, -1 if it is kept already

@@ -177,7 +177,7 @@ static uint64_t stamp_found(const tkl__search_run *run)
     return stamp;
 }
 
-/* Most items and bytes of one step: what the server takes in about a millisecond. */
+/* Most items and bytes of one step, which takes the server about a millisecond. */
 #define STEP_ITEMS 500
 #define STEP_BYTES (128 << 10)
 

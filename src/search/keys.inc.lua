@@ -1,6 +1,6 @@
--- The keys of a shard of an index, in the order in which every script of it gets them. The essay in
--- search.c says more. Behind them come those of fields, ladders, terms and results: the header of a
--- script says which.
+-- The keys of a shard of an index, in the order in which every script gets them. The essay in
+-- search.c says more. The keys of fields, ladders, terms and results come behind them: the header
+-- of a script says which.
 
 local SHARD_KEYS = 11
 local META    = KEYS[1]  -- hash: token, settings, version, next, docs, words

@@ -25,13 +25,13 @@ typedef struct making {
     bool complete;
 } making;
 
-/* The last part ended at this place; empty at first. */
+/* The place at which the last part ended; empty at first. */
 static tkl_bytes place_of(const making *m)
 {
     return tkl_reply_bytes(tkl_reply_at(m->reply, 0));
 }
 
-/* The index of a step among those of its field; all of them: there is no such step. */
+/* The index of a step among the steps of its field; FIELD_STEPS: there is no such step. */
 static size_t index_of_step(const making *m)
 {
     bool rung = strcmp(m->side, "rung") == 0;

@@ -1,17 +1,18 @@
--- search/ladder: make a step or a rung of a ladder, a part of it.
+-- search/ladder: make one part of a step or of a rung of a ladder.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set of the field, the bits of the step, and
 --   those of all rungs of the field
 -- ARGV[1] token   of the index
 -- ARGV[2] name    of the field in names of steps
 -- ARGV[3] side    'top', 'low' or 'rung'
--- ARGV[4] step    from 1, the widest; of a rung its place
+-- ARGV[4] step    from 1, the widest; of a rung its number
 -- ARGV[5] threshold  of a rung
--- ARGV[6] place   of the part before in the field; '' at first
--- ARGV[7] high    the bound at which a rung ends that was begun with a higher one; '' at first
+-- ARGV[6] place   where the last part ended in the field; '' at first
+-- ARGV[7] high    the bound that the first part returned; '' at first
 -- ARGV[8] most    documents of this part
 -- ARGV[9] is_text  1: the field is a text
 -- flags: allow-oom
--- returns 'stale', or {the place to go on from, '' when it is ready or cannot be made; that bound}
+-- returns 'stale', or {the place to go on from, '' when the step is ready or cannot be made; the
+--   bound at which a rung ends, since a higher rung has the documents behind it}
 -- include: keys
 -- include: ladders
 -- include: places
@@ -31,15 +32,15 @@ local name = ladders.step_name(field, side, step)
 -- empty.
 local function threshold_of_step()
   local present = redis.call('ZCARD', FIELD) - redis.call('ZCOUNT', FIELD, 'inf', 'inf')
-  local at = ladders.step_place(step, side, present)
+  local at = ladders.step_rank(step, side, present)
   return at and redis.call('ZRANGE', FIELD, at, at, 'WITHSCORES')[2]
 end
 
--- Starts a rung with the documents of the next higher one. Returns the bound of the others.
+-- Starts a rung with the documents of the next higher rung. Returns the bound below that rung.
 local function begin_rung(threshold)
   for _, rung in ipairs(ladders.rungs_of(ladders.read_all(), field)) do
     if rung.ready and rung.value > tonumber(threshold) then
-      redis.call('BITOP', 'OR', BITS, KEYS[FIRST_RUNG + rung.place - 1])
+      redis.call('BITOP', 'OR', BITS, KEYS[FIRST_RUNG + rung.step - 1])
       return '(' .. rung.threshold
     end
   end
@@ -86,7 +87,7 @@ end
 if #members == most then
   return {places.of(FIELD, members[#members]), high}
 end
--- Another writer may have begun it again meanwhile: it is ready only if no document is missing.
+-- Another writer may have begun the step again: it is ready only if no document is missing.
 if redis.call('BITCOUNT', BITS) == has then
   redis.call('HSET', LADDER, name .. 'ready', '1')
 end

@@ -1,17 +1,17 @@
 -- Ladders: bitmaps of the documents by a field.
 --
--- For both ends of each field its steps: the documents that come first by it, an eighth of all, a
--- sixteenth and so on. The first documents of a result are among the few of it that are on a narrow
--- step, if there are enough of those.
+-- Each end of a field has steps. A step has the documents that come first by the field: an eighth
+-- of all, a sixteenth and so on. When enough documents of a result are on a narrow step, the first
+-- ones of the result are among these.
 --
--- All over a large numeric field its rungs: the documents from a value on, one for about each
--- twentieth of all. What lies between two rungs takes one command, so a range needs a look only at
--- the documents between its ends and the rungs that are near.
+-- A large numeric field also has rungs. A rung has the documents from a value on; there is a rung
+-- for about each twentieth of all documents. One command finds all documents between two rungs, so
+-- a range reads only the documents between its ends and the nearest rungs.
 --
--- A step has all documents whose score is at least its threshold (at most, at the low end): all
--- of them, or it is not ready. Thresholds stay while the documents change, until a step is much
--- wider or narrower than it should be; then it is made again (search/ladder). Rungs come where they
--- are too far from each other, and go where they are too near.
+-- A step has all documents whose score is at least its threshold (at most, at the low end), or it
+-- is not ready. Thresholds stay while the documents change, until a step is much wider or narrower
+-- than it should be. Then a writer makes it again (search/ladder). Rungs come where they are too
+-- far from each other, and go where they are too near.
 -- include: keys
 
 local ladders = {}
@@ -19,11 +19,11 @@ local ladders = {}
 local LADDER_STEPS = TKL__SEARCH_STEPS -- 1/8, 1/16 ... 1/1024 of the documents
 local LADDER_RUNGS = TKL__SEARCH_RUNGS
 local FIELD_STEPS = 2 * LADDER_STEPS + LADDER_RUNGS -- keys of a field
-local LADDER_FIRST = 8   -- the first step is the widest: it has one in this many documents
+local LADDER_FIRST = 8   -- the first step, the widest, has one in this many documents
 local LADDER_LEAST = 512 -- an index with fewer documents has no ladders
 local LADDER_SLACK = 2   -- a step that is this many times too wide or too narrow is made again
 
--- A step's place in :ladder: "field end step". The end is 'top', 'low' or 'rung'.
+-- The name of a step in :ladder: "field end step". The end is 'top', 'low' or 'rung'.
 function ladders.step_name(field, side, step)
   return field .. side .. step
 end
@@ -34,7 +34,7 @@ function ladders.step_share(step)
 end
 
 -- The rank of the last document of a step in the sorted set; nil: the step would be empty.
-function ladders.step_place(step, side, present)
+function ladders.step_rank(step, side, present)
   local wide = math.floor(present * ladders.step_share(step))
   if wide < 1 then
     return nil
@@ -55,13 +55,14 @@ function ladders.count(field_key, threshold, side)
   return redis.call('ZCOUNT', field_key, ladders.step_bounds(threshold, side))
 end
 
--- The rungs of a field, the lowest first: {place, threshold, value, ready}. `all`: :ladder as a table.
+-- The rungs of a field, the lowest first: {step, threshold, value, ready}. `all`: :ladder as a
+-- table.
 function ladders.rungs_of(all, field)
   local rungs = {}
-  for place = 1, LADDER_RUNGS do
-    local name = ladders.step_name(field, 'rung', place)
+  for step = 1, LADDER_RUNGS do
+    local name = ladders.step_name(field, 'rung', step)
     if all[name] then
-      rungs[#rungs + 1] = {place = place, threshold = all[name], value = tonumber(all[name]),
+      rungs[#rungs + 1] = {step = step, threshold = all[name], value = tonumber(all[name]),
                            ready = all[name .. 'ready'] ~= nil}
     end
   end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clears old versions that did not come with the replies of a writer's scripts: those that were too
- * large for one reply, and those that killed writers left behind. Both are fetched in steps.
+ * Clears old versions that the replies to a writer do not have: versions that were too large for
+ * one reply, and versions that killed writers left behind. Both are fetched in steps.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
--- search/left: facts needed to clear dead numbers: some given ones, or those left behind.
+-- search/left: the versions that have dead numbers, which a client needs to clear them.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token    of the index
--- ARGV[2...] numbers  none: those that were left behind
+-- ARGV[2...] numbers  none: the numbers that killed writers left behind
 -- flags: no-writes
--- returns 'stale', or {0, {number, stamp, record, terms} of the first of them}: as many as fit
+-- returns 'stale', or {0, {number, stamp, record, terms} of the first numbers}: as many as fit
 -- include: keys
 -- include: documents
 -- include: shared/ranked
@@ -11,7 +11,7 @@
 local FIRST_NUMBER, NUMBERS_MOST = 2, 100
 local token = ARGV[1]
 
--- The numbers in the arguments, or without any, the numbers that were left behind.
+-- The numbers in the arguments, or without any, the numbers that killed writers left behind.
 local function numbers_asked()
   if ARGV[FIRST_NUMBER] then
     return {unpack(ARGV, FIRST_NUMBER)}

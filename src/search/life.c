@@ -85,39 +85,21 @@ void tkl_search_info_free(tkl_search_info *info)
 
 /* ---- Dropping ------------------------------------------------------------ */
 
-static void add_term_key(tkl__search_call *call, const tkl__search_shard *shard, tkl_bytes term,
-                         tkl__buf *key)
-{
-    tkl__buf_clear(key);
-    tkl__search_term_key(key, shard, term);
-    tkl__search_call_key(call, (tkl_bytes){key->data, key->len});
-}
-
-/* Removes these terms, those of words that a document has several times included, and gets the next
- * ones. */
+/* Removes these terms, and the terms of these words that documents have several times. Gets the
+ * next terms. */
 static int drop_terms(tkl_search *search, const tkl__search_shard *shard, const tkl_reply *terms,
                       tkl_reply **next)
 {
     tkl__search_call call;
-    tkl__buf key, several;
     tkl__search_call_begin(&call, shard);
-    tkl__buf_init(&key);
-    tkl__buf_init(&several);
     for (size_t i = 0; i < tkl_reply_count(terms); i++) {
         tkl_bytes name = tkl_reply_bytes(tkl_reply_at(terms, i));
-        add_term_key(&call, shard, name, &key);
-        for (size_t k = 0; name.len && name.data[0] == 'w' && k < TKL__SEARCH_SEVERAL; k++) {
-            tkl__buf_clear(&several);
-            tkl__search_term_several(&several, name, k);
-            add_term_key(&call, shard, (tkl_bytes){several.data, several.len}, &key);
-        }
+        tkl__search_call_term(&call, shard, name);
+        for (size_t k = 0; name.len && name.data[0] == 'w' && k < TKL__SEARCH_SEVERAL; k++)
+            tkl__search_call_several(&call, shard, name, k);
     }
     tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
-    int rc = key.failed || several.failed
-                 ? tkl__nomem()
-                 : tkl__search_call_run(&call, search, &tkl__lua_search_drop, next);
-    tkl__buf_free(&key);
-    tkl__buf_free(&several);
+    int rc = tkl__search_call_run(&call, search, &tkl__lua_search_drop, next);
     tkl__search_call_free(&call);
     return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bitmaps that are made before a query is answered: of a range, when both the range and the rest of
- * the query have many documents; of a union of terms, when it has more documents than one script
- * should read; of a prefix, how often the documents have its words. They are made in steps of a few milliseconds, and kept for a while for one version
- * of the shard.
+ * Bitmaps that are made before a query is answered. A range has one when both the range and the
+ * rest of the query have many documents, a union of terms when it has more documents than one
+ * script should read. A prefix has several, which say how often documents have its words. They are
+ * made in steps of a few milliseconds, and kept for a while for one version of the shard.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,18 +30,18 @@ typedef enum making_kind {
     OF_TIMES,
 } making_kind;
 
-/* A bitmap while it is made, or those of a prefix. */
+/* A bitmap while it is made, or all bitmaps of a prefix. */
 typedef struct making {
     tkl__search_run *run;
     const tkl__search_shard *shard;
     making_kind kind;
-    const tkl__search_range *range;
-    const tkl__search_union *of;
-    const tkl__search_scorer *scorer;
-    const char *token, *wanted; /* name the keys while it is made, and when it is complete */
-    tkl_bytes bits, made;       /* these keys; not of a prefix */
+    const tkl__search_range *range;   /* OF_RANGE */
+    const tkl__search_union *of;      /* OF_UNION */
+    const tkl__search_scorer *scorer; /* OF_TIMES */
+    const char *token, *wanted; /* versions in the names of the keys: while it is made; complete */
+    tkl_bytes bits, made;       /* these keys; empty for a prefix, which has several of each */
     tkl_bytes place;            /* range: where the last step ended, in `reply`; empty at first */
-    int64_t from; /* union, prefix: the next term, of a prefix the next set of a term */
+    int64_t from;               /* union: the next term; prefix: the next set of a word */
     bool complete;
     tkl_reply *reply; /* reply to the last step; owned */
     char version[24]; /* version of the shard in the last step */
@@ -55,7 +55,8 @@ static void write_bound(char *text, double value, bool open)
     sprintf(text, "%s%s", open ? "(" : "", tkl__double_text(value, number));
 }
 
-static void range_call(making *m, tkl__search_call *call)
+/* Adds the keys and arguments of search/range. */
+static void add_range(making *m, tkl__search_call *call)
 {
     const tkl__search_range *range = m->range;
     write_bound(m->low, range->low, range->low_open);
@@ -74,72 +75,54 @@ static void range_call(making *m, tkl__search_call *call)
     tkl__args_int(&call->args, TTL_MS);
 }
 
-static void union_call(const making *m, tkl__search_call *call)
+/* Adds the arguments that search/union and search/times share. */
+static void add_step_args(const making *m, bool is_last, tkl__search_call *call)
+{
+    tkl__args_str(&call->args, m->run->schema->token);
+    tkl__args_int(&call->args, (int64_t)tkl__search_term_at(m->shard));
+    tkl__args_int(&call->args, m->from);
+    tkl__args_str(&call->args, is_last ? "1" : "0");
+    tkl__args_int(&call->args, TTL_MS);
+}
+
+/* Adds the keys and arguments of search/union. */
+static void add_union(const making *m, tkl__search_call *call)
 {
     const tkl__search_plan *plan = m->run->plan;
     size_t from = (size_t)m->from, left = m->of->count - from;
     size_t count = left < UNION_STEP ? left : UNION_STEP;
-    tkl__buf key;
     tkl__search_call_key(call, m->bits);
     tkl__search_call_key(call, m->made);
-    tkl__buf_init(&key);
-    for (size_t i = from; i < from + count; i++) {
-        tkl__buf_clear(&key);
-        tkl__search_term_key(&key, m->shard, plan->terms[m->of->terms[i]]);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
-    }
-    call->failed = call->failed || key.failed;
-    tkl__buf_free(&key);
-    tkl__args_str(&call->args, m->run->schema->token);
-    tkl__args_int(&call->args, (int64_t)tkl__search_term_at(m->shard));
-    tkl__args_int(&call->args, m->from);
-    tkl__args_str(&call->args, count == left ? "1" : "0");
-    tkl__args_int(&call->args, TTL_MS);
+    for (size_t i = from; i < from + count; i++)
+        tkl__search_call_term(call, m->shard, plan->terms[m->of->terms[i]]);
+    add_step_args(m, count == left, call);
 }
 
-/* A word has a set of documents for each of these: those that have it once, 2, 4 and 8 times. */
+/* A word has this many sets of documents, which have it at least once, 2, 4 and 8 times. */
 #define SETS_OF_WORD (1 + TKL__SEARCH_SEVERAL)
 
-static void times_call(const making *m, tkl__search_call *call)
+/* Adds the keys and arguments of search/times. */
+static void add_times(const making *m, tkl__search_call *call)
 {
     const tkl__search_scorer *scorer = m->scorer;
     size_t from = (size_t)m->from, all = scorer->count * SETS_OF_WORD, left = all - from;
     size_t count = left < TIMES_STEP * SETS_OF_WORD ? left : TIMES_STEP * SETS_OF_WORD;
-    tkl__buf term, key;
     tkl__search_call_times_keys(call, m->shard, scorer, m->token);
     tkl__search_call_times_keys(call, m->shard, scorer, m->wanted);
-    tkl__buf_init(&term);
-    tkl__buf_init(&key);
-    for (int i = 0; i < 2; i++) {
-        tkl__buf_clear(&key);
-        tkl__buf_add(&key, m->shard->keys[TKL__SEARCH_SCRATCH].data,
-                     m->shard->keys[TKL__SEARCH_SCRATCH].len);
-        tkl__buf_addf(&key, ":%d", i + 1);
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
-    }
+    tkl__search_call_scratch(call, m->shard, 1);
+    tkl__search_call_scratch(call, m->shard, 2);
     for (size_t i = from; i < from + count; i++) {
         tkl_bytes word = m->run->plan->terms[scorer->terms[i / SETS_OF_WORD]];
-        tkl__buf_clear(&term);
-        tkl__buf_clear(&key);
         if (i % SETS_OF_WORD == 0)
-            tkl__buf_add(&term, word.data, word.len);
+            tkl__search_call_term(call, m->shard, word);
         else
-            tkl__search_term_several(&term, word, i % SETS_OF_WORD - 1);
-        tkl__search_term_key(&key, m->shard, (tkl_bytes){term.data, term.len});
-        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+            tkl__search_call_several(call, m->shard, word, i % SETS_OF_WORD - 1);
     }
-    call->failed = call->failed || key.failed || term.failed;
-    tkl__buf_free(&term);
-    tkl__buf_free(&key);
-    tkl__args_str(&call->args, m->run->schema->token);
-    tkl__args_int(&call->args, (int64_t)tkl__search_term_at(m->shard));
-    tkl__args_int(&call->args, m->from);
-    tkl__args_str(&call->args, count == left ? "1" : "0");
-    tkl__args_int(&call->args, TTL_MS);
+    add_step_args(m, count == left, call);
 }
 
-/* Reads where a union or a prefix goes on. */
-static int read_term(making *m, const tkl_reply *next)
+/* Reads the number of the term or set with which a union or a prefix goes on. */
+static int read_next(making *m, const tkl_reply *next)
 {
     int64_t from = tkl_reply_int(next);
     size_t all = m->kind == OF_UNION ? m->of->count : m->scorer->count * SETS_OF_WORD;
@@ -150,7 +133,7 @@ static int read_term(making *m, const tkl_reply *next)
     return TKL_OK;
 }
 
-/* Reads where a range goes on. */
+/* Reads the place from which a range goes on. */
 static int read_place(making *m, const tkl_reply *next)
 {
     tkl_bytes place = tkl_reply_bytes(next);
@@ -172,7 +155,7 @@ static int read_step(making *m, const tkl_reply *reply)
         return TKL_OK;
     }
     snprintf(m->version, sizeof m->version, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
-    return m->kind == OF_RANGE ? read_place(m, next) : read_term(m, next);
+    return m->kind == OF_RANGE ? read_place(m, next) : read_next(m, next);
 }
 
 static int make_step(making *m)
@@ -184,11 +167,11 @@ static int make_step(making *m)
     tkl_reply *reply = NULL;
     tkl__search_call_begin(&call, m->shard);
     if (m->kind == OF_RANGE)
-        range_call(m, &call);
+        add_range(m, &call);
     else if (m->kind == OF_UNION)
-        union_call(m, &call);
+        add_union(m, &call);
     else
-        times_call(m, &call);
+        add_times(m, &call);
     int rc = tkl__search_call_run(&call, m->run->search, script, &reply);
     if (rc == TKL_OK)
         rc = read_step(m, reply);
@@ -198,6 +181,7 @@ static int make_step(making *m)
     return rc;
 }
 
+/* Writes the key of the bitmap of a range or a union. */
 static void write_key(const making *m, tkl__buf *key, const char *version)
 {
     if (m->kind == OF_UNION)
@@ -206,7 +190,8 @@ static void write_key(const making *m, tkl__buf *key, const char *version)
         tkl__search_range_key(key, m->shard, m->range, version);
 }
 
-/* Stops early when the shard no longer has the wanted version, unless `any` version will do. */
+/* Makes a bitmap, or all of a prefix, for the version `wanted` of the shard. Stops early when the
+ * shard has another version by now, unless `any` version will do. */
 static int make_bitmap(making *m, const char *wanted, bool any)
 {
     char token[TKL_TOKEN_SIZE];
@@ -232,10 +217,19 @@ static int make_bitmap(making *m, const char *wanted, bool any)
     return rc;
 }
 
-int tkl__search_make(tkl__search_run *run, size_t shard, bool last)
+/* Makes all bitmaps that were asked for on one shard. */
+static int make_on_shard(tkl__search_run *run, size_t shard, bool last)
 {
-    tkl__search_progress *progress = &run->shards[shard];
     const tkl__search_plan *plan = run->plan;
+    const struct {
+        const bool *asked; /* for each of them, whether a shard has asked for its bitmap */
+        size_t count;
+    } kinds[] = {
+        [OF_RANGE] = {run->make_ranges, plan->range_count},
+        [OF_UNION] = {run->make_unions, plan->union_count},
+        [OF_TIMES] = {run->make_times, plan->scorer_count},
+    };
+    tkl__search_progress *progress = &run->shards[shard];
     int rc = TKL_OK;
     if (last)
         tkl__token_new(progress->made);
@@ -243,31 +237,39 @@ int tkl__search_make(tkl__search_run *run, size_t shard, bool last)
         snprintf(progress->made, sizeof progress->made, "%s", progress->version);
     progress->made_before = last;
     run->loose = run->loose || last;
+    for (making_kind kind = OF_RANGE; kind <= OF_TIMES; kind++)
+        for (size_t i = 0; rc == TKL_OK && i < kinds[kind].count; i++) {
+            making m = {.run = run, .shard = &run->schema->shards[shard], .kind = kind};
+            m.range = kind == OF_RANGE ? &plan->ranges[i] : NULL;
+            m.of = kind == OF_UNION ? &plan->unions[i] : NULL;
+            m.scorer = kind == OF_TIMES ? &plan->scorers[i] : NULL;
+            if (kinds[kind].asked[i])
+                rc = make_bitmap(&m, progress->made, last);
+        }
+    return rc;
+}
+
+/* Asks for the bitmaps of a prefix in place of the bitmap of a union with the same terms, which is
+ * the first of them. A scorer of one term has no bitmaps. */
+static void ask_for_prefixes(tkl__search_run *run)
+{
+    const tkl__search_plan *plan = run->plan;
     for (size_t i = 0; i < plan->union_count; i++)
-        if (plan->unions[i].is_of_prefix && run->make_unions[i])
+        if (plan->unions[i].is_of_prefix && run->make_unions[i]) {
             run->make_times[tkl__search_scorer_of_union(plan, &plan->unions[i]) - plan->scorers] =
                 true;
-    making common = {.run = run, .shard = &run->schema->shards[shard]};
-    for (size_t i = 0; rc == TKL_OK && i < plan->range_count; i++) {
-        making m = common;
-        m.kind = OF_RANGE;
-        m.range = &plan->ranges[i];
-        if (run->make_ranges[i])
-            rc = make_bitmap(&m, progress->made, last);
-    }
-    for (size_t i = 0; rc == TKL_OK && i < plan->union_count; i++) {
-        making m = common;
-        m.kind = OF_UNION;
-        m.of = &plan->unions[i];
-        if (run->make_unions[i] && !plan->unions[i].is_of_prefix)
-            rc = make_bitmap(&m, progress->made, last);
-    }
-    for (size_t i = 0; rc == TKL_OK && i < plan->scorer_count; i++) {
-        making m = common;
-        m.kind = OF_TIMES;
-        m.scorer = &plan->scorers[i];
-        if (run->make_times[i] && plan->scorers[i].prefix.data)
-            rc = make_bitmap(&m, progress->made, last);
-    }
+            run->make_unions[i] = false;
+        }
+    for (size_t i = 0; i < plan->scorer_count; i++)
+        run->make_times[i] = run->make_times[i] && plan->scorers[i].prefix.data;
+}
+
+int tkl__search_make(tkl__search_run *run, bool last)
+{
+    int rc = TKL_OK;
+    ask_for_prefixes(run);
+    for (size_t i = 0; i < run->schema->shard_count; i++)
+        if (rc == TKL_OK && run->outcome == TKL__SEARCH_DONE && *run->shards[i].version)
+            rc = make_on_shard(run, i, last);
     return rc;
 }

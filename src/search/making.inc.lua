@@ -1,10 +1,10 @@
--- Making bitmaps in steps, to be kept: `bits` is the key while one is made, `made` when it is.
+-- Making bitmaps in steps, to be kept. `bits` is the key of a bitmap while it is made, `made` the
+-- key of the complete one.
 -- include: keys
 
 local making = {}
 
--- Begins a step. Returns true when the bitmap is complete before the first one; it is then kept for
--- longer.
+-- Begins a step. Returns true when the bitmap exists already, which is then kept for longer.
 function making.is_made(bits, made, is_first, ttl)
   if is_first and redis.call('EXISTS', made) == 1 then
     redis.call('PEXPIRE', made, ttl)

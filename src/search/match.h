@@ -32,9 +32,9 @@ typedef struct tkl__search_rarity {
     double *weight;                     /* one for each scorer of the plan; owned */
     struct tkl__search_weighted *terms; /* terms of all scorers, in the order of bytes; owned */
     size_t term_count;
-    const tkl__search_scorer *scorers; /* those of the plan */
+    const tkl__search_scorer *scorers; /* the plan owns them */
     size_t scorer_count;
-    uint32_t *times; /* how often one document has each of them; owned */
+    uint32_t *times; /* how often one document has each scorer; owned */
     double length;   /* average length of a document, in words */
 } tkl__search_rarity;
 
@@ -44,8 +44,8 @@ int tkl__search_rarity_make(tkl__search_rarity *rarity, const tkl__search_plan *
                             const int64_t *sizes, int64_t docs, int64_t words);
 void tkl__search_rarity_free(tkl__search_rarity *rarity); /* all zero is fine */
 
-/* How many times a word counts that a document has so often: in a prefix 1, 2, 4 or 8 times, the
- * largest of these that is not more. So the server can count by bitmaps. */
+/* How often a word counts that a document has `times` times. A word of a prefix counts 1, 2, 4 or 8
+ * times, the largest of these that is not greater, because the server counts with bitmaps. */
 uint32_t tkl__search_counted(const tkl__search_scorer *scorer, uint32_t times);
 /* Counts how often the document has each scorer, into rarity->times; all words of a prefix together
  * count up to PREFIX_TIMES_MAX times. */

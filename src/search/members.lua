@@ -5,8 +5,8 @@
 -- ARGV[3] field   from 0
 -- ARGV[4] cursor  of ZSCAN
 -- flags: allow-oom
--- returns 'stale', or {cursor, members that were removed, {field, side, step, threshold} of each step
---   that has to be made again}: the steps at the end
+-- returns 'stale', or {cursor, how many members were removed, {field, side, step, threshold} of
+--   each step that has to be made again}; the steps come with the last cursor only
 -- include: truth
 -- include: climbing
 
@@ -27,7 +27,7 @@ local function is_right(member)
   return (sorted and sorted[field + 1] or '') .. '\0' .. number == member
 end
 
--- The steps in use that do not have as many documents as their part of the field.
+-- The steps in use whose bitmaps have more or fewer documents than the field says.
 local function steps_to_make()
   local worn = {}
   for side, count in pairs(STEPS_OF_SIDE) do

@@ -6,7 +6,7 @@
 -- ARGV[3] wanted   1: the terms should have these documents; 0: they should not
 -- ARGV[4] ndocs
 -- ARGV[5] nfields  0: fields are not compared
--- ARGV[6...] rest  of each document: number, the field of :forward with the terms, record, and for
+-- ARGV[6...] rest  for each document: number, the field of :forward with the terms, record, and for
 --                    each field score and member; then the documents of each term
 -- returns 'stale', or {postings, values, counts} that were corrected
 -- include: truth
@@ -20,15 +20,15 @@ skip, ndocs, nfields = tonumber(skip), tonumber(ndocs), tonumber(nfields)
 
 -- The index of a document's first argument. For the document behind the last one it is the index of
 -- the argument behind all documents.
-local function place_of_document(index)
+local function first_of_document(index)
   return FIRST_DOCUMENT + (index - 1) * (DOCUMENT + 2 * nfields)
 end
 
--- A document: {number, record, forward, is_dead, lives, is_same, fields}. It lives when it has a
--- record and is found; `is_same`: it has the record that the caller has seen; `fields`: the index of
--- the first score.
+-- Reads a document: {number, record, forward, is_dead, lives, is_same, fields}. It lives when it
+-- has a record and queries find it; `is_same`: it has the record that the caller has seen;
+-- `fields`: the index of the first score.
 local function read_document(index)
-  local at = place_of_document(index)
+  local at = first_of_document(index)
   local number, forward, record = unpack(ARGV, at, at + DOCUMENT - 1)
   local stored = redis.call('HGET', DOCS, number)
   local is_number = string.find(number, '^%d+$') ~= nil
@@ -48,10 +48,10 @@ local function belongs(doc, term)
 end
 
 -- Corrects the numbers of a term. Returns how many were wrong.
-local function mend_numbers(term, docs, places)
+local function mend_numbers(term, docs, owners)
   local numbers = {}
-  for i = 1, #places do
-    local doc = docs[string.byte(places, i)] -- none: the term is only counted
+  for i = 1, #owners do
+    local doc = docs[string.byte(owners, i)] -- nil: only the count of the term is wrong
     local is_posted = doc and truth.is_posted(term, doc.number)
     if doc and is_posted ~= (wanted == '1') and belongs(doc, term) == (wanted == '1') then
       numbers[#numbers + 1] = doc.number
@@ -93,7 +93,7 @@ documents.check_types()
 documents.check_next(0)
 local first_step = FIRST_FIELD + nfields
 local first_term = first_step + FIELD_STEPS * nfields
-local first_list = place_of_document(ndocs + 1)
+local first_list = first_of_document(ndocs + 1)
 local steps = climbing.read(KEYS, first_step, nfields)
 local docs, numbers, values, counts = {}, 0, 0, 0
 for i = 1, ndocs do

@@ -1,7 +1,7 @@
--- search/names: the terms of an index, or those that have a bitmap and are not among them.
+-- search/names: the terms that :terms lists, or the terms with a bitmap that it does not list.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token   of the index
--- ARGV[2] common  1: those that have a bitmap
+-- ARGV[2] common  1: the terms with a bitmap
 -- ARGV[3] cursor  '' at first: the last term; or a cursor of HSCAN
 -- flags: no-writes
 -- returns 'stale', or {cursor or '' at the end, terms}
@@ -10,8 +10,8 @@
 local AT_ONCE = 200
 local token, common, cursor = unpack(ARGV)
 
--- Whether this term can be reached from the terms of the index. A word that documents have several
--- times is reached from the word itself; bands of lengths always are.
+-- Whether a check reaches this term anyway: :terms lists it, or the word that documents have
+-- several times. Bands of lengths are always reached.
 local function is_known(name)
   local own = string.gsub(name, '^m[248]', 'w')
   return string.find(name, '^l%d+$') or redis.call('ZSCORE', TERMS, own)

@@ -118,7 +118,7 @@ static int by_number_text(uint64_t a, uint64_t b)
     return strcmp(x, y);
 }
 
-static int by_place(const tkl__search_found *x, const tkl__search_found *y)
+static int by_number(const tkl__search_found *x, const tkl__search_found *y)
 {
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
@@ -149,7 +149,7 @@ static int compare_found(const void *a, const void *b, void *arg)
     if (by->order->kind != TKL__SEARCH_BY_FIELD) {
         if (x->score != y->score)
             return x->score > y->score ? -1 : 1;
-        return by_place(x, y);
+        return by_number(x, y);
     }
     if (x->key.present != y->key.present)
         return x->key.present ? -1 : 1;

@@ -4,9 +4,9 @@
  * which only the text must be there. Pieces become items (parse_item.c), and the whole is brought
  * into its normal form (parse_normal.c).
  *
- * People type queries by hand, so what is harmless is taken as punctuation (a lone '-', a quote
- * inside of a word), and what would silently mean something else is an error: a field that is not
- * there, a quote that is not closed, a '*' inside of a word.
+ * People type queries by hand. So a sign that does no harm is punctuation (a lone '-', a quote
+ * inside of a word). A sign that would silently mean something else is an error: a field that the
+ * index does not have, a quote that is not closed, a '*' inside of a word.
  */
 #include "search/parse.h"
 
@@ -310,9 +310,9 @@ static int count_item(parser *p, const tkl__search_query_piece *piece,
     return TKL_OK;
 }
 
-/* Puts the item, if there is one, where its sign says. A word without a sign starts a group, even
- * when it is a stop word: a following '+' word is an alternative to that word, not to the one
- * before it. */
+/* Puts the item, if there is one, into the group that its sign asks for. A word without a sign
+ * starts a group, even when it is a stop word: a following '+' word is an alternative to that word,
+ * not to the one before it. */
 static int place_item(parser *p, const tkl__search_query_piece *piece,
                       const tkl__search_query_item *item, bool has)
 {
@@ -350,7 +350,7 @@ static int take_piece(parser *p, const tkl__search_query_piece *piece)
 
 /* ---- Operators ----------------------------------------------------------- */
 
-/* The operators that other search engines have: what they make of the next piece. */
+/* The operators that other search engines have, and their effect on the next piece. */
 typedef enum operator_kind {
     NO_OPERATOR,
     IS_AND, /* nothing: all words are wanted anyway */
@@ -372,8 +372,8 @@ static operator_kind operator_of(const tkl__search_query_piece *piece)
     return NO_OPERATOR;
 }
 
-/* Takes an operator. It is a word like others at the end of the query, and all but NOT at its
- * beginning: *taken is false. */
+/* Takes an operator. *taken is false for an ordinary word, which every operator is at the end of
+ * the query, and OR and AND at its beginning. */
 static int take_operator(parser *p, const tkl__search_query_piece *piece, bool *taken)
 {
     operator_kind is = operator_of(piece);
@@ -392,8 +392,8 @@ static int take_operator(parser *p, const tkl__search_query_piece *piece, bool *
     return TKL_OK;
 }
 
-/* Gives a piece the sign that the operator before it means, and notes the piece as it is
- * understood. `end`: where it ends in the query. */
+/* Gives a piece the sign that the operator before it means, and adds the piece to `said`. `end`:
+ * where it ends in the query. */
 static int sign_piece(parser *p, tkl__search_query_piece *piece, size_t end)
 {
     size_t start = piece->start + (piece->sign != 0);
@@ -496,7 +496,7 @@ static int read_all(parser *p)
     return rc;
 }
 
-/* Keeps what is said about the query with it. */
+/* Sets `understood` and `dropped` of the query. */
 static int note_words(parser *p)
 {
     tkl__search_query *q = p->query;

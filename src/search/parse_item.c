@@ -111,7 +111,7 @@ static int make_words(maker *m)
 /* ---- Prefixes ------------------------------------------------------------ */
 
 /* Adds the last word of a list: as a prefix unless it is Chinese, because a Chinese text is found
- * at any place anyway. */
+ * anywhere in a text anyway. */
 static int add_prefix(maker *m, const tkl__text_word *last)
 {
     tkl_bytes text = tkl__search_query_copy(m->query, last->text);

@@ -22,8 +22,8 @@ typedef struct tkl__search_pieces {
 int tkl__search_pieces_cut(tkl_bytes terms, bool positions, tkl__search_pieces *pieces);
 void tkl__search_pieces_free(tkl__search_pieces *pieces);
 
-/* Writes what the field of the number has in place of long terms: a zero byte, with which no term
- * begins, and the number of pieces. */
+/* Writes the head, which the number's field has in place of long terms: a zero byte, with which no
+ * terms begin, and the number of pieces. */
 #define TKL__SEARCH_HEAD_SIZE 24
 tkl_bytes tkl__search_pieces_head(size_t count, char head[TKL__SEARCH_HEAD_SIZE]);
 /* The number of pieces that a stored field announces; 0: it has the terms themselves. */
@@ -31,9 +31,9 @@ size_t tkl__search_pieces_of(tkl_bytes stored);
 /* The index of the piece that has a term, from 0. */
 size_t tkl__search_piece_with(tkl_bytes term, size_t count);
 
-/* Appends pieces of a number, `key` is the hash: those that are `wanted` (NULL: all), up to the
- * first that is missing. Appends to `record` what the number's record is after that (may be
- * NULL). */
+/* Appends pieces of a number from the hash `key`: the `wanted` ones (NULL: all), up to the first
+ * that is missing. Then appends the number's record to `record` (may be NULL): another record means
+ * that the document was replaced while the pieces were read. */
 int tkl__search_pieces_read(tkl_search *search, const tkl__search_shard *shard, tkl__search_key key,
                             tkl_bytes number, size_t count, const bool *wanted, tkl__buf *out,
                             tkl__buf *record);

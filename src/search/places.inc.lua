@@ -1,6 +1,7 @@
--- Places: where one script after another goes on in a sorted set. A place is a score and a member.
--- Ranks shift while others write; a member that stays, stays on its side of a place, even when the
--- member of the place is gone. A place goes to the client and back as text; '' is the beginning.
+-- Places: positions in a sorted set from which the next script goes on. A place is a score and a
+-- member. Ranks shift while others write, but a member never changes its side of a place, even when
+-- the member of the place is gone. A place goes to the client and back as text; '' is the
+-- beginning.
 -- include: shared/ranked
 
 local places = {}
@@ -10,8 +11,8 @@ function places.of(key, member)
   return cmsgpack.pack({redis.call('ZSCORE', key, member), member})
 end
 
--- How many members stand before a place, how many up to it (one more, unless its member is gone), and
--- its score.
+-- Returns how many members stand before a place, how many stand before and on it (one more, unless
+-- its member is gone), and its score.
 function places.ranks(key, place)
   local score, member = unpack(cmsgpack.unpack(place))
   local low = redis.call('ZCOUNT', key, '-inf', '(' .. score)

@@ -14,7 +14,7 @@
 #include "core/names.h"
 #include "core/options.h"
 
-/* ---- Terms that begin with something ------------------------------------- */
+/* ---- Terms with a prefix ------------------------------------------------- */
 
 static int copy_buffer(const tkl__buf *buf, tkl_bytes *copy)
 {
@@ -107,7 +107,7 @@ static void term_of_word(tkl__buf *out, tkl_bytes word)
     tkl__search_term_word(out, word);
 }
 
-/* Whether any value of the field will do: "field:*". */
+/* Whether the item asks for any value of a field: "field:*". */
 static bool is_any_value(const tkl__search_query_item *item)
 {
     return item->kind == TKL__QUERY_VALUE && item->prefix && item->value.len == 0;
@@ -186,12 +186,18 @@ static int ask_prefixes(tkl_search *search, tkl__search_plan *plan)
 
 /* ---- Steps --------------------------------------------------------------- */
 
-/* The index of a term among the terms of the plan; adds the term if it is new. */
-static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
+size_t tkl__search_term_index(const tkl__search_plan *plan, tkl_bytes term)
 {
     size_t i = 0;
     while (i < plan->term_count && !tkl__same_bytes(plan->terms[i], term))
         i++;
+    return i;
+}
+
+/* Returns the index of a term in the plan; adds the term if it is new. */
+static size_t index_term(tkl__search_plan *plan, tkl_bytes term)
+{
+    size_t i = tkl__search_term_index(plan, term);
     if (i == plan->term_count) {
         bool room = tkl__grow(&plan->terms, i, sizeof *plan->terms);
         char *copy = room ? tkl__copy_bytes(term) : NULL;
@@ -211,20 +217,20 @@ static void push_operator(tkl__search_plan *plan, char kind, size_t count)
     plan->operators++;
 }
 
-static void add_to_union(tkl__search_plan *plan, size_t place)
+static void add_to_union(tkl__search_plan *plan, size_t term)
 {
     tkl__search_union *u = &plan->unions[plan->union_count - 1];
     if (!tkl__grow(&u->terms, u->count, sizeof *u->terms)) {
         plan->failed = true;
         return;
     }
-    u->terms[u->count++] = place;
+    u->terms[u->count++] = term;
 }
 
 /* Pushes an operand in a union: the documents with a term. Returns the index of the term. */
 static size_t push_term(tkl__search_plan *plan, tkl_bytes term)
 {
-    size_t i = term_place(plan, term);
+    size_t i = index_term(plan, term);
     if (i != SIZE_MAX) {
         tkl__buf_addf(&plan->steps, "t %zu ", i + 1);
         add_to_union(plan, i);
@@ -277,7 +283,7 @@ static size_t end_union(tkl__search_plan *plan)
     return count;
 }
 
-/* ---- Items --------------------------------------------------------------- */
+/* ---- Prefixes of the plan ------------------------------------------------ */
 
 static const tkl__search_prefix *find_prefix(const tkl__search_plan *plan, const tkl__buf *term)
 {
@@ -316,8 +322,8 @@ const tkl__search_scorer *tkl__search_scorer_of_union(const tkl__search_plan *pl
     return NULL;
 }
 
-/* Adds a scorer of these terms, unless there is one. `prefix`: NULL for one term. It belongs to the
- * plan. */
+/* Adds a scorer of these terms, unless there is one. `prefix` belongs to the plan; its data is NULL
+ * for a term of its own. */
 static void add_scorer(tkl__search_plan *plan, tkl_bytes prefix, const size_t *terms, size_t count,
                        bool required)
 {
@@ -372,9 +378,9 @@ static void push_word(tkl__search_plan *plan, const tkl__search_query_term *word
     if (word->prefix) {
         push_prefix(plan, &term, how);
     } else {
-        size_t place = push_term(plan, (tkl_bytes){term.data, term.len});
+        size_t index = push_term(plan, (tkl_bytes){term.data, term.len});
         if (how != UNSCORED && !plan->failed)
-            add_scorer(plan, (tkl_bytes){NULL, 0}, &place, 1, how == REQUIRED);
+            add_scorer(plan, (tkl_bytes){NULL, 0}, &index, 1, how == REQUIRED);
     }
     plan->failed = plan->failed || term.failed;
     tkl__buf_free(&term);
@@ -420,7 +426,7 @@ static void push_all(tkl__search_plan *plan, const tkl__search_query_item *item,
     plan->verify = plan->verify || item->kind == TKL__QUERY_PHRASE;
 }
 
-/* Whether the item is a list of alternative terms: one of them is enough. */
+/* Whether one of the item's terms is enough. */
 static bool is_any(const tkl__search_query_item *item)
 {
     return item->kind == TKL__QUERY_VALUE || (item->kind == TKL__QUERY_WORDS && item->count == 1);
@@ -474,7 +480,7 @@ static void write_steps(tkl__search_plan *plan)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* Free the plan even after a failure. */
+/* The caller frees the plan even after a failure. */
 static int make_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query, bool apart,
                      tkl__search_plan *plan)
 {

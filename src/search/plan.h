@@ -29,14 +29,13 @@ typedef struct tkl__search_union {
     size_t *terms; /* indexes into the terms of the plan */
     size_t count;
     char name[33];     /* the same for the same terms */
-    bool is_of_prefix; /* its bitmap is the first of those of a prefix with these terms */
+    bool is_of_prefix; /* a prefix has the same terms, so the union has the first of its bitmaps */
 } tkl__search_union;
 
 /* A word as the relevance counts it: a term, or all terms of a prefix together. */
 typedef struct tkl__search_scorer {
-    tkl_bytes
-        prefix;    /* the beginning of the terms, as in tkl__search_prefix; NULL: it is one term */
-    size_t *terms; /* indexes into the terms of the plan */
+    tkl_bytes prefix; /* the beginning of its terms; NULL: it is one term */
+    size_t *terms;    /* indexes into the terms of the plan */
     size_t count;
     bool required; /* every document that matches has one of the terms */
     char name[33]; /* prefix only; the same for the same terms */
@@ -76,13 +75,16 @@ const tkl__search_scorer *tkl__search_scorer_of_union(const tkl__search_plan *pl
 typedef int tkl__search_plan_use(tkl_search *search, tkl__search_plan *plan, void *arg,
                                  tkl__search_outcome *outcome, int64_t *total);
 
-/* Makes a plan of the query, asks the server for the terms of its prefixes, if it has any, and calls
- * use(). `fixed`: with these terms even if the index has others by then. When no document matches,
- * and the query has texts without spaces, use() gets a second plan, which is `apart`. */
+/* Makes a plan of the query, asks the server for the terms of its prefixes, if it has any, and
+ * calls use(). `fixed`: the plan is valid even if the prefixes have other terms by then. When no
+ * document matches, and the query has texts without spaces, use() gets a second plan, which is
+ * `apart`. */
 int tkl__search_with_plan(tkl_search *search, tkl__search_schema *schema, tkl_bytes query,
                           bool fixed, tkl__search_plan_use *use, void *arg,
                           tkl__search_outcome *outcome);
 
+/* The index of a term in the plan; the number of its terms: it is not there. */
+size_t tkl__search_term_index(const tkl__search_plan *plan, tkl_bytes term);
 /* Writes the term of the value that an item asks for. Returns whether it is a prefix of terms. */
 bool tkl__search_value_term(const tkl__search_plan *plan, const tkl__search_query_item *item,
                             tkl__buf *out);

@@ -1,6 +1,6 @@
 -- Plans: what a query asks for, as steps on a stack.
 --   t i   the documents of term i            a 1   all documents
---   r i   those in range i                   n 1   none
+--   r i   the documents in range i           n 1   none
 --   & n   in all of the n operands on top    | n   in any of the n on top
 --   u n   in any of the n terms on top: a union, which may have been made before
 --   - n   the n on top are excluded, all others are wanted; the last step
@@ -45,7 +45,7 @@ function plans.all_operand(docs, next)
   return {size = docs, key = LIVE, bits = true}
 end
 
--- The operands of all terms: whether each has a bitmap, and how many documents.
+-- The operands of all terms. The name of a term is its key without the first `skip` bytes.
 function plans.term_operands(keys, first_key, skip, next)
   local names, operands = {}, {}
   for i = first_key, #keys do
@@ -64,7 +64,7 @@ function plans.term_operands(keys, first_key, skip, next)
   return operands
 end
 
--- The operand of a range. `kept`: the key of its bitmap, if that was made. `list_max`: how many
+-- The operand of a range. `kept`: the key of its bitmap, if that is valid. `list_max`: how many
 -- numbers may be read.
 function plans.range_operand(range, kept, list_max)
   local low = (range.low_open and '(' or '') .. range.low_text
@@ -86,7 +86,7 @@ function plans.read_ranges(keys, first_key, args, first_arg, count, made)
     local key, at = first_key + RANGE_KEYS * (i - 1), first_arg + RANGE_ARGUMENTS * (i - 1)
     local field, kept = unpack(keys, key, key + RANGE_KEYS - 1)
     local low, low_open, high, high_open = unpack(args, at, at + RANGE_ARGUMENTS - 1)
-    local range = {place = i, key = field, low_text = low, high_text = high,
+    local range = {index = i, key = field, low_text = low, high_text = high,
                    low_open = low_open == '1', high_open = high_open == '1',
                    low = tonumber(low) or -math.huge, high = tonumber(high) or math.huge}
     ranges[i] = plans.range_operand(range, made and kept, math.min(LIST_MAX, left))
@@ -119,8 +119,8 @@ function plans.read(keys, first_key, args, first_bound, amounts, skip, index, ma
     unions = made and {unpack(keys, first_union, first_temp - 1)} or {},
     temps = plans.temps_of(keys, first_key, amounts),
     terms = terms,
-    -- Every document must also be in this operand: bitmaps that were made before have numbers that
-    -- are free by now.
+    -- Every document must also be in this operand: bitmaps that were made before may have numbers
+    -- that are free by now.
     live = (made_before or redis.call('ZCARD', DEAD) > 0) and all,
     next = index.next,
     index = index,
@@ -205,7 +205,7 @@ end
 function plans.need_ranges(operands, state)
   for _, operand in ipairs(operands) do
     if operand.range then
-      state.ranges[#state.ranges + 1] = operand.range.place
+      state.ranges[#state.ranges + 1] = operand.range.index
     end
   end
 end
@@ -215,7 +215,7 @@ function plans.is_missing(state)
   return #state.ranges + #state.unions > 0
 end
 
--- The operand of a union of terms: its bitmap if that was made, else the terms, not combined yet.
+-- The operand of a union of terms: its bitmap if there is one, else the terms, not combined yet.
 function plans.union_operand(operands, state)
   state.seen = state.seen + 1
   local made = state.made[state.seen]
@@ -226,7 +226,7 @@ function plans.union_operand(operands, state)
   for _, operand in ipairs(operands) do
     size = size + operand.size
   end
-  return {size = size, union = operands, place = state.seen}
+  return {size = size, union = operands, index = state.seen}
 end
 
 -- Whether this script may combine a union. If not, the union is noted as missing.
@@ -234,7 +234,7 @@ function plans.may_combine(union, work, state)
   if state.work + work <= UNION_WORK then
     return true
   end
-  state.unions[#state.unions + 1] = union.place
+  state.unions[#state.unions + 1] = union.index
   return false
 end
 
@@ -283,7 +283,7 @@ function plans.or_step(operands, state)
   return sets.or_of(operands, plans.next_temp(state), state.next)
 end
 
--- Intersects operands, which are sorted by size, some at once: almost always the first ones leave
+-- Intersects operands, which are sorted by size, a few at once: almost always the first ones leave
 -- few numbers or none. `is_list`: one is a set or an array; else all are bitmaps, and the result is
 -- in `into`, or an array as soon as few numbers are left. Ends early when nothing is left, and when
 -- it is too much work.
@@ -360,8 +360,8 @@ function plans.with_temps(temps, run)
   return result, why
 end
 
--- Executes the steps of a plan. Returns the resulting operand, or nil and the reason: {places of
--- ranges, places of unions} that must be made first, or MISSING_WIDE.
+-- Executes the steps of a plan. Returns the resulting operand, or nil and the reason: {indexes
+-- of ranges, indexes of unions} that must be made first, or MISSING_WIDE.
 function plans.carry_out(steps, plan)
   local temps, stack = plan.temps, {}
   local state = {used = 0, seen = 0, work = 0, ranges = {}, unions = {}, temps = temps,

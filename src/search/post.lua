@@ -7,7 +7,7 @@
 -- ARGV[5] stamp    with which it began
 -- ARGV[6] id
 -- ARGV[7...] rest  the documents of each term
--- returns 'stale', 'gone' when the number was taken away, or as search/add
+-- returns 'stale', 'gone' when another writer has taken the number away, or as search/add
 -- include: keys
 -- include: documents
 

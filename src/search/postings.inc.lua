@@ -1,21 +1,21 @@
--- Postings: the numbers of the documents that have a term. A set while they are few, a bitmap when
--- they are many; :common has the bitmaps with their counts.
+-- Postings: the numbers of the documents that have a term. They are a set while they are few, and a
+-- bitmap when they are many; :common lists the terms with a bitmap and their counts.
 -- include: keys
 -- include: bitmaps
 -- include: shared/decimal
 
 local postings = {}
 
--- A member of a set costs a query a quarter of a microsecond, a bitmap a fixed 20 or so: beyond a
--- hundred members a bitmap is faster. A bitmap may use 48 bytes for each member, the cost of a
--- member in a set of more than 512. SET_MOST limits the work on one set.
+-- A query takes a quarter of a microsecond for each member of a set, and about 20 for a bitmap:
+-- beyond a hundred members a bitmap is faster. A bitmap may use 48 bytes for each member, as much
+-- as a member takes in a set of more than 512. SET_MOST limits the work on one set.
 local SET_LEAST, SET_MOST, MEMBER_BYTES = 128, 2048, 48
 -- A bitmap with fewer members than the limit divided by this becomes a set again.
 local SHRINK = 4
 -- Number of terms whose counts one command reads.
 local TERMS_AT_ONCE = 1000
--- The beginning of terms that are among those of a document: words and values. The others, of
--- lengths and of words that a document has several times, follow from these.
+-- The first letters of the terms that a document stores: words and values. The other terms, bands
+-- of lengths and words that a document has several times, follow from these.
 local OWN = '^[wv]'
 
 -- The most members of a set when all numbers are below `next`.
@@ -145,9 +145,9 @@ end
 function postings.each_term(terms, args, first_arg, numbers, visit)
   for i, term in ipairs(terms) do
     local list = {}
-    local places = args[first_arg + i - 1]
-    for k = 1, #places do
-      local number = numbers[string.byte(places, k)]
+    local owners = args[first_arg + i - 1]
+    for k = 1, #owners do
+      local number = numbers[string.byte(owners, k)]
       if number then
         list[#list + 1] = number
       end

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prefixes that stand for very many words: people who search while they type begin with one letter.
- * The most frequent of these words are taken. Terms with bitmaps have counts that are cheap to read.
- * A term with a set is in few documents: the sizes of sets are read only when the prefix has not too
- * many words.
+ * A plan takes the most frequent words. The count of a term with a bitmap is cheap to read. A term
+ * with a set is in few documents: its size is read only when the prefix has not too many words.
  */
 #include <stdlib.h>
 
@@ -13,7 +12,7 @@
 #include "search/scripts.h"
 #include "text/library.h"
 
-/* Terms of which one step reads the names, and one the sizes. */
+/* Terms whose names one step reads, and terms whose sizes one step reads. */
 #define STEP       1000
 #define SIZES_STEP 250
 /* Most terms of which all sizes are read. */
@@ -119,25 +118,18 @@ static int add_sizes(tkl_search *search, const tkl__search_schema *schema, tkl__
 {
     tkl_reply *replies;
     tkl__batch batch;
-    tkl__buf key;
     tkl__batch_init(&batch, search->client);
-    tkl__buf_init(&key);
     for (size_t i = 0; i < schema->shard_count; i++) {
         const tkl__search_shard *shard = &schema->shards[i];
         tkl__search_call call;
         tkl__search_call_begin(&call, shard);
-        for (size_t k = from; k < to; k++) {
-            tkl__buf_clear(&key);
-            tkl__search_term_key(&key, shard, terms[k].term);
-            tkl__search_call_key(&call, (tkl_bytes){key.data, key.len});
-        }
-        call.failed = call.failed || key.failed;
+        for (size_t k = from; k < to; k++)
+            tkl__search_call_term(&call, shard, terms[k].term);
         tkl__args_str(&call.args, schema->token);
         tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
         tkl__search_call_add(&batch, &call, &tkl__lua_search_sizes);
         tkl__search_call_free(&call);
     }
-    tkl__buf_free(&key);
     int rc = tkl__batch_end(&batch, tkl__search_deadline(search), &replies);
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
         const tkl_reply *sizes = tkl_reply_at(replies, i);

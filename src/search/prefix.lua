@@ -1,9 +1,9 @@
--- search/prefix: the terms between two bounds, a step of them: the common ones with their counts.
+-- search/prefix: one step through the terms between two bounds; common terms have their counts.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] low   bound as ZRANGE BYLEX takes it
 -- ARGV[2] high  ditto
 -- ARGV[3] most  terms of this step
--- ARGV[4] rare  how many of the other terms are wanted
+-- ARGV[4] rare  how many terms that are not common are wanted
 -- flags: no-writes
 -- returns {the term to go on behind, '' at the end; each common term and its count; other terms}
 -- include: keys

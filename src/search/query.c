@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tkl_search_query().
+ * tkl_search_query(): from the text of a query to its result.
  */
 
 #include "core/clock.h"
@@ -13,7 +13,8 @@
 #include "search/why.h"
 
 #define COUNT_DEFAULT 10
-/* Hits that are compared when a prefix stands for too many words, and some are left out anyway. */
+/* Hits that are compared when a prefix stands for too many words: the result leaves some out
+ * anyway. */
 #define COMPARE_CUT   5000
 #define FACET_DEFAULT 10
 
@@ -46,9 +47,9 @@ static bool same_version(const tkl__search_found *item, const tkl__search_fetche
     return item->number == doc->number && tkl__same_bytes(item->bytes, doc->record);
 }
 
-/* Fetches the texts of the hits by id: the documents may have new numbers by now. A text must belong
- * to the version that was found: if a newer version exists, the query needs another attempt. In the
- * last attempt such a hit gets no text. */
+/* Fetches the texts of the hits by id: the documents may have new numbers by now. A text must
+ * belong to the version that was found: if a newer version exists, the query needs another attempt.
+ * In the last attempt such a hit gets no text. */
 static int fetch_texts(const querying *q, tkl__search_run *run, tkl_bytes **texts)
 {
     size_t count = run->page_count;
@@ -130,7 +131,8 @@ static int query_hits(const querying *q, tkl__search_run *run)
     return rc;
 }
 
-/* Carries out a plan. The result replaces one that has found nothing. */
+/* Carries out a plan. Its result replaces the result of an earlier plan, which has found
+ * nothing. */
 static int run_plan(tkl_search *search, tkl__search_plan *plan, void *arg,
                     tkl__search_outcome *outcome, int64_t *total)
 {

@@ -1,6 +1,6 @@
--- search/range: the bitmap of the documents whose value is in a range, a step of it.
+-- search/range: one step of making the bitmap of the documents whose value is in a range.
 -- KEYS[1...] shard  see keys.inc.lua; then the sorted set of the field, the bitmap while it is
---   made, when it is made, and the rungs of the field
+--   made, the complete bitmap, and the rungs of the field
 -- ARGV[1] token  of the index
 -- ARGV[2] field  its name in :ladder
 -- ARGV[3] low    bound as ZRANGE BYSCORE takes it
@@ -9,7 +9,7 @@
 -- ARGV[6] most   numbers of this step
 -- ARGV[7] ttl    milliseconds that the bitmap is kept
 -- flags: allow-oom
--- returns 'stale', or {version, place to go on from, '' when it is made}
+-- returns 'stale', or {version, place to go on from, '' when the bitmap is complete}
 -- include: keys
 -- include: making
 -- include: ladders
@@ -23,20 +23,22 @@ local ALL = '(inf' -- the bound behind all values
 local token, field, low, high, place, most, ttl = unpack(ARGV)
 most = tonumber(most)
 
--- The bound at which what a bound begins ends, or the other way round.
+-- Returns the bound at which the part before a bound ends, and the other way round: '(5' for '5',
+-- '5' for '(5'.
 local function other_side(bound)
   return string.match(bound, '^%((.*)') or '(' .. bound
 end
 
--- The rung whose documents are most like those from a bound on: {key, from, below}, its bounds from
--- both sides; without a key the empty one behind all values.
+-- The rung whose documents differ least from the documents from a bound on: {key, from, below}.
+-- `from` is the bound at which the rung begins, `below` the bound that ends before it. Without a
+-- key it is the empty rung behind all values.
 local function nearest_rung(rungs, bound)
   local should = redis.call('ZCOUNT', FIELD, bound, ALL)
   local nearest, distance = {from = ALL, below = ALL}, should
   for _, rung in ipairs(rungs) do
     local off = math.abs(ladders.count(FIELD, rung.threshold, 'rung') - should)
     if rung.ready and off < distance then
-      nearest = {key = KEYS[FIRST_RUNG + rung.place - 1], from = rung.threshold,
+      nearest = {key = KEYS[FIRST_RUNG + rung.step - 1], from = rung.threshold,
                  below = other_side(rung.threshold)}
       distance = off
     end
@@ -44,8 +46,9 @@ local function nearest_rung(rungs, bound)
   return nearest
 end
 
--- Starts the bitmap with the documents between the two rungs that are nearest to the ends. Returns the
--- parts of the field that are wrong then, {low, high, bit} each: what is missing comes first.
+-- Starts the bitmap with the documents between the two rungs that are nearest to the ends. Returns
+-- the parts of the field that are then still wrong, {low, high, bit} each: missing documents come
+-- first.
 local function begin()
   local rungs = ladders.rungs_of(ladders.read_all(), field)
   local behind = other_side(high)
@@ -60,11 +63,11 @@ local function begin()
   }
 end
 
--- Sets or clears the bits of the next documents of a part, up to `count`. Returns how many they were,
--- and the last of them. All numbers are below `next`.
+-- Sets or clears the bits of the next documents of a part, at most `count`, behind the place `from`
+-- (nil at first). Returns how many, and the last one. All numbers are below `next`.
 local function mend(part, from, count, next)
   local first_bound, last_bound, bit = unpack(part)
-  -- By ranks a step is read at once; by LIMIT the server would walk over all that came before.
+  -- Ranks lead to the step at once; with LIMIT the server would walk over all earlier documents.
   local first = redis.call('ZCOUNT', FIELD, '-inf', other_side(first_bound))
   local behind = first + redis.call('ZCOUNT', FIELD, first_bound, last_bound)
   if from then
@@ -83,7 +86,7 @@ if index.token ~= token then
 elseif making.is_made(BITS, MADE, place == '', ttl) then
   return {index.version, ''}
 end
--- The parts that are left, the first of them from a place on.
+-- The state between two steps: the parts, the index of the first that is left, and the place in it.
 local state = place ~= '' and cmsgpack.unpack(place) or {parts = begin(), at = 1}
 for at = state.at, #state.parts do
   local count, last = mend(state.parts[at], state.from, most, index.next)

@@ -8,8 +8,8 @@
  *              that is sorted, 0 when it is the text itself.
  *   id         the rest
  *
- * Terms: 1 byte length, the term, how often it is there as a varint, and in an index with positions
- * these as varints, each as the distance from the one before.
+ * Terms: 1 byte length, the term, its number of occurrences as a varint, and in an index with
+ * positions the positions as varints, each as the distance from the one before.
  */
 #include "search/record.h"
 

@@ -1,10 +1,10 @@
--- search/remove: documents are found no more.
+-- search/remove: remove documents: queries no longer find them.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token    of the index
 -- ARGV[2...] ids
 -- flags: allow-oom
 -- returns 'stale', or {how many were there, {number, stamp, record, terms} of each, {}, how many
---   numbers were left behind}; without record and terms where the reply would be too long
+--   numbers were left behind}; record and terms are missing where the reply would be too long
 -- include: keys
 -- include: documents
 

@@ -2,19 +2,19 @@
  *
  * Search: opening, what concerns the whole index.
  *
- * Keys of a shard, all in one slot (ns:search:{name}:..., and {name%231} and so on for the others):
- * the user's own data, which goes by drop, unless something else is said.
+ * Keys of a shard, all in one slot (ns:search:{name}:..., and {name%231} and so on for the other
+ * shards). They are the user's own data and stay until drop, unless the list says something else.
  *
  *   :meta     hash. token: random, made with the index, so that a handle notices another index of
- *             the same name. The settings (schema.c). version: counts what changes results. next:
+ *             the same name. The settings (schema.c). version: grows when results may change. next:
  *             the least number that was never used. docs, words: totals of the shard. clean_at:
  *             when a check last ended. While one runs: check, its id; counted, counted_words: see
  *             documents.add_words(). On the other shards this key is :shard.
  *   :ids      hash: id, number.
  *   :docs     hash: number, record (record.c): length, values, id.
  *   :forward  hash: number, terms: what must be taken out when the document goes; and how often and
- *             where each term stands. Long ones are in pieces, "number:1" and so on, each term in one
- *             by its hash (pieces.c).
+ *             where each term stands. Long ones are in pieces, "number:1" and so on; the hash of a
+ *             term says in which (pieces.c).
  *   :texts    hash: number, text; behind its first 64 KB in pieces.
  *   :live     bitmap: the numbers that can be found.
  *   :dead     sorted set: number, stamp. Numbers that are on their way in or out.
@@ -22,21 +22,22 @@
  *   :terms    sorted set of equal scores, in the order of bytes: all terms, for prefixes and drop.
  *   :t:TERM   the numbers of the documents with a term: a set, or a bitmap if there are many. A
  *             term is 'w' and a word, or 'v', a field, '=' and a value, or 'v', a field and '*':
- *             any value. Not in :terms, since
- *             they follow from the record and the times of words: 'l' and a band of lengths, 'm',
- *             2, 4 or 8, and a word that the document has so often (bests.inc.lua).
+ *             any value. Two more kinds are not in :terms, since they follow from the record and
+ *             the words: 'l' and a band of lengths; 'm', 2, 4 or 8, and a word that the document
+ *             has at least so many times (bests.inc.lua).
  *   :common   hash: term that has a bitmap, its count.
  *   :f:FIELD  sorted set. Numeric field: number by value. Text field: "value NUL number" by
  *             tkl_text_score() of the value, so that equal scores are in the order of the values.
  *             Documents without a value have the score inf.
- *   :ladder   hash: step, threshold. :step:FIELD:top:N, :low:N, :rung:N  bitmaps: the documents that
- *             come first by a field, and those from a value on (ladders.inc.lua).
+ *   :ladder   hash: step, threshold. :step:FIELD:top:N, :low:N, :rung:N  bitmaps: the documents
+ *             that come first by a field, and the documents from a value on (ladders.inc.lua).
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
  *   :union:...     the same of a list of terms.
  *   :times:...     bitmaps of the documents that have the words of a prefix at least so many times,
  *                  for one version of the shard; expire after 30 s.
- *   :result:...    bitmap: the result of a query, kept between two of its steps; expires after 10 s.
+ *   :result:...    bitmap: the result of a query, kept between two of its steps; expires after
+ *                  10 s.
  *   :kept:...      list: a kept result; expires.
  *
  * Numbers. A document has a small integer in place of its id, so that sets of documents are arrays

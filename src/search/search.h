@@ -43,13 +43,13 @@ typedef struct tkl__search_shard {
     tkl__base base;
     tkl_bytes keys[TKL__SEARCH_KEYS];        /* owned */
     tkl_bytes fields[TKL_SEARCH_FIELDS_MAX]; /* sorted sets of the fields; owned */
-    tkl_bytes *steps; /* bitmaps of the ladders, field by field: the steps of the top of a field,
-                         those of its low end, its rungs; owned */
+    tkl_bytes *steps; /* bitmaps of the ladders, field by field: the steps of its top, the steps of
+                         its low end, its rungs; owned */
     size_t step_count;
     tkl_bytes bands[TKL__SEARCH_BANDS]; /* postings of the bands of lengths; owned */
 } tkl__search_shard;
 
-/* Number of steps of each end of a field, of its rungs, and of both (ladders.inc.lua). */
+/* Number of steps of each end of a field, of its rungs, and of all of these (ladders.inc.lua). */
 #define TKL__SEARCH_STEPS       8
 #define TKL__SEARCH_RUNGS       32
 #define TKL__SEARCH_FIELD_STEPS (2 * TKL__SEARCH_STEPS + TKL__SEARCH_RUNGS)
@@ -84,10 +84,10 @@ int tkl__search_schema_make(const tkl_search_schema *is, tkl__search_schema **sc
 /* The schema of the index; asks the server on first use. TKL_NOTFOUND: no such index. Free it with
  * tkl__search_schema_free(). */
 int tkl__search_schema_get(tkl_search *search, tkl__search_schema **schema);
-/* The same, but always asks the server. `dropped`: also of an index that is being dropped. */
+/* The same, but always asks the server. `dropped`: also when the index is being dropped. */
 int tkl__search_schema_read(tkl_search *search, bool dropped, tkl__search_schema **schema);
-/* Forgets the known schema if it is this one; NULL: whichever it is. The server has said that it is
- * no longer the schema of the index. */
+/* Forgets the known schema if it is this one, or any with NULL: the server has said that the index
+ * has another one by now. */
 void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *schema);
 
 /* The index of a field with this name; -1: no such field. */
@@ -144,18 +144,18 @@ void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, siz
                             tkl_bytes folded);
 /* Appends the term of all documents that have a value in a text field: 'v', the field and '*'. */
 void tkl__search_term_any_value(tkl__buf *out, const tkl__search_schema *schema, size_t field);
-/* Appends the term of a band of lengths, and of a word that a document has several times: 'l' and
- * the band, 'm', 2, 4 or 8, and the word. Such terms are not among those of a document: they follow
- * from its record and from the times of its words. */
-#define TKL__SEARCH_SEVERAL 3
-/* Number of bitmaps of a prefix, made for a query: of the documents that have its words at least so
- * many times (counts.inc.lua). */
-#define TKL__SEARCH_TIMES 10
+/* Documents do not store the next two kinds of terms, which follow from their records and from how
+ * often they have their words. A band of lengths: 'l' and the band. */
 size_t tkl__search_band_of(uint32_t length);
 void tkl__search_term_band(tkl__buf *out, size_t band);
+/* A word that a document has several times: 'm', 2, 4 or 8, and the word. */
+#define TKL__SEARCH_SEVERAL 3
 void tkl__search_term_several(tkl__buf *out, tkl_bytes word_term, size_t index);
-/* How many of these terms a word has that a document has so often. */
+/* How many of these terms a document has for a word that it has `times` times. */
 size_t tkl__search_several_of(uint32_t times);
+/* Number of bitmaps that are made for a prefix of a query: each has the documents that have the
+ * words of the prefix at least a number of times (counts.inc.lua). */
+#define TKL__SEARCH_TIMES 10
 
 /* Appends "base:t:" and the term. */
 void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term);

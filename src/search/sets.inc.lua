@@ -2,8 +2,8 @@
 --   {size, list}           a few, as an array
 --   {size, key}            a set
 --   {size, key, bits}      a bitmap
---   {size, range}          those with a value between two bounds, not yet read
---   {size, union}          in any of these operands, not yet combined; size is their sum
+--   {size, range}          the documents with a value between two bounds, not yet read
+--   {size, union}          the numbers in any of some operands, not yet combined; size is their sum
 -- A result of at most LIST_MAX numbers becomes an array as soon as it is found: sets are not
 -- larger.
 -- include: bitmaps
@@ -33,7 +33,8 @@ function sets.damaged(what)
   error({err = 'DAMAGED ' .. what .. ' of the index was not written by tackle'})
 end
 
--- Returns the result of redis.pcall(); rejects members that are not numbers.
+-- Returns the result of redis.pcall(). An error about an offset or an integer means that tackle has
+-- not written the number.
 function sets.checked(result)
   if type(result) == 'table' and result.err then
     if string.find(result.err, 'offset') or string.find(result.err, 'integer') then
@@ -75,9 +76,9 @@ function sets.bit_tester(key)
   local bits = redis.call('GET', key) or ''
   local byte, mask = string.byte, MASK
   return function(number)
-    local place = number % BYTE_BITS
-    local bit = mask[place] or sets.damaged('a number')
-    local all = byte(bits, (number - place) / BYTE_BITS + 1)
+    local position = number % BYTE_BITS
+    local bit = mask[position] or sets.damaged('a number')
+    local all = byte(bits, (number - position) / BYTE_BITS + 1)
     return all and all % (2 * bit) >= bit or false
   end
 end
@@ -110,7 +111,7 @@ function sets.keep_answers(list, answers, wanted)
   return kept
 end
 
--- The numbers of the list that are in the bitmap, or, if not wanted, those that are not.
+-- The numbers of the list that are in the bitmap, or, if not wanted, the others.
 function sets.keep_bits(list, key, wanted)
   if #list == 1 then
     local bit = sets.checked(redis.pcall('GETBIT', key, list[1]))
@@ -171,7 +172,7 @@ function sets.keep_range(list, range, wanted)
   return kept
 end
 
--- The numbers of the list that are in the operand, or, if not wanted, those that are not.
+-- The numbers of the list that are in the operand, or, if not wanted, the others.
 function sets.keep(list, operand, wanted)
   if #list == 0 then
     return list
@@ -186,6 +187,22 @@ function sets.keep(list, operand, wanted)
 end
 
 -- ---- Reading ---------------------------------------------------------------
+
+-- The numbers of a list that are not below `least`, ascending.
+function sets.ascending(list, least)
+  local numbers = {}
+  for i = 1, #list do
+    local number = tonumber(list[i])
+    if number >= least then
+      numbers[#numbers + 1] = number
+    end
+  end
+  table.sort(numbers)
+  for i = 1, #numbers do
+    numbers[i] = decimal.whole(numbers[i])
+  end
+  return numbers
+end
 
 -- The numbers of an array or a set.
 function sets.members(operand)
@@ -213,9 +230,9 @@ function sets.read_sparse(key, from, most)
   return numbers, bitmaps.byte_of(last) + 1
 end
 
--- Numbers of a bitmap with `count` bits, ascending, from byte `from` on: all of the bytes that are
--- needed for `most` of them. Returns them and the byte to go on with, nil at the end. At most
--- `most` rounds.
+-- Reads numbers of a bitmap with `count` bits, ascending, from byte `from` on: at least `most`, and
+-- all numbers of the bytes that it reads. Returns them and the byte to go on with, nil at the end.
+-- At most `most` rounds.
 function sets.read_bits(key, count, from, most)
   local per_number = redis.call('STRLEN', key) / math.max(count, 1)
   if per_number > SPARSE then
@@ -231,10 +248,10 @@ function sets.read_bits(key, count, from, most)
     from = bitmaps.byte_of(at)
     local window = math.min(WINDOW_MAX, math.ceil(per_number * (most - n)))
     local bytes = redis.call('GETRANGE', key, decimal.whole(from), decimal.whole(from + window - 1))
-    local place = find(bytes, '%Z')
+    local filled = find(bytes, '%Z')
     -- At most as many rounds as the window has bytes.
-    while place do
-      local all, base = byte(bytes, place), (from + place - 1) * BYTE_BITS
+    while filled do
+      local all, base = byte(bytes, filled), (from + filled - 1) * BYTE_BITS
       for bit = 0, BYTE_BITS - 1 do
         if all >= MASK[bit] then
           all = all - MASK[bit]
@@ -242,7 +259,7 @@ function sets.read_bits(key, count, from, most)
           numbers[n] = decimal.whole(base + bit)
         end
       end
-      place = find(bytes, '%Z', place + 1)
+      filled = find(bytes, '%Z', filled + 1)
     end
     from = from + #bytes
   end
@@ -255,7 +272,7 @@ function sets.by_size(a, b)
   return a.size < b.size
 end
 
--- The keys of the operands that are bitmaps, or of those that are sets.
+-- The keys of the operands that are bitmaps, or else of the operands that are sets.
 function sets.keys_of(operands, is_bits)
   local keys = {}
   for _, operand in ipairs(operands) do

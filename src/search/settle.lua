@@ -1,4 +1,4 @@
--- search/settle: the end of a check: the totals are set, and the time is noted.
+-- search/settle: end a check: set the totals, and note the time.
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token  of the index
 -- ARGV[2] check  the check that ends

@@ -1,4 +1,4 @@
--- search/sizes: how many documents have each of some terms, dead ones included.
+-- search/sizes: how many documents have each of some terms, including dead ones.
 -- KEYS[1...] shard  see keys.inc.lua; then the keys of the terms
 -- ARGV[1] token   of the index
 -- ARGV[2] skip    bytes of a term's key before the term

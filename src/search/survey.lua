@@ -4,15 +4,16 @@
 -- ARGV[2] skip   bytes of a term's key before the term
 -- ARGV[3] from   the number from which the first term is looked at
 -- flags: no-writes
--- returns 'stale', or {terms that are done, the number from which to go on in the next, suspects}:
---   term from 1, number or '' for the term as a whole, and pieces of the document's terms or 0
+-- returns 'stale', or {how many terms are done, the number from which to go on in the next term,
+--   suspects}. A suspect is three elements: the index of the term from 1, the number or '' for the
+--   term as a whole, and how many pieces the document's terms have or 0
 -- include: truth
 -- include: bitmaps
 -- include: shared/clock
 
-local STEP_US = 1000 -- short: the last documents are compared as a whole
+local STEP_US = 1000 -- short, since the last step may compare long documents
 local WINDOW_BYTES = 64 -- bytes of a bitmap that are looked at together
-local SETS_MOST = 2 * SET_MOST -- members; sets become bitmaps before
+local SETS_MOST = 2 * SET_MOST -- members that are read; a set becomes a bitmap before
 -- Documents that are compared at once: more while their terms are short.
 local NUMBERS_LEAST, NUMBERS_MOST, SHORT_BYTES = 4, 128, 16 * 1024
 local token, skip, from = unpack(ARGV)
@@ -53,10 +54,10 @@ local function numbers_from(term, number)
   local first, numbers = bitmaps.byte_of(at), {}
   local last = first + WINDOW_BYTES - 1
   local window = redis.call('GETRANGE', term.key, decimal.whole(first), decimal.whole(last))
-  for place = 1, #window do
-    local byte = string.byte(window, place)
+  for i = 1, #window do
+    local byte = string.byte(window, i)
     for bit = 0, byte > 0 and BYTE_BITS - 1 or -1 do
-      local found = (first + place - 1) * BYTE_BITS + bit
+      local found = (first + i - 1) * BYTE_BITS + bit
       if found >= number and math.floor(byte / 2 ^ (BYTE_BITS - 1 - bit)) % 2 == 1 then
         numbers[#numbers + 1] = decimal.whole(found)
       end
@@ -65,12 +66,12 @@ local function numbers_from(term, number)
   return numbers, (last + 1) * BYTE_BITS
 end
 
--- A member of a set as a number; 0 for what tackle has not written.
+-- A member of a set as a number; 0: tackle has not written it.
 local function number_of(member)
   return string.find(member, '^%d+$') and tonumber(member) or 0
 end
 
--- The numbers of a set from one on, ascending.
+-- The members of a set from a number on, ascending.
 local function members_from(term, number)
   local numbers = {}
   for _, member in ipairs(redis.call('SMEMBERS', term.key)) do -- at most SETS_MOST
@@ -87,7 +88,7 @@ end
 -- Compares numbers of a term, until the step ends. Returns the first one that is left; nil: none.
 local function compare_some(index, term, numbers)
   local first, count = 1, NUMBERS_LEAST
-  -- At most #numbers rounds: SETS_MOST, or those of a window.
+  -- At most #numbers rounds: SETS_MOST, or the numbers of a window.
   while first <= #numbers do
     local last = math.min(first + count - 1, #numbers)
     local bytes = compare(index, term, {unpack(numbers, first, last)})

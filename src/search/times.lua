@@ -1,21 +1,22 @@
--- search/times: the bitmaps of the documents that have the words of a prefix so often; a step of them.
--- KEYS[1...] shard  see keys.inc.lua; then as many keys as there are bitmaps, for what is counted; the
---   bitmaps; two keys for results in between; then the keys of the sets that are left: for each word
---   those of the documents that have it at least once, 2, 4 and 8 times
+-- search/times: one step of making the bitmaps of a prefix, which say how often documents have its
+--   words (counts.inc.lua).
+-- KEYS[1...] shard  see keys.inc.lua; then as many keys as there are bitmaps, for the count in
+--   between; the bitmaps; two keys for results in between; then the keys of the sets that are left:
+--   for each word its documents, and the documents that have it at least 2, 4 and 8 times
 -- ARGV[1] token   of the index
 -- ARGV[2] skip    bytes of a term's key before the term
--- ARGV[3] from    sets that were counted already
--- ARGV[4] is_last  1: no sets come behind these
+-- ARGV[3] from    how many sets were counted already
+-- ARGV[4] is_last  1: these are the last sets
 -- ARGV[5] ttl     milliseconds that the bitmaps are kept
 -- flags: allow-oom
--- returns 'stale', or {version, sets to go on with or -1}
+-- returns 'stale', or {version, how many sets were counted, or -1 when the bitmaps are complete}
 -- include: keys
 -- include: counts
 -- include: plans
 
--- The count is a binary number for each document: digit i is the bitmap of the documents whose
--- number has 2^(i - 1) in it. A word that a document has 2, 4 or 8 times counts so often: its
--- sets add 1, 1, 2 and 4. The last digit is never taken back: 32 or more is 32.
+-- The count of each document is a binary number. Digit i is a bitmap: it has the documents in whose
+-- count the digit is 1. The four sets of a word add 1, 1, 2 and 4, so a word that a document has 2,
+-- 4 or 8 times counts 2, 4 or 8 times. The last digit never goes back to 0: 32 or more is 32.
 local DIGITS = 6
 local SETS_OF_WORD = 1 + TKL__SEARCH_SEVERAL
 local ADDS = {1, 1, 2, 3} -- the digit to which each set of a word is added
@@ -23,7 +24,7 @@ local FIRST_KEPT = SHARD_KEYS + TIMES + 1
 local FIRST_SCRATCH = FIRST_KEPT + TIMES
 local FIRST_SET = FIRST_SCRATCH + 2
 local STEP_WORK = 2000 -- microseconds, as estimated by plans.inc.lua
-local CARRIES = 2      -- digits that an addition changes, about
+local CARRIES = 2      -- digits that an addition changes on average, about
 local digits = {unpack(KEYS, SHARD_KEYS + 1, SHARD_KEYS + DIGITS)}
 local made = {unpack(KEYS, FIRST_KEPT, FIRST_KEPT + TIMES - 1)}
 local scratch = {unpack(KEYS, FIRST_SCRATCH, FIRST_SET - 1)}
@@ -72,8 +73,9 @@ local function add_numbers(numbers, next)
   end
 end
 
--- Makes the bitmaps of the digits, but for documents that died in the meantime. From the highest on:
--- 8 or more is digit 4 or 16 or more; 12 or more is digit 4 and digit 3, or 16 or more.
+-- Makes the bitmaps from the digits, without documents that died in the meantime. It begins with
+-- the greatest count: a document has 8 or more if digit 4 is 1, or if it has 16 or more; it has 12
+-- or more if digits 4 and 3 are 1, or if it has 16 or more.
 local function finish()
   local above, digit = scratch[1], DIGITS
   redis.call('DEL', above)
@@ -89,7 +91,8 @@ local function finish()
   end
   for i = 1, TIMES do
     redis.call('BITOP', 'AND', made[i], made[i], LIVE)
-    redis.call('SETBIT', made[i], '0', redis.call('GETBIT', made[i], '0')) -- it exists, if empty
+    -- An empty bitmap exists, too.
+    redis.call('SETBIT', made[i], '0', redis.call('GETBIT', made[i], '0'))
   end
   redis.call('DEL', unpack(digits))
 end

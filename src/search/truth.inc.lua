@@ -1,5 +1,5 @@
--- Truth: what the records and the terms of documents say. All else of an index follows from them,
--- and a check compares it with them.
+-- Truth: what the records and the terms of documents say. Everything else in an index follows from
+-- them, and a check compares it with them.
 -- include: keys
 -- include: documents
 -- include: banding
@@ -15,8 +15,8 @@ local VALUE_BYTES, HEAD_BYTES = 8, 4 -- sizes of a numeric value, and of the len
 
 -- ---- Records --------------------------------------------------------------------------------
 
--- Reads a text of a record: the text, or nil when it is missing, and where the next one begins. No
--- text: the record ends before it.
+-- Reads a text of a record. Returns the text, or nil when it is missing, and where the next one
+-- begins: math.huge when the record ends before.
 function truth.read_text(record, at)
   if at + 1 > #record then
     return nil, math.huge
@@ -28,8 +28,8 @@ function truth.read_text(record, at)
   return string.sub(record, at + 2, at + more), at + more + 1
 end
 
--- Reads a record: the id, and for each text field the form that is sorted. nil: tackle has not
--- written it. `kinds` has a letter for each field.
+-- Reads a record. Returns the id, and for each text field the form that is sorted; nil: tackle has
+-- not written the record. `kinds` has a letter for each field.
 function truth.read_record(record, kinds)
   local at, sorted = HEAD_BYTES + 1, {}
   for field = 1, #kinds do
@@ -62,19 +62,19 @@ function truth.has_pieces(number, count)
   if count > PIECES_MOST then
     return false
   end
-  for place = 1, count do
-    if redis.call('HEXISTS', FORWARD, number .. ':' .. place) == 0 then
+  for piece = 1, count do
+    if redis.call('HEXISTS', FORWARD, number .. ':' .. piece) == 0 then
       return false
     end
   end
   return true
 end
 
--- Reads a number.
+-- Reads the number that begins at a byte.
 function truth.read_varint(terms, at)
   local value, unit = 0, 1
-  for place = at, at + VARINT_BYTES - 1 do
-    local byte = string.byte(terms, place) or 0
+  for i = at, at + VARINT_BYTES - 1 do
+    local byte = string.byte(terms, i) or 0
     value = value + byte % 128 * unit
     if byte < 128 then
       return value
@@ -84,13 +84,13 @@ function truth.read_varint(terms, at)
   return value
 end
 
--- Whether the terms of a document include a term, at least `least` times. The search compares the
--- bytes of its entry (record.c), which is the term behind its length. An entry that exists is always
--- found, but positions of other terms may look like it by chance. It looks for the term first, since
--- lengths are as frequent as positions.
+-- Whether the terms of a document include a term, at least `least` times. This compares bytes: an
+-- entry (record.c) is the term behind its length. It always finds an entry that exists, but
+-- positions of other terms may look like one by chance. It searches for the term, not for the
+-- length, which is a byte as frequent as positions are.
 function truth.has_term(terms, term, least)
   local hit, last = string.find(terms, term, 1, true)
-  -- At most #terms rounds: once for each place with these bytes.
+  -- At most #terms rounds: once for each time that these bytes occur.
   while hit do
     if string.byte(terms, hit - 1) == #term and truth.read_varint(terms, last + 1) >= least then
       return true
@@ -128,7 +128,7 @@ function truth.read_term(key, skip)
   return {key = key, name = name, count = count, is_bits = is_bits, size = size}
 end
 
--- Whether :common and :terms say of a term what its key has.
+-- Whether :common and :terms agree with the key of a term.
 function truth.fits(term)
   if term.is_bits and (term.size == 0 or term.count ~= decimal.whole(term.size)) then
     return false
@@ -148,8 +148,8 @@ function truth.is_posted(term, number)
   return redis.call('SMISMEMBER', term.key, number)[1] == 1
 end
 
--- Makes :common and :terms say what the key of a term has. A set that is too large becomes a
--- bitmap.
+-- Corrects what :common and :terms say about a term, from its key. A set that is too large becomes
+-- a bitmap.
 function truth.settle(term, next)
   local size = redis.call(term.is_bits and 'BITCOUNT' or 'SCARD', term.key)
   if size == 0 then

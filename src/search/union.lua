@@ -1,13 +1,13 @@
--- search/union: the bitmap of the documents that have one of many terms, a step of it.
--- KEYS[1...] shard  see keys.inc.lua; then the bitmap while it is made, and when it is made; then
---   the keys of the terms that are left
+-- search/union: one step of making the bitmap of the documents that have one of many terms.
+-- KEYS[1...] shard  see keys.inc.lua; then the bitmap while it is made, and the complete bitmap;
+--   then the keys of the terms that are left
 -- ARGV[1] token   of the index
 -- ARGV[2] skip    bytes of a term's key before the term
--- ARGV[3] from    terms that are there already
--- ARGV[4] is_last  1: no terms come behind these
+-- ARGV[3] from    how many terms the bitmap has already
+-- ARGV[4] is_last  1: these are the last terms
 -- ARGV[5] ttl     milliseconds that the bitmap is kept
 -- flags: allow-oom
--- returns 'stale', or {version, terms to go on with or -1}
+-- returns 'stale', or {version, how many terms the bitmap has, or -1 when it is complete}
 -- include: keys
 -- include: making
 -- include: plans

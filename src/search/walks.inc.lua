@@ -11,12 +11,12 @@ local walks = {}
 -- client for sorting.
 local WALK_COST, LIST_COST = 0.35, 0.8
 local BLOCK_LEAST, BLOCK_MOST = 32, 500
--- Most documents that one walk tests, and hits after which it ends; the client then goes on from the
--- last of them.
+-- Most documents that one walk tests, and hits after which it ends. The next walk goes on from the
+-- last one.
 local WALK_MAX, WALK_HITS = 3000, 500
 -- A result of at most this many documents is sent whole.
 local SMALL = 48
--- Most documents that are wanted from a ladder: it gives up to twice as many, all in one reply.
+-- Most documents that a ladder is asked for: it gives up to twice as many, all in one reply.
 local NEAREST_MOST = 300
 -- A step is tried when it should contain AMPLE times the wanted hits, and MORE in addition.
 local AMPLE, MORE = 1.25, 4
@@ -31,15 +31,16 @@ function walks.on_step(result, bits, scratch)
   return count <= LIST_MAX and (sets.read_bits(scratch, count, 0, count)) or nil
 end
 
--- At least `wanted` of the first documents of the result, found with the ladder of the field, {name,
--- side, steps}; nil: the ladder does not help.
+-- At least `wanted` of the first documents of the result, found with the ladder of the field,
+-- {name, side, steps}; nil: the ladder does not help.
 function walks.nearest(result, field, wanted, scratch)
   if result.size <= SMALL or wanted > NEAREST_MOST then
     return nil
   end
   for step = LADDER_STEPS, 1, -1 do
     if result.size * ladders.step_share(step) >= wanted * AMPLE + MORE then
-      local ready = redis.call('HGET', LADDER, ladders.step_name(field.name, field.side, step) .. 'ready')
+      local name = ladders.step_name(field.name, field.side, step)
+      local ready = redis.call('HGET', LADDER, name .. 'ready')
       local list = ready and walks.on_step(result, field.steps[step], scratch)
       if ready and (not list or #list >= wanted) then
         return list
@@ -101,7 +102,7 @@ function walks.members_at(field_key, from, to, all, present, reverse)
   return redis.call('ZRANGE', field_key, from + shift, to + shift, 'REV')
 end
 
--- The rank in this order that comes behind a place.
+-- The first rank behind a place, in this order.
 function walks.rank_behind(field_key, place, all, present, reverse)
   local before, up_to, score = places.ranks(field_key, place)
   if not reverse then
@@ -120,8 +121,8 @@ function walks.numbers_of_members(members)
 end
 
 -- Walks on from way.place, until way.stop_us by the server's clock. Returns {numbers, members,
--- skipped, place}: at most way.most hits behind the first way.skip ones, their members, how many it
--- has skipped, and the place to go on from, nil at the end.
+-- skipped, place}: at most way.most hits behind the first way.skip ones, their members, how many
+-- hits it has skipped, and the place to go on from, nil at the end.
 function walks.run(result, field_key, way)
   local all = redis.call('ZCARD', field_key)
   local present = all - redis.call('ZCOUNT', field_key, 'inf', 'inf')

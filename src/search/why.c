@@ -14,15 +14,15 @@
 #define CHANGES_MOST 2
 #define SHORT_WORD   5
 
-/* ---- Words like another -------------------------------------------------- */
+/* ---- Similar words ------------------------------------------------------- */
 
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* The number of bytes to change, to add, to leave out or to swap with the next one, so that one word
- * becomes the other. */
+/* The number of bytes to change, to add, to leave out or to swap with the next one, so that one
+ * word becomes the other. */
 static size_t changes_between(tkl_bytes a, tkl_bytes b)
 {
     size_t rows[3][WORD_MAX + 1];
@@ -123,8 +123,8 @@ static bool has_words(const tkl__search_plan *plan, tkl_bytes prefix)
     return words && words->count;
 }
 
-/* Says that no document has a word with a prefix that is wanted, like say_unknown(). Of "don't*" it
- * is good to know that the index never has the word itself. */
+/* Says that no document has a word with a prefix that is wanted, like say_unknown(). For "don't*"
+ * the text adds that the index never has the word itself. */
 static void say_no_prefix(const tkl__search_run *run, tkl__buf *out, bool *said)
 {
     const tkl__search_query *query = &run->plan->query;

@@ -9,7 +9,7 @@ local BIT_WORK = 0.6        -- looks up a number in a bitmap
 local CALL_WORK = 1         -- each command, in addition
 local BYTES_PER_WORK = 2400 -- bytes of a bitmap that are combined with others, or counted
 
--- The work of combining a bitmap of all numbers below `next` with others.
+-- The work of combining a bitmap with others when all numbers are below `next`.
 function works.of_bits(next)
   return next / BYTE_BITS / BYTES_PER_WORK
 end

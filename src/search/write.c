@@ -39,6 +39,18 @@ tkl__search_bundle *tkl__search_run_new(tkl__search_runs *runs, const tkl__searc
     return run;
 }
 
+tkl__search_bundle *tkl__search_run_begin(const tkl__search_writer *w, tkl__search_runs *runs,
+                                          const tkl__search_shard *shard, bool flag)
+{
+    tkl__search_bundle *run = tkl__search_run_new(runs, shard);
+    if (run) {
+        tkl__args_str(&run->args, w->schema->token);
+        tkl__args_int(&run->args, (int64_t)tkl__search_term_at(shard));
+        tkl__args_str(&run->args, flag ? "1" : "0");
+    }
+    return run;
+}
+
 void tkl__search_runs_free(tkl__search_runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++) {
@@ -64,6 +76,15 @@ int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
             w->gone = w->gone || strcmp(tkl_reply_str(reply), "gone") == 0;
         }
     }
+    return rc;
+}
+
+int tkl__search_runs_flush(tkl__search_writer *w, tkl__search_runs *runs, const tkl__script *script)
+{
+    tkl_reply *replies = NULL;
+    int rc = tkl__search_runs_send(w, runs, script, &replies);
+    tkl_reply_free(replies);
+    tkl__search_runs_free(runs);
     return rc;
 }
 
@@ -98,8 +119,8 @@ static int clear_left(tkl__search_writer *w, const tkl__search_runs *runs, const
     return rc;
 }
 
-/* Clears the old versions in the replies. Those that cannot be cleared now are left to later
- * writers. */
+/* Clears the old versions in the replies, and makes the steps of ladders that they name. Versions
+ * that cannot be cleared now are left to later writers. */
 static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
                          const tkl_reply *replies)
 {
@@ -128,13 +149,6 @@ static tkl_bytes stored(const slice *s, size_t at, size_t len)
     return (tkl_bytes){s->store.data + at, len};
 }
 
-static void add_head(tkl__search_writer *w, tkl__search_bundle *run, bool finish)
-{
-    tkl__args_str(&run->args, w->schema->token);
-    tkl__args_int(&run->args, (int64_t)tkl__search_term_at(run->shard));
-    tkl__args_str(&run->args, finish ? "1" : "0");
-}
-
 static void add_doc(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
                     tkl__search_bundle *run)
 {
@@ -157,11 +171,10 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
                      size_t max, bool finish, tkl__search_runs *runs)
 {
     size_t nfields = w->schema->is.field_count;
-    tkl__search_bundle *run =
-        tkl__search_run_new(runs, &w->schema->shards[s->ready[docs[0]].shard]);
+    const tkl__search_shard *shard = &w->schema->shards[s->ready[docs[0]].shard];
+    tkl__search_bundle *run = tkl__search_run_begin(w, runs, shard, finish);
     if (!run)
         return false;
-    add_head(w, run, finish);
     tkl__args_int(&run->args, (int64_t)count);
     tkl__args_int(&run->args, (int64_t)nfields);
     for (size_t i = 0; i < count; i++) {
@@ -239,17 +252,8 @@ typedef struct large {
 /* Number of pieces that are sent together. */
 #define PIECES 8
 
-static int send_pieces(tkl__search_writer *w, tkl__search_runs *runs)
-{
-    tkl_reply *replies = NULL;
-    int rc = tkl__search_runs_send(w, runs, &tkl__lua_search_piece, &replies);
-    tkl_reply_free(replies);
-    tkl__search_runs_free(runs);
-    return rc;
-}
-
 /* Adds a run of search/piece. Sends the runs once there are enough of them. */
-static int add_piece(tkl__search_writer *w, const large *doc, const char *hash, size_t place,
+static int add_piece(tkl__search_writer *w, const large *doc, const char *hash, size_t piece,
                      tkl_bytes bytes, tkl__search_runs *runs)
 {
     tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[doc->ready->shard]);
@@ -259,10 +263,10 @@ static int add_piece(tkl__search_writer *w, const large *doc, const char *hash, 
     tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 0)));
     tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 1)));
     tkl__args_str(&run->args, hash);
-    tkl__args_int(&run->args, (int64_t)place);
+    tkl__args_int(&run->args, (int64_t)piece);
     tkl__args_bytes(&run->args, bytes);
     tkl__search_bundle_end(run, 0);
-    return runs->count < PIECES ? TKL_OK : send_pieces(w, runs);
+    return runs->count < PIECES ? TKL_OK : tkl__search_runs_flush(w, runs, &tkl__lua_search_piece);
 }
 
 /* Writes the text behind its first piece, and the terms if they are long. */
@@ -281,7 +285,7 @@ static int write_pieces(tkl__search_writer *w, const large *doc, const tkl__sear
         rc = add_piece(w, doc, "forward", i + 1,
                        (tkl_bytes){pieces->items[i].data, pieces->items[i].len}, &runs);
     if (rc == TKL_OK)
-        rc = send_pieces(w, &runs);
+        rc = tkl__search_runs_flush(w, &runs, &tkl__lua_search_piece);
     tkl__search_runs_free(&runs);
     return rc;
 }
@@ -290,12 +294,12 @@ static int write_pieces(tkl__search_writer *w, const large *doc, const tkl__sear
  * document. */
 static bool make_post(tkl__search_writer *w, large *doc, tkl__search_runs *runs)
 {
-    tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[doc->ready->shard]);
     size_t count = doc->left < TKL__SEARCH_PART_TERMS ? doc->left : TKL__SEARCH_PART_TERMS;
+    tkl__search_bundle *run =
+        tkl__search_run_begin(w, runs, &w->schema->shards[doc->ready->shard], count == doc->left);
     if (!run)
         return false;
     doc->left -= count;
-    add_head(w, run, doc->left == 0);
     tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 0)));
     tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 1)));
     tkl__args_bytes(&run->args, doc->ready->doc->id);

@@ -23,13 +23,20 @@ typedef struct tkl__search_runs {
     size_t count;
 } tkl__search_runs;
 
-/* NULL: out of memory. */
+/* Adds an empty run. NULL: out of memory. */
 tkl__search_bundle *tkl__search_run_new(tkl__search_runs *runs, const tkl__search_shard *shard);
+/* Adds a run of a script about terms: with the token of the index, the length of a term's key before
+ * the term, and a flag. NULL: out of memory. */
+tkl__search_bundle *tkl__search_run_begin(const tkl__search_writer *writer, tkl__search_runs *runs,
+                                          const tkl__search_shard *shard, bool flag);
 void tkl__search_runs_free(tkl__search_runs *runs);
 /* Sends the runs. *replies: one reply for each, none of them an error; NULL when there are no
  * runs. */
 int tkl__search_runs_send(tkl__search_writer *writer, const tkl__search_runs *runs,
                           const tkl__script *script, tkl_reply **replies);
+/* Sends the runs, frees the replies, and empties the list. */
+int tkl__search_runs_flush(tkl__search_writer *writer, tkl__search_runs *runs,
+                           const tkl__script *script);
 
 /* ---- Clearing (clear.c) -------------------------------------------------- */
 
