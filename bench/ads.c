@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Ads at one location: the server's time of a target with a page of 20 words, and of a click, among
- * ten thousand to a million ads that have learned from a thousand views each; adding in batches, and
- * memory.
+ * ten thousand to a million ads that have learned from a thousand views each; adding in batches,
+ * and memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +11,12 @@
 #include <tackle/tackle.h>
 
 #include "bench.h"
+#include "ours.h"
 #include "shelf.h"
 
 enum { AT_ONCE = 1000, AD_WORDS = 10, PAGE_WORDS = 20, VOCABULARY = 5000, VIEWS = 1000 };
 
 static const tkl_bytes here = TKL_LIT("Berlin");
-
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
 
 /* ---- Ads ----------------------------------------------------------------- */
 
@@ -116,7 +111,7 @@ static void learn_all(tkl_client *client, uint64_t count)
     }
 }
 
-/* A server with so many ads. */
+/* A server with `count` ads. */
 typedef struct set {
     uint64_t count;
     bench_shelf *shelf;
@@ -125,7 +120,7 @@ typedef struct set {
 
 static set few = {.count = 10000}, many = {.count = 100000}, most = {.count = 1000000};
 
-static bench_shelf *fill(set *s)
+static bench_shelf *fill_set(set *s)
 {
     if (!s->shelf) {
         tkl_ads *ads;
@@ -159,7 +154,7 @@ static void target_step(void *arg, uint64_t number)
 
 static double target_us(set *s)
 {
-    bench_shelf *shelf = fill(s);
+    bench_shelf *shelf = fill_set(s);
     tkl_ads *ads;
     check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &ads));
     double us = shelf_us(shelf, "fcall", NULL, target_step, ads);
@@ -198,7 +193,7 @@ static void click_step(void *arg, uint64_t number)
 
 static double click_us(const bench_run *run)
 {
-    bench_shelf *shelf = fill(&many);
+    bench_shelf *shelf = fill_set(&many);
     tkl_ads *ads;
     (void)run;
     check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &ads));
@@ -231,7 +226,7 @@ static double add_rate(const bench_run *run)
 static double bytes_each(const bench_run *run)
 {
     (void)run;
-    fill(&many);
+    fill_set(&many);
     return many.bytes;
 }
 

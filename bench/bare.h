@@ -10,21 +10,21 @@
 
 #include "bench.h"
 
-/* A worker's open and close; worker->own is a redisContext. */
+/* Open and close a worker; worker->own is a redisContext. */
 void bare_open(bench_worker *worker);
 void bare_close(bench_worker *worker);
 
 redisContext *bare_connect(const char *socket);
-/* Dies of an error; the reply is to be freed. */
+/* Sends a command, and ends the program on an error. The caller frees the reply. */
 redisReply *bare_ask(redisContext *c, int argc, const char *const *argv);
 void bare_call(redisContext *c, int argc, const char *const *argv);
 
-/* So many of the same command in one write. */
+/* Sends `count` of the same command in one write. */
 void bare_pipeline(redisContext *c, int count, int argc, const char *const *argv);
 
-/* Teaches the server a script, and says its SHA1. */
+/* Loads a script, and writes its SHA1. */
 #define BARE_SHA1_SIZE 48
-/* Loads a library of functions, in place of the same one. */
+/* Loads a library of functions, replacing an older copy. */
 void bare_load_library(redisContext *c, const char *source);
 void bare_load(const bench_run *run, const char *source, char sha1[BARE_SHA1_SIZE]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bloom filters at 1 %: items in batches of 100, against a SETBIT or GETBIT for each of their
- * seven bits, all 700 in one pipeline. What is added is new. What is asked for is asked of a full
- * filter, and half of it is there; the GETBITs read a copy of the same bits.
+ * seven bits, all 700 in one pipeline. Items that are added are new. Look-ups are in a full filter,
+ * which has half of the items; the GETBITs read a copy of the same bits.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,16 +13,11 @@
 #include <tackle/tackle.h>
 
 #include "bench.h"
+#include "ours.h"
 
 enum { BATCH = 100, BITS = 7, CAPACITY = 10000000, FULL = 800000 /* one part */ };
 #define ADD_BITS (UINT64_C(9585059) * 10)
 #define ASK_BITS UINT64_C(7668047)
-
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
 
 static uint64_t mix(uint64_t z)
 {
@@ -31,8 +26,8 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* Numbers nobody else draws: a counter for each worker and turn, well mixed. */
-static uint64_t draw(void)
+/* Draws a number that no other worker draws: a counter for each worker and turn, well mixed. */
+static uint64_t draw_number(void)
 {
     static _Thread_local uint64_t state;
     if (state == 0)
@@ -60,7 +55,7 @@ static void bare_bits(bench_worker *w, int argc, const char *command, uint64_t b
     char place[24];
     redisReply *reply;
     for (int i = 0; i < BATCH * BITS; i++) {
-        snprintf(place, sizeof place, "%" PRIu64, draw() % bits);
+        snprintf(place, sizeof place, "%" PRIu64, draw_number() % bits);
         const char *argv[] = {command, "bench:bits", place, "1"};
         redisAppendCommandArgv(w->own, argc, argv, NULL);
     }
@@ -124,7 +119,7 @@ static void filter_add(bench_worker *w)
     own *o = w->own;
     bool added[BATCH];
     for (int i = 0; i < BATCH; i++)
-        o->numbers[i] = draw();
+        o->numbers[i] = draw_number();
     check(tkl_bloom_add(o->bloom, o->items, BATCH, added));
 }
 
@@ -134,7 +129,7 @@ static void filter_exists(bench_worker *w)
     bool present[BATCH];
     int found = 0;
     for (int i = 0; i < BATCH; i++)
-        o->numbers[i] = i % 2 ? draw() : mix(draw() % FULL);
+        o->numbers[i] = i % 2 ? draw_number() : mix(draw_number() % FULL);
     check(tkl_bloom_exists(o->bloom, o->items, BATCH, present));
     for (int i = 0; i < BATCH; i++)
         found += present[i];
@@ -174,7 +169,7 @@ static double error_percent(const bench_run *run)
         o.items[i] = (tkl_bytes){(const char *)&o.numbers[i], sizeof o.numbers[i]};
     for (int n = 0; n < ADDED + ASKED; n += BATCH) {
         for (int i = 0; i < BATCH; i++)
-            o.numbers[i] = draw();
+            o.numbers[i] = draw_number();
         if (n < ADDED) {
             check(tkl_bloom_add(o.bloom, o.items, BATCH, NULL));
             continue;
@@ -197,7 +192,8 @@ static double error_percent(const bench_run *run)
     .batch = BATCH, .setup = client_open, .open = filter_open, .step = function, \
     .close = filter_close, .teardown = client_close
 
-static void reserve(const bench_run *run, int64_t capacity, tkl_client **client, tkl_bloom **bloom)
+static void open_reserved(const bench_run *run, int64_t capacity, tkl_client **client,
+                          tkl_bloom **bloom)
 {
     check(tkl_open(run->url, NULL, client));
     check(tkl_bloom_open(*client, tkl_str("bench"), &(tkl_bloom_options){.capacity = capacity},
@@ -211,7 +207,7 @@ static void add_some(tkl_bloom *bloom)
     static uint64_t numbers[SOME];
     static tkl_bytes items[SOME];
     for (int i = 0; i < SOME; i++) {
-        numbers[i] = draw();
+        numbers[i] = draw_number();
         items[i] = (tkl_bytes){(const char *)&numbers[i], sizeof numbers[i]};
     }
     check(tkl_bloom_add(bloom, items, SOME, NULL));
@@ -221,14 +217,14 @@ static void prepare_empty(const bench_run *run)
 {
     tkl_client *client;
     tkl_bloom *bloom;
-    reserve(run, CAPACITY, &client, &bloom);
-    add_some(bloom); /* makes all its parts, as the SETBIT does for the bits of the other */
+    open_reserved(run, CAPACITY, &client, &bloom);
+    add_some(bloom); /* makes all parts of the filter, as SETBIT does for the other bits */
     check(tkl_callz(client, NULL, "SETBIT", "bench:bits", "95850589", "1", NULL));
     tkl_bloom_close(bloom);
     tkl_close(client);
 }
 
-static void fill(tkl_bloom *bloom)
+static void fill_filter(tkl_bloom *bloom)
 {
     enum { AT_ONCE = 5000 };
     static uint64_t numbers[AT_ONCE];
@@ -242,16 +238,17 @@ static void fill(tkl_bloom *bloom)
     }
 }
 
-/* Every turn begins with an empty server: the bits are worked out once and then put back. */
+/* Fills the server, which is empty at the start of every turn: the bits are computed once, and then
+ * stored again. */
 static void prepare_full(const bench_run *run)
 {
     static tkl_reply *bits;
     const char *key = "tackle:bloom:{bench}:0.0";
     tkl_client *client;
     tkl_bloom *bloom;
-    reserve(run, FULL, &client, &bloom);
+    open_reserved(run, FULL, &client, &bloom);
     if (!bits) {
-        fill(bloom);
+        fill_filter(bloom);
         check(tkl_callz(client, &bits, "GET", key, NULL));
     }
     tkl_bytes bytes = tkl_reply_bytes(bits);

@@ -76,7 +76,7 @@ typedef struct scene {
     tkl_board *board;
 } scene;
 
-static void fill(tkl_board *board)
+static void fill_board(tkl_board *board)
 {
     enum { SOME = 10000 };
     static char names[SOME][16];
@@ -97,7 +97,7 @@ static void scene_open(bench_run *run, const bench_contender *self)
     scene *s = ours_alloc(sizeof *s);
     s->client = ours_client(run, self);
     check(tkl_board_open(s->client, tkl_str("bench"), NULL, &s->board));
-    fill(s->board);
+    fill_board(s->board);
     run->shared = s;
 }
 

@@ -12,15 +12,10 @@
 #include <tackle/tackle.h>
 
 #include "bench.h"
+#include "ours.h"
 #include "shelf.h"
 
 enum { AT_ONCE = 5000, ANSWERS = 10 };
-
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
 
 /* ---- Names --------------------------------------------------------------- */
 
@@ -49,8 +44,8 @@ static void make_name(uint64_t number, char name[32])
     name[7] = (char)(name[7] - 32);
 }
 
-static void fill(tkl_client *client, const char *name, const tkl_book_options *options,
-                 uint64_t count, bool ids)
+static void fill_book(tkl_client *client, const char *name, const tkl_book_options *options,
+                      uint64_t count, bool ids)
 {
     static char texts[AT_ONCE][32], numbers[AT_ONCE][24];
     static tkl_book_entry entries[AT_ONCE];
@@ -80,7 +75,7 @@ static bench_shelf *large(const bench_run *run)
     static bench_shelf *shelf;
     if (!shelf) {
         shelf = shelf_open();
-        fill(shelf->client, "large", NULL, many(run), false);
+        fill_book(shelf->client, "large", NULL, many(run), false);
     }
     return shelf;
 }
@@ -176,7 +171,7 @@ static double complete_small(const bench_run *run)
     static bench_shelf *shelf;
     if (!shelf) {
         shelf = shelf_open();
-        fill(shelf->client, "small", NULL, 10000, false);
+        fill_book(shelf->client, "small", NULL, 10000, false);
     }
     return complete_us(shelf, "small");
 }
@@ -193,7 +188,7 @@ static double complete_huge(const bench_run *run)
         return complete_large(run);
     if (!shelf) {
         shelf = shelf_open();
-        fill(shelf->client, "huge", NULL, 10000000, false);
+        fill_book(shelf->client, "huge", NULL, 10000000, false);
     }
     return complete_us(shelf, "huge");
 }
@@ -208,8 +203,8 @@ static bench_shelf *with_parts(const bench_run *run, double *each)
     if (!shelf) {
         shelf = shelf_open();
         double before = shelf_memory(shelf);
-        fill(shelf->client, "parts", &(tkl_book_options){.contains = TKL_SETTING_ON}, many(run),
-             false);
+        fill_book(shelf->client, "parts", &(tkl_book_options){.contains = TKL_SETTING_ON},
+                  many(run), false);
         bytes = (shelf_memory(shelf) - before) / (double)many(run);
     }
     *each = bytes;
@@ -288,7 +283,7 @@ static double bytes_of_book(const bench_run *run, bool ids)
 {
     bench_shelf *shelf = shelf_open();
     double before = shelf_memory(shelf);
-    fill(shelf->client, "book", NULL, many(run), ids);
+    fill_book(shelf->client, "book", NULL, many(run), ids);
     double bytes = (shelf_memory(shelf) - before) / (double)many(run);
     tkl_close(shelf->client);
     return bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cached values: a hit against a bare GET, storing against a bare SET, and a computation against the
- * one that people write by hand: SET NX, compute, SET, DEL.
+ * Cached values: a hit against a bare GET, storing against a bare SET, and a computation against a
+ * typical one that is written by hand: SET NX, compute, SET, DEL.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 static char page[1024];
 
-static void prepare(const bench_run *run)
+static void store_page(const bench_run *run)
 {
     redisContext *c = bare_connect(run->socket);
     memset(page, 'x', sizeof page - 1);
@@ -33,8 +33,8 @@ static void bare_set(bench_worker *w)
     bare_call(w->own, 5, argv);
 }
 
-/* A value that is missing, as it is usually computed once by hand. It loses the lock of another
- * caller when computing takes longer than the lock. */
+/* Computes a missing value once, as programs usually do it by hand. It deletes the lock of another
+ * caller when computing takes longer than the lock lives. */
 static void bare_miss(bench_worker *w)
 {
     bare_call(w->own, 2, (const char *[]){"DEL", "bench:page"});
@@ -118,7 +118,7 @@ static void local_hits(bench_worker *w)
 static const bench_case cases[] = {
     {.name = "Cache hit of 1 KB",
      .unit = "ops/s",
-     .prepare = prepare,
+     .prepare = store_page,
      .contenders = {{.name = "hiredis, GET", BARE(bare_get)},
                     {.name = "tackle", OURS(ours_hit)},
                     {.name = "tackle, local copy", LOCAL},
@@ -128,12 +128,12 @@ static const bench_case cases[] = {
                          "/usr/bin/python3 " TACKLE_SOURCE_DIR "/bench/peers/dogpile-cache.py"}}},
     {.name = "Cache drop, miss and computation",
      .unit = "ops/s",
-     .prepare = prepare,
+     .prepare = store_page,
      .contenders = {{.name = "hiredis, DEL GET SETNX SET DEL", BARE(bare_miss)},
                     {.name = "tackle", OURS(ours_miss)}}},
     {.name = "Cache set of 1 KB",
      .unit = "ops/s",
-     .prepare = prepare,
+     .prepare = store_page,
      .contenders = {{.name = "hiredis, SET PX", BARE(bare_set)},
                     {.name = "tackle", OURS(ours_set)}}},
     {.name = NULL},

@@ -76,7 +76,7 @@ static void ours_batch(bench_worker *w)
     check(tkl_channel_publish(channel, messages, BATCH, NULL));
 }
 
-/* From the call that publishes until the follower of another client has the message. */
+/* The time from the call that publishes until the follower of another client has the message. */
 static double deliver_us(const bench_run *run)
 {
     bench_run own = *run;

@@ -4,9 +4,10 @@
     make wheel
     TACKLE_LIBRARY=build/libtackle.so PYTHONPATH=build/python python3 bench/cluster.py [PART...]
 
-PART is memory, speed or failover; all of them unless named. It prints what the cluster takes of memory, how it spreads keys and jobs, how quick it is in turns
-with one server, and what happens to calls when a master is killed. The speed is a ratio: all seven
-processes share this machine, so a cluster of six machines is a different matter.
+PART is memory, speed or failover; all of them unless named. It prints the memory of the cluster, how
+it spreads keys and jobs, how quick it is in turns with one server, and the outcomes of calls when a
+master is killed. The speed is a ratio: all seven processes share this machine, so a cluster of six
+machines is a different matter.
 """
 import collections
 import contextlib

@@ -12,7 +12,7 @@
 
 enum { READS = 100000 };
 
-static void prepare(const bench_run *run)
+static void set_limits(const bench_run *run)
 {
     tkl_client *client;
     tkl_config *config;
@@ -62,7 +62,7 @@ static double flag_ns(const bench_run *run)
     return each;
 }
 
-/* From the call that sets a value until another client's reader has it. */
+/* The time from the call that sets a value until another client's reader has it. */
 static double change_us(const bench_run *run)
 {
     enum { CHANGES = 100 };
@@ -96,17 +96,17 @@ static const bench_case cases[] = {
      .unit = "ns",
      .at_most = 100,
      .has_at_most = true,
-     .prepare = prepare,
+     .prepare = set_limits,
      .contenders = {{.name = "tackle", .measure = read_ns}}},
     {.name = "Maintenance flag read from memory",
      .unit = "ns",
      .at_most = 100,
      .has_at_most = true,
-     .prepare = prepare,
+     .prepare = set_limits,
      .contenders = {{.name = "tackle", .measure = flag_ns}}},
     {.name = "Configuration set, until another reader has it",
      .unit = "us",
-     .prepare = prepare,
+     .prepare = set_limits,
      .contenders = {{.name = "tackle", .measure = change_us}}},
     {.name = NULL},
 };

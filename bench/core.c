@@ -154,7 +154,7 @@ static void call_often(tkl_client *client, int count)
 
 static double growth_kb(const bench_run *run)
 {
-    static bool done; /* by an earlier round: long enough to do it once */
+    static bool done; /* an earlier round has measured it; with --long, once is enough */
     if (done && run->lengthy)
         return 0;
     tkl_client *client;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server pays for one operation, against the same writes by bare commands in one pipeline:
- * its processor time, with reading and answering. All on one server, in turns, the least of many
- * short runs each. The bare commands check nothing: no settings, no owner, no room, no change of
+ * The server's processor time for one operation, with reading and answering, against the same
+ * writes by bare commands in one pipeline. All run on one server, in turns, and the least of many
+ * short runs counts. The bare commands check nothing: no settings, no owner, no room, no change of
  * the hour.
  */
 #include <stdio.h>

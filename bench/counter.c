@@ -31,7 +31,7 @@ static void load_script(const bench_run *run)
     bare_load(run, seven, sha1);
 }
 
-static void fill(const char *argv[WORDS])
+static void fill_words(const char *argv[WORDS])
 {
     memcpy(argv, words, sizeof words);
     argv[1] = sha1;
@@ -40,14 +40,14 @@ static void fill(const char *argv[WORDS])
 static void bare_add(bench_worker *w)
 {
     const char *argv[WORDS];
-    fill(argv);
+    fill_words(argv);
     bare_call(w->own, WORDS, argv);
 }
 
 static void bare_batch(bench_worker *w)
 {
     const char *argv[WORDS];
-    fill(argv);
+    fill_words(argv);
     bare_pipeline(w->own, BATCH, WORDS, argv);
 }
 

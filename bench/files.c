@@ -2,8 +2,8 @@
  *
  * Files to three receivers under a limit of 64 MB. The limit is bare hiredis with the same parties:
  * one writes with SETRANGE in a pipeline into a ring of 64 MB, three read with GETRANGE, all at the
- * same time; nobody waits for anybody, and no file is read or written. The yardstick beside it also
- * reads the source and writes three files. Files are in memory (/dev/shm) where that is to be had.
+ * same time; none waits for another, and no file is read or written. The yardstick beside it also
+ * reads the source and writes three files. Files are in memory (/dev/shm) where there is one.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -70,7 +70,7 @@ static void make_big(int64_t bytes)
         bench_die("cannot write %s", path);
 }
 
-/* As an access log has them: 90 bytes each. */
+/* Makes lines as an access log has them, 90 bytes each. */
 static void make_lines(void)
 {
     char path[128], line[128];
@@ -95,7 +95,7 @@ static int64_t big_bytes(const bench_run *run)
     return (run->lengthy ? 2048 : run->quick ? 64 : 256) * MB;
 }
 
-static void prepare(const bench_run *run)
+static void make_files(const bench_run *run)
 {
     static bool made;
     if (made)
@@ -132,7 +132,7 @@ typedef struct party {
     pthread_t thread;
 } party;
 
-static void start(party *p, void *(*body)(void *))
+static void start_party(party *p, void *(*body)(void *))
 {
     if (pthread_create(&p->thread, NULL, body, p) != 0)
         bench_die("no more threads");
@@ -144,7 +144,7 @@ static void run_parties(const bench_run *run, bool files, void *(*sends)(void *)
     party parties[RECEIVERS + 1];
     for (int i = 0; i <= RECEIVERS; i++) {
         parties[i] = (party){.run = run, .index = i - 1, .files = files};
-        start(&parties[i], i == 0 ? sends : receives);
+        start_party(&parties[i], i == 0 ? sends : receives);
     }
     for (int i = 0; i <= RECEIVERS; i++)
         pthread_join(parties[i].thread, NULL);
@@ -224,7 +224,7 @@ static void *bare_receive(void *arg)
     return NULL;
 }
 
-/* The ring is there before the clock starts. */
+/* Makes the ring before the clock starts. */
 static void make_ring(bench_run *run, const bench_contender *self)
 {
     (void)self;
@@ -328,7 +328,7 @@ static void *watch_memory(void *arg)
     return NULL;
 }
 
-/* By how many MB the server's memory exceeds the limit at most, everything included. */
+/* The megabytes by which the server's memory exceeds the limit at most, everything included. */
 static double memory_over_limit(const bench_run *run)
 {
     watch w = {.run = run};
@@ -409,7 +409,7 @@ static void small_step(bench_worker *w)
         snprintf(name, sizeof name, "small/%05d", i);
         sources[i].path = path_of(paths[i], name);
     }
-    start(&receiver, small_receive);
+    start_party(&receiver, small_receive);
     send_paths(w->run, sources, SMALL_FILES, 1, 256 * MB);
     pthread_join(receiver.thread, NULL);
 }
@@ -420,7 +420,7 @@ static const bench_case cases[] = {
     {.name = "a large file to 3 receivers under 64 MB",
      .unit = "files/s",
      .at_least = 0.6,
-     .prepare = prepare,
+     .prepare = make_files,
      .contenders = {{.name = "hiredis, SETRANGE and GETRANGE",
                      .role = BENCH_LIMIT,
                      .steps = 1,
@@ -436,16 +436,16 @@ static const bench_case cases[] = {
      .unit = "MB",
      .at_most = 16,
      .has_at_most = true,
-     .prepare = prepare,
+     .prepare = make_files,
      .contenders = {{.name = "tackle", .measure = memory_over_limit}}},
     {.name = "lines of a plain file",
      .unit = "lines/s",
-     .prepare = prepare,
+     .prepare = make_files,
      .contenders =
          {{.name = "tackle", .steps = 1, .batch = LINES, .setup = send_plain, .step = lines_step}}},
     {.name = "lines of a gzip file",
      .unit = "lines/s",
-     .prepare = prepare,
+     .prepare = make_files,
      .contenders = {{.name = "tackle",
                      .steps = 1,
                      .batch = LINES,
@@ -453,7 +453,7 @@ static const bench_case cases[] = {
                      .step = lines_step}}},
     {.name = "10,000 files of 1 KB to one receiver",
      .unit = "files/s",
-     .prepare = prepare,
+     .prepare = make_files,
      .contenders = {{.name = "tackle", .steps = 1, .batch = SMALL_FILES, .step = small_step}}},
     {0},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Latencies in buckets that are never wider than 1/32 of what they hold.
+ * Latencies in buckets that are never wider than 1/32 of their values.
  */
 #ifndef TACKLE_BENCH_HISTOGRAM_H
 #define TACKLE_BENCH_HISTOGRAM_H

@@ -27,7 +27,7 @@ static unsigned place_of(unsigned row)
     return row * 2654435761u % PLACES;
 }
 
-/* Networks of 256 addresses from 1.0.0.0 on, as GeoLite2 writes them. */
+/* Writes networks of 256 addresses from 1.0.0.0 on, in the form of GeoLite2. */
 static void make_file(void)
 {
     static bool made;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elections, against the least that could elect: SET NX PX, and a script that deletes what is one's
- * own. That neither waits nor tells anybody.
+ * Elections, against the simplest way to elect: SET NX PX, and a script that deletes the caller's
+ * own key. That neither waits nor notifies.
  */
 #include <stdlib.h>
 

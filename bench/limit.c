@@ -18,7 +18,7 @@ enum {
     BATCH = 100,
     SPENT_AT_ONCE = 1000,    /* checks in a step of a slice */
     LEASED = 2000000,        /* checks to measure a slice by */
-    LEASED_QUICKLY = 200000, /* ditto, for a short look */
+    LEASED_QUICKLY = 200000, /* the same with --quick */
     MANY = 2000,             /* checks to measure the server's time by */
 };
 
@@ -40,7 +40,7 @@ static const char *const words[] = {
     "1",     "", "0", "1 1000 1000000000", "0"};
 enum { WORDS = sizeof words / sizeof *words };
 
-static void fill(const char *argv[WORDS])
+static void fill_words(const char *argv[WORDS])
 {
     memcpy(argv, words, sizeof words);
     argv[1] = tkl__lua_limit_check.function;
@@ -54,7 +54,7 @@ static void load_script(const bench_run *run)
     setenv("BENCH_SCRIPT", tkl__lua_limit_check.function, 1);
 }
 
-/* It takes a number of requests instead of a time: about as many. */
+/* redis-benchmark takes a number of requests in place of a time: about as many. */
 #define REDIS_BENCHMARK                                                                  \
     "redis-benchmark -s $BENCH_SOCKET -c 1 -P 100 -n 30000 --csv FCALL $BENCH_SCRIPT 1 " \
     "'" SERVER_KEY "' 1 gcra 1 1000000000 1000000 1 '' 0 '1 1000 1000000000' 0 | "       \
@@ -63,14 +63,14 @@ static void load_script(const bench_run *run)
 static void bare_check(bench_worker *w)
 {
     const char *argv[WORDS];
-    fill(argv);
+    fill_words(argv);
     bare_call(w->own, WORDS, argv);
 }
 
 static void bare_batch(bench_worker *w)
 {
     const char *argv[WORDS];
-    fill(argv);
+    fill_words(argv);
     bare_pipeline(w->own, BATCH, WORDS, argv);
 }
 
@@ -159,7 +159,7 @@ static double server_us(const bench_run *given)
     redisContext *c = bare_connect(run.socket);
     scene_open(&run, &(bench_contender){.name = NULL});
     bench_worker w = {.run = &run};
-    check_one(&w); /* teaches the server the script */
+    check_one(&w); /* loads the script */
     bare_call(c, 2, (const char *[]){"CONFIG", "RESETSTAT"});
     for (int i = 0; i < MANY / BATCH; i++)
         check_batch(&w);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Locks and semaphores, against the least that could work: SET NX PX, and a script that deletes
- * what is one's own. That neither waits nor counts, so where somebody waits the limit is its
- * round trip: no hand-over can be had for less.
+ * Locks and semaphores, against the simplest way to work: SET NX PX, and a script that
+ * deletes the caller's own key. That neither waits nor counts, so for waiters the limit is its
+ * round trip: no hand-over can cost less.
  *
- * Contended, a step is acquire, a critical section that makes sure that nobody else is in it, and
- * release; its latency is the wait alone. Everybody comes again at once. Ours stand in line, so
- * each acquisition is a hand-over; with those who poll, mostly the last one gets it again. So both
- * are counted, in a case each. How quickly eight processes can take turns at all on this machine is
- * told by the least that hands over: a list with one element that everybody pops and pushes.
+ * When contended, a step is acquire, a critical section that checks that it is alone, and release;
+ * its latency is the wait alone. Every worker acquires again at once. Workers of tackle stand in
+ * line, so each acquisition is a hand-over; among workers that poll, mostly the last holder gets
+ * the lock again. So a case counts acquisitions, and another one hand-overs. A list with one
+ * element that all workers pop and push shows how quickly eight processes can take turns at all on
+ * this machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static void permit_open(bench_worker *w)
     check(tkl_semaphore_open(client, NAME, PERMITS, NULL, &h->sem));
 }
 
-/* With a first turn, after which everybody is connected, listens and has its scripts. */
+/* Joins with a first turn, after which the worker is connected, listens and has its scripts. */
 static void lock_join(bench_worker *w)
 {
     lock_open(w);
@@ -219,7 +220,8 @@ static void ring_turn(bench_worker *w)
 
 /* ---- The server's time --------------------------------------------------- */
 
-/* Many names, each acquired and then each released: the server's counters tell what one took. */
+/* Many names, which are all acquired and then all released: the server's counters give the cost of
+ * one. */
 typedef struct many {
     redisContext *bare;
     tkl_client *client;
@@ -264,7 +266,7 @@ static double usec_per_call(redisContext *c, const char *command)
     return us;
 }
 
-/* The first teaches the server its script. */
+/* Times the steps. The first one, which loads the script, does not count. */
 static double time_steps(many *m, many_step *step, const char *command)
 {
     step(m, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Messages written to a log, against a bare script that does the same writes: the message into a
- * trimmed stream, its count into a sorted set, the expiry. Of 16 threads the server is the limit:
+ * trimmed stream, its count into a sorted set, the expiry. With 16 threads the server is the limit:
  * there the bare connections run the same script as tackle.
  */
 #include <stdio.h>
@@ -114,7 +114,7 @@ static void write_batch(bench_worker *w)
     check(tkl_log_write(s->log, messages, BATCH));
 }
 
-static void collect(bench_worker *w)
+static void collect_batch(bench_worker *w)
 {
     scene *s = w->run->shared;
     for (int i = 0; i < BATCH; i++)
@@ -145,7 +145,7 @@ static const bench_case cases[] = {
      .prepare = load_script,
      .contenders = {{.name = "hiredis, pipelines", .batch = BATCH, BARE(bare_batch)},
                     {.name = "tackle", .batch = BATCH, OURS(write_batch)},
-                    {.name = "tackle, collecting writer", .batch = BATCH, OURS(collect)}}},
+                    {.name = "tackle, collecting writer", .batch = BATCH, OURS(collect_batch)}}},
     {.name = NULL},
 };
 

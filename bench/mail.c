@@ -128,8 +128,8 @@ static void create_chat(tkl_chat *chat, int members)
     check(tkl_chat_create(chat, all, (size_t)members, &limits));
 }
 
-/* A mailbox and a chat with its limits, and a server that knows the script. */
-static void prepare(const bench_run *run)
+/* Makes a mailbox and a chat with limits, and loads the script. */
+static void prepare_scene(const bench_run *run)
 {
     scene *s = scene_new(run, &(bench_contender){.name = NULL});
     check(tkl_mail_limit(s->mail, &limits));
@@ -255,7 +255,7 @@ static sleeper *sleeper_new(bench_worker *w)
     return p;
 }
 
-static void start(sleeper *p, void *(*body)(void *))
+static void start_sleeper(sleeper *p, void *(*body)(void *))
 {
     if (pthread_create(&p->thread, NULL, body, p) != 0)
         bench_die("no more threads");
@@ -266,7 +266,7 @@ static void popper_open(bench_worker *w)
     sleeper *p = sleeper_new(w);
     p->push = bare_connect(w->run->socket);
     p->pop = bare_connect(w->run->socket);
-    start(p, pop_all);
+    start_sleeper(p, pop_all);
 }
 
 static void pop_step(bench_worker *w)
@@ -294,7 +294,7 @@ static void fetcher_open(bench_worker *w)
     sleeper *p = sleeper_new(w);
     p->scene = scene_new(w->run, &(bench_contender){.name = NULL});
     check(tkl_mail_purge(p->scene->mail, NULL));
-    start(p, fetch_mail);
+    start_sleeper(p, fetch_mail);
 }
 
 static void wake_step(bench_worker *w)
@@ -330,7 +330,7 @@ static double script_us(redisContext *c)
     return us;
 }
 
-/* The server's time for sending to so many members. */
+/* The server's time for sending to a chat with this many members. */
 static double send_us(const bench_run *run, int members)
 {
     redisContext *c = bare_connect(run->socket);
@@ -357,8 +357,8 @@ static double send_to_crowd(const bench_run *run)
     return send_us(run, CROWD);
 }
 
-/* All members are counted: samples of the sorted set, whose nodes have random sizes, would be off by
- * thousands of bytes. */
+/* The memory of a chat. It counts all members: a sample of the sorted set, whose nodes have random
+ * sizes, would be off by thousands of bytes. */
 static double memory_of_chat(redisContext *c)
 {
     static const char *const keys[] = {KEYS_OF("tackle:chat:{bench}")};
@@ -372,7 +372,7 @@ static double memory_of_chat(redisContext *c)
     return sum;
 }
 
-/* Bytes that a chat of many has more than before, after all have acknowledged 10,000 messages. */
+/* The bytes by which a large chat has grown after its members have acknowledged 10,000 messages. */
 static double left_over(const bench_run *run)
 {
     redisContext *c = bare_connect(run->socket);
@@ -401,20 +401,20 @@ static const bench_case cases[] = {
     {.name = "mail, one message",
      .unit = "messages/s",
      .at_least = 0.9,
-     .prepare = prepare,
+     .prepare = prepare_scene,
      .contenders = {{.name = "hiredis, FCALL", BARE(bare_mail)},
                     {.name = "tackle", OURS(send_mail)}}},
     {.name = "chat, one message",
      .unit = "messages/s",
      .at_least = 0.9,
-     .prepare = prepare,
+     .prepare = prepare_scene,
      .contenders = {{.name = "hiredis, FCALL", BARE(bare_chat)},
                     {.name = "tackle", OURS(send_chat)}}},
     {.name = "batches of 1000",
      .unit = "messages/s",
      .at_least = 0.5,
      .enough = 100000,
-     .prepare = prepare,
+     .prepare = prepare_scene,
      .contenders = {{.name = "hiredis, XADD in a pipeline", .batch = BATCH, BARE(bare_batch)},
                     {.name = "tackle, mail", .batch = BATCH, OURS(send_mail_batch)},
                     {.name = "tackle, chat", .batch = BATCH, OURS(send_chat_batch)}}},
@@ -426,7 +426,7 @@ static const bench_case cases[] = {
     {.name = "from send to receipt, an idle receiver",
      .unit = "messages/s",
      .p50_by_limit = 3,
-     .prepare = prepare,
+     .prepare = prepare_scene,
      .contenders = {{.name = "hiredis, BLPOP",
                      .role = BENCH_LIMIT,
                      .timed = true,

@@ -169,7 +169,7 @@ static int count_contenders(const bench_case *bcase)
     return n;
 }
 
-/* Each round begins with another contender: nobody always runs behind the same one. */
+/* Runs a round. Each begins with another contender, so none always runs behind the same one. */
 static void run_round(outcome *o, int round, bench_run *run, redisContext *admin)
 {
     int n = count_contenders(o->bcase);
@@ -233,7 +233,7 @@ static bool run_component(const bench_component *component, const settings *set,
 
 /* ---- The command line ---------------------------------------------------- */
 
-static settings parse(int argc, char **argv)
+static settings parse_arguments(int argc, char **argv)
 {
     static const struct option options[] = {
         {"rounds", required_argument, NULL, 'r'},
@@ -286,7 +286,7 @@ static void save(const char *path, json_t *machine, json_t *results)
 int main(int argc, char **argv)
 {
     bench_pid = getpid();
-    settings set = parse(argc, argv);
+    settings set = parse_arguments(argc, argv);
     arena a;
     arena_open(&a);
     json_t *machine = machine_json(&a, &set), *results = json_object();

@@ -61,7 +61,7 @@ static void scene_close(bench_run *run)
     free(s);
 }
 
-/* Marks every so manieth user from this number on. */
+/* Marks every `every`th user from this number on. */
 static void mark_from(scene *s, uint64_t first, uint64_t every, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ static void mark_some(bench_worker *w)
 
 /* ---- Memory -------------------------------------------------------------- */
 
-/* Marks every so manieth of these users; the report of the day is to be freed. */
+/* Marks every `every`th of these users. The caller frees the report of the day. */
 static tkl_online_report *mark_day(const bench_run *given, tkl_online_kind kind, uint64_t users,
                                    uint64_t every)
 {
@@ -95,7 +95,7 @@ static tkl_online_report *mark_day(const bench_run *given, tkl_online_kind kind,
     return report;
 }
 
-/* The length is that of the largest number, however many are marked. */
+/* The memory of a bitmap, whose length is that of the largest number, however many are marked. */
 static double megabytes_of_bitmap(const bench_run *run)
 {
     tkl_online_report *report = mark_day(run, TKL_ONLINE_BITMAP, MANY, 100);

@@ -6,7 +6,7 @@
 void check(int rc)
 {
     if (rc != TKL_OK)
-        bench_die("%s", rc > 0 ? tkl_strerror(rc) : tkl_errmsg());
+        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
 }
 
 void *ours_alloc(size_t size)

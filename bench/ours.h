@@ -6,10 +6,10 @@
 
 #include "bench.h"
 
-/* Dies of anything but TKL_OK. */
+/* Ends the program unless the code is TKL_OK. */
 void check(int rc);
 
-/* Zeroed memory, or it dies. */
+/* Zeroed memory; ends the program when there is none. */
 void *ours_alloc(size_t size);
 
 /* A client that has made its first call. */

@@ -78,7 +78,8 @@ static void page_in_one(bench_worker *w)
         check(results[i].code);
 }
 
-/* It limits by minutes that begin with the clock's, counts no hours, and merges no equal lines. */
+/* A page by hand. Its limit has windows of the clock's minutes, it counts no hours, and it merges
+ * no equal messages. */
 static void page_by_hand(bench_worker *w)
 {
     static const char *const commands[][8] = {

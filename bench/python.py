@@ -22,8 +22,8 @@ work = len      # the job of all workers: RQ wants a function that it can import
 
 
 def measured(run):
-    """How often a second what run() counts was done, and the processor time of each in this process,
-    in microseconds."""
+    """The rate of the operations that run() counts, a second, and the processor time of each in this
+    process, in microseconds."""
     begun, used = time.perf_counter(), time.process_time()
     count = run()
     used = time.process_time() - used

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queues: jobs of 50 bytes that do nothing, against the least that could work: lists. RPUSH takes
- * jobs and knows nothing of them; LMOVE to a second list and LREM from there is the simplest way
- * to work that loses none. They have no priorities, no delays, no leases, no retries.
+ * Queues: jobs of 50 bytes that do nothing, against the simplest way that could work: lists. RPUSH
+ * stores jobs and knows nothing of them; LMOVE to a second list and LREM from there is the simplest
+ * way to work that loses none. Lists have no priorities, no delays, no leases, no retries.
  *
  * The peers push in bulk and work with the settings that their documents recommend; see
  * peers/queues.js.
@@ -31,7 +31,7 @@
 
 /* ---- Lists --------------------------------------------------------------- */
 
-/* Each command `count` times in one write. */
+/* Sends a command `count` times in one write. */
 static void bare_many(redisContext *c, int argc, const char *const *argv, int count)
 {
     redisReply *reply;
@@ -117,7 +117,7 @@ static void push_step(bench_worker *w)
     push_batch(((site *)w->own)->queue);
 }
 
-static void fill(bench_worker *w, int jobs)
+static void fill_queue(bench_worker *w, int jobs)
 {
     site *s = site_new(w);
     for (int i = 0; i < jobs / PUSH_BATCH; i++)
@@ -127,15 +127,15 @@ static void fill(bench_worker *w, int jobs)
 
 static void fill_few(bench_worker *w)
 {
-    fill(w, FEW);
+    fill_queue(w, FEW);
 }
 
 static void fill_many(bench_worker *w)
 {
-    fill(w, MANY);
+    fill_queue(w, MANY);
 }
 
-/* Acknowledges what it has and claims the next, in one trip. */
+/* Acknowledges the claimed jobs and claims the next ones, in one round trip. */
 static void turn_step(bench_worker *w)
 {
     site *s = w->own;
@@ -154,7 +154,7 @@ static int do_nothing(tkl_task *task, void *arg)
     return TKL_OK;
 }
 
-/* A worker for all that there is. */
+/* Runs a worker until the queue is empty. */
 static void drain_step(bench_worker *w)
 {
     site *s = w->own;
@@ -210,7 +210,7 @@ static void wake_step(bench_worker *w)
     histogram_add(&w->latency, s->started - pushed);
 }
 
-/* How late: by the clock of this machine, which is the server's. */
+/* Measures how late a delayed job is, by the clock of this machine, which is also the server's. */
 static void delayed_step(bench_worker *w)
 {
     site *s = w->own;
@@ -221,7 +221,7 @@ static void delayed_step(bench_worker *w)
     histogram_add(&w->latency, late > 0 ? late : 0);
 }
 
-/* The same with a list. */
+/* The same measurement with a list. */
 typedef struct popper {
     redisContext *push, *pop;
     pthread_t thread;
@@ -284,7 +284,7 @@ static void pop_step(bench_worker *w)
     pop_after(w, 3, (const char *[]){"RPUSH", "bench", PAYLOAD});
 }
 
-/* The least that a script can do. */
+/* Pushes by the smallest script that can. */
 static void pop_script_step(bench_worker *w)
 {
     static const char script[] = "return redis.call('RPUSH', KEYS[1], ARGV[1])";
@@ -360,11 +360,12 @@ static double bytes_a_job(const bench_run *run)
     return bytes - (double)strlen(PAYLOAD);
 }
 
-/* The server's time for a job, claimed and acknowledged in batches, with so many waiting. */
+/* The server's time for a job that is claimed and acknowledged in batches, while `waiting` jobs
+ * wait. */
 static double claim_us(const bench_run *run, int waiting)
 {
     bench_worker w = {.run = run};
-    fill(&w, waiting);
+    fill_queue(&w, waiting);
     redisContext *c = bare_connect(run->socket);
     turn_step(&w);
     bare_call(c, 2, (const char *[]){"CONFIG", "RESETSTAT"});

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Medians everywhere: on a machine that does other things, too, the mean of a few rounds
- * tells about those. A ratio is that of two turns of the same round, and only then the median is
- * taken, so that a slow minute does not count against whoever had it.
+ * All numbers are medians: on a machine with other load, the mean of a few rounds would show that
+ * load. A ratio compares two turns of the same round, and the median is taken of the ratios, so
+ * that a slow minute does not count against one contender.
  */
 #include "report.h"
 
@@ -17,7 +17,7 @@ typedef struct spread {
     double least, median, most;
 } spread;
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 
 static spread spread_of(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof *values, compare);
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
     double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
     return (spread){values[0], median, values[n - 1]};
 }
@@ -79,7 +79,7 @@ static bool ratio_of(const outcome *o, int contender, spread *ratio)
     return ratio_to(o, BENCH_LIMIT, contender, ratio);
 }
 
-/* p50 by that of the limit. */
+/* The ratio of p50 to that of the limit. */
 static double p50_ratio(const outcome *o, int contender)
 {
     double values[o->rounds];
@@ -91,7 +91,7 @@ static double p50_ratio(const outcome *o, int contender)
     return spread_of(values, o->rounds).median;
 }
 
-/* By what another contender did in the same round. */
+/* The median of the ratios to another contender in the same rounds. */
 static double times(const outcome *o, int contender, int other)
 {
     double values[o->rounds];
@@ -123,8 +123,8 @@ static double least_ratio(const outcome *o, int contender)
     return own > 0 ? own : o->bcase->at_least;
 }
 
-/* The target in the contender's row. */
-static verdict judge(const outcome *o, int contender)
+/* Whether a contender meets the target in its row. */
+static verdict judge_contender(const outcome *o, int contender)
 {
     spread ratio;
     double at_least = least_ratio(o, contender);
@@ -199,7 +199,7 @@ static bool all_hold(const outcome *o, int contender)
 bool report_reached(const outcome *o)
 {
     for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
-        if (ran(o, c) && (judge(o, c) == MISSED || !all_hold(o, c)))
+        if (ran(o, c) && (judge_contender(o, c) == MISSED || !all_hold(o, c)))
             return false;
     return true;
 }
@@ -226,7 +226,7 @@ static void print_value(spread s)
 static void print_target(const outcome *o, int contender)
 {
     char text[40] = "";
-    verdict v = judge(o, contender);
+    verdict v = judge_contender(o, contender);
     if (v != NO_TARGET && least_ratio(o, contender) > 0)
         snprintf(text, sizeof text, ">= %.2f", least_ratio(o, contender));
     else if (v != NO_TARGET)
@@ -324,7 +324,7 @@ static json_t *contender_json(const outcome *o, int contender)
     spread ratio;
     if (ratio_of(o, contender, &ratio))
         json_object_set_new(json, "ratio", spread_json(ratio));
-    verdict v = judge(o, contender);
+    verdict v = judge_contender(o, contender);
     if (v != NO_TARGET)
         json_object_set_new(json, "reached", json_boolean(v == REACHED));
     claim claims[CLAIMS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the rounds came to: a table for people, JSON for programs.
+ * The results of the rounds: a table for people, JSON for programs.
  */
 #ifndef TACKLE_BENCH_REPORT_H
 #define TACKLE_BENCH_REPORT_H

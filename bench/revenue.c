@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What ads earn: 200 random ads, 50,000 pages (5,000 with --quick) and viewers who click and act at
- * random. The figure is the share of what the best ad would have earned if all pages had shown it.
- * Epsilon-greedy (0.1, plain rates) and Thompson sampling (Beta, from 1 and 1) have the same ads, in
- * memory, and look at all of them for each page.
+ * Earnings of ads: 200 random ads, 50,000 pages (5,000 with --quick) and viewers who click and act
+ * at random. The figure is their share of the earnings of the best ad, had it been on all pages.
+ * Epsilon-greedy (0.1, plain rates) and Thompson sampling (Beta, from 1 and 1) have the same ads,
+ * in memory, and look at all of them for each page.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,24 +13,19 @@
 #include <tackle/tackle.h>
 
 #include "bench.h"
+#include "ours.h"
 #include "shelf.h"
 
 enum { ADS = 200, VIEWS = 50000, QUICK_VIEWS = 5000 };
 
 static const tkl_bytes here = TKL_LIT("Berlin");
 
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
-
 /* ---- Chance -------------------------------------------------------------- */
 
 static uint64_t seed;
 
-/* Between 0 and 1. */
-static double draw(void)
+/* Draws a number between 0 and 1. */
+static double draw_chance(void)
 {
     seed += UINT64_C(0x9e3779b97f4a7c15);
     uint64_t z = seed;
@@ -41,12 +36,12 @@ static double draw(void)
 
 static double draw_between(double least, double most)
 {
-    return least + (most - least) * draw();
+    return least + (most - least) * draw_chance();
 }
 
 static double draw_normal(void)
 {
-    return sqrt(-2 * log(draw())) * cos(2 * acos(-1) * draw());
+    return sqrt(-2 * log(draw_chance())) * cos(2 * acos(-1) * draw_chance());
 }
 
 /* Gamma of a shape of 1 or more, by Marsaglia and Tsang. */
@@ -55,7 +50,7 @@ static double draw_gamma(double shape)
     double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
     for (;;) {
         double x = draw_normal(), v = pow(1 + c * x, 3);
-        if (v > 0 && log(draw()) < 0.5 * x * x + d - d * v + d * log(v))
+        if (v > 0 && log(draw_chance()) < 0.5 * x * x + d - d * v + d * log(v))
             return d * v;
     }
 }
@@ -96,7 +91,7 @@ static void make_uneven(random_ad *ad, int number)
 {
     (void)number;
     *ad = (random_ad){.type = TKL_ADS_CPC,
-                      .price = 0.05 * pow(40, draw()),
+                      .price = 0.05 * pow(40, draw_chance()),
                       .click_rate = fmin(0.5, 0.01 * exp(draw_normal()))};
 }
 
@@ -128,7 +123,7 @@ static double worth(const random_ad *ad)
                                      : ad->price * ad->click_rate * ad->action_rate;
 }
 
-/* The rounds of a case have ads of their own; its contenders have the same. */
+/* Makes the ads of a round, which are the same for all contenders. */
 static world make_world(make_ad *make, uint64_t round)
 {
     world w = {.earned = 0};
@@ -142,13 +137,13 @@ static world make_world(make_ad *make, uint64_t round)
 }
 
 /* Shows an ad. Returns whether it was clicked; *acted: and acted on. */
-static bool show(world *w, int number, bool *acted)
+static bool show_ad(world *w, int number, bool *acted)
 {
     random_ad *ad = &w->ads[number];
     w->earned += worth(ad);
     ad->views++;
-    bool clicked = draw() < ad->click_rate;
-    *acted = clicked && draw() < ad->action_rate;
+    bool clicked = draw_chance() < ad->click_rate;
+    *acted = clicked && draw_chance() < ad->action_rate;
     ad->clicks += clicked;
     ad->actions += *acted;
     return clicked;
@@ -175,10 +170,10 @@ static double sampled_value(const random_ad *ad)
     return ad->price * draw_beta(1 + events_of(ad), 1 + ad->views - events_of(ad));
 }
 
-/* Ties go to any of them. */
+/* The ad with the greatest value; among equal ads, any of them. */
 static int greatest(const world *w, double (*value)(const random_ad *ad))
 {
-    int from = (int)(draw() * ADS), best = from;
+    int from = (int)(draw_chance() * ADS), best = from;
     double most = -1;
     for (int i = 0; i < ADS; i++) {
         int number = (from + i) % ADS;
@@ -193,7 +188,7 @@ static int greatest(const world *w, double (*value)(const random_ad *ad))
 
 static int choose_greedily(const world *w)
 {
-    return draw() < 0.1 ? (int)(draw() * ADS) : greatest(w, plain_value);
+    return draw_chance() < 0.1 ? (int)(draw_chance() * ADS) : greatest(w, plain_value);
 }
 
 static int choose_by_sample(const world *w)
@@ -212,7 +207,7 @@ static double share_of_reference(const bench_run *run, make_ad *make, uint64_t r
     world w = make_world(make, round);
     bool acted;
     for (int i = 0; i < views_of(run); i++)
-        show(&w, choose(&w), &acted);
+        show_ad(&w, choose(&w), &acted);
     return w.earned / (w.best * views_of(run));
 }
 
@@ -240,7 +235,7 @@ static void show_page(tkl_ads *ads, world *w)
     tkl_ads_choice *choice;
     bool acted;
     check(tkl_ads_target(ads, &page, &choice));
-    if (show(w, atoi(choice->ad.data), &acted))
+    if (show_ad(w, atoi(choice->ad.data), &acted))
         check(tkl_ads_click(ads, choice->target));
     if (acted)
         check(tkl_ads_action(ads, choice->target));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers live in shared memory, so that threads and processes are counted alike. All of them
- * and the conductor meet at a gate four times: everybody is open; go; everybody is done;
- * leave. Between the first two the server's counters are reset, between the last two
- * they are read, so that connecting and closing are in no figure.
+ * Workers live in shared memory, so that threads and processes are counted alike. All of them and
+ * the conductor meet at a gate four times: all are open; go; all are done; leave. Between the first
+ * two the server's counters are reset, between the last two they are read, so that connecting and
+ * closing are in no figure.
  */
 #include "run.h"
 
@@ -37,7 +37,7 @@ typedef struct cast {
 
 /* ---- The server's side --------------------------------------------------- */
 
-static redisReply *ask(redisContext *admin, const char *command)
+static redisReply *ask_server(redisContext *admin, const char *command)
 {
     redisReply *reply = redisCommand(admin, command);
     if (!reply || reply->type == REDIS_REPLY_ERROR)
@@ -45,9 +45,9 @@ static redisReply *ask(redisContext *admin, const char *command)
     return reply;
 }
 
-static void tell(redisContext *admin, const char *command)
+static void tell_server(redisContext *admin, const char *command)
 {
-    freeReplyObject(ask(admin, command));
+    freeReplyObject(ask_server(admin, command));
 }
 
 /* The work of the server since its counters were reset. */
@@ -71,7 +71,7 @@ static void add_command(counters *sum, const char *line)
 static counters read_counters(redisContext *admin)
 {
     counters sum = {0};
-    redisReply *info = ask(admin, "INFO all");
+    redisReply *info = ask_server(admin, "INFO all");
     for (char *line = strtok(info->str, "\r\n"); line; line = strtok(NULL, "\r\n")) {
         double seconds;
         add_command(&sum, line);
@@ -86,7 +86,7 @@ static counters read_counters(redisContext *admin)
 
 static counters reset_counters(redisContext *admin)
 {
-    tell(admin, "CONFIG RESETSTAT");
+    tell_server(admin, "CONFIG RESETSTAT");
     return read_counters(admin);
 }
 
@@ -119,7 +119,7 @@ static void repeat_steps(bench_worker *w, const bench_contender *c, int64_t stop
     w->cpu_ns += thread_cpu_ns();
 }
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
     cast *self = argument;
     stage *s = self->stage;
@@ -144,20 +144,20 @@ static void work_in_process(cast *self)
         bench_die("fork failed");
     if (self->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        work(self);
+        run_worker(self);
         _exit(0);
     }
 }
 
-static void start(cast *one)
+static void start_cast(cast *one)
 {
     if (one->stage->contender->processes)
         work_in_process(one);
-    else if (pthread_create(&one->thread, NULL, work, one) != 0)
+    else if (pthread_create(&one->thread, NULL, run_worker, one) != 0)
         bench_die("no more threads");
 }
 
-static void finish(cast *one)
+static void finish_cast(cast *one)
 {
     if (one->stage->contender->processes)
         waitpid(one->pid, NULL, 0);
@@ -269,12 +269,12 @@ static bench_sample run_workers(bench_run *run, redisContext *admin,
         contender->setup(run, contender);
     for (int i = 0; i < s->count; i++) {
         all[i] = (cast){.stage = s, .index = i};
-        start(&all[i]);
+        start_cast(&all[i]);
     }
     bench_sample sample = conduct(s, run, admin);
     sample.connections -= others;
     for (int i = 0; i < s->count; i++)
-        finish(&all[i]);
+        finish_cast(&all[i]);
     if (contender->teardown)
         contender->teardown(run);
     free(all);
@@ -283,7 +283,7 @@ static bench_sample run_workers(bench_run *run, redisContext *admin,
     return sample;
 }
 
-/* Adds a worker's line to the sample; of its latencies the worst worker's count. */
+/* Adds a worker's line to the sample. Latencies are those of the worst worker. */
 static void add_line(bench_sample *sample, const char *line, int room)
 {
     json_t *object = json_loads(line, 0, NULL);
@@ -330,7 +330,7 @@ static bench_sample run_command(const bench_run *run, redisContext *admin,
 bench_sample run_contender(bench_run *run, redisContext *admin, const bench_case *bcase,
                            const bench_contender *contender)
 {
-    tell(admin, "FLUSHALL");
+    tell_server(admin, "FLUSHALL");
     if (bcase->prepare)
         bcase->prepare(run);
     if (contender->measure)

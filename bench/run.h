@@ -9,7 +9,8 @@
 
 #include "bench.h"
 
-/* `admin` is a connection of the bench's own. The sample's counts are to be freed. */
+/* Runs a turn. `admin` is a connection of the benchmark itself. The caller frees the sample's
+ * counts. */
 bench_sample run_contender(bench_run *run, redisContext *admin, const bench_case *bcase,
                            const bench_contender *contender);
 

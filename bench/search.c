@@ -13,6 +13,7 @@
 
 #include "bare.h"
 #include "bench.h"
+#include "ours.h"
 #include "shelf.h"
 
 enum {
@@ -23,12 +24,6 @@ enum {
     AT_ONCE = 1000,
     TEXT = 400,
 };
-
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
 
 /* ---- Documents ----------------------------------------------------------- */
 
@@ -152,7 +147,7 @@ static void make_question(kind what, uint64_t number, question *q)
 
 /* ---- Ours ---------------------------------------------------------------- */
 
-static void fill(tkl_search *search, uint64_t count)
+static void fill_index(tkl_search *search, uint64_t count)
 {
     static char texts[AT_ONCE][TEXT], ids[AT_ONCE][24];
     static tkl_search_doc docs[AT_ONCE];
@@ -187,7 +182,7 @@ static bench_shelf *filled(uint64_t count)
     if (!*shelf) {
         *shelf = shelf_open();
         tkl_search *search = make_index((*shelf)->client);
-        fill(search, count);
+        fill_index(search, count);
         tkl_search_close(search);
     }
     return *shelf;
@@ -462,7 +457,7 @@ static made make_all(const tkl_search_schema *more)
     check(tkl_search_create(search, &schema));
     double before = shelf_memory(shelf);
     int64_t start = bench_now_ns();
-    fill(search, DOCUMENTS);
+    fill_index(search, DOCUMENTS);
     made m = {.rate = DOCUMENTS / ((double)(bench_now_ns() - start) / 1e9)};
     m.bytes = (shelf_memory(shelf) - before) / DOCUMENTS;
     tkl_search_close(search);

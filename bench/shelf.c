@@ -9,14 +9,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "ours.h"
 
 #define MODULE "/usr/lib/redis/modules/redisearch.so"
-
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
 
 static bench_shelf *shelf_new(void)
 {
@@ -48,7 +43,7 @@ static void remove_directory(void)
     rmdir(directory);
 }
 
-static void start(const bench_shelf *shelf)
+static void start_server(const bench_shelf *shelf)
 {
     fflush(stdout);
     if (fork() != 0)
@@ -71,7 +66,7 @@ bench_shelf *shelf_with_search(void)
     atexit(remove_directory);
     snprintf(shelf->socket, sizeof shelf->socket, "%s/s", directory);
     snprintf(shelf->url, sizeof shelf->url, "unix://%s", shelf->socket);
-    start(shelf);
+    start_server(shelf);
     check(tkl_open(shelf->url, NULL, &shelf->client));
     for (int i = 0; tkl_callz(shelf->client, NULL, "PING", NULL) != TKL_OK; i++) {
         if (i == 500)

@@ -16,19 +16,19 @@ typedef struct bench_shelf {
     char socket[128];
 } bench_shelf;
 
-/* An empty server. */
+/* Starts an empty server. */
 bench_shelf *shelf_open(void);
 
-/* One with the distribution's RediSearch module; NULL: it is not installed. */
+/* Starts a server with the distribution's RediSearch module; NULL: it is not installed. */
 bench_shelf *shelf_with_search(void);
 
-/* Microseconds of the server that one call of `step` takes in these commands ("evalsha"; the second
- * may be NULL): the least of many short runs, so that others on the machine hardly matter. */
+/* The server's microseconds in these commands ("evalsha"; the second may be NULL) for one call of
+ * `step`: the least of many short runs, so that other load on the machine hardly matters. */
 typedef void shelf_step(void *arg, uint64_t number);
 double shelf_us(bench_shelf *shelf, const char *first, const char *second, shelf_step *step,
                 void *arg);
 
-/* The same as processor time of the server with all of its threads, whatever commands they run. */
+/* The processor time of the server and all of its threads for one call, in any commands. */
 double shelf_cpu_us(bench_shelf *shelf, shelf_step *step, void *arg);
 
 /* Bytes of data. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What an item of each component takes of the server's memory, and what an operation sends over the
-network: counted on a private server.
+"""The server's memory for an item of each component, and the bytes of an operation on the network,
+counted on a private server.
 
     make wheel
     TACKLE_LIBRARY=build/libtackle.so PYTHONPATH=build/python python3 bench/sizes.py [COMPONENT...]
@@ -109,7 +109,7 @@ def waiters(client, count):
 
 
 def leaders(client, count):
-    """A leader that is closed resigns: so they belong to a child that ends without closing them."""
+    """Leaders of a child that ends without closing them, since a leader that is closed resigns."""
     child = os.fork()
     if not child:
         kept = [client.leader(name(n), lease=HOUR) for n in range(count)]

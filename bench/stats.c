@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Values recorded, against a bare script that does the same writes: the fields of a hash, a
- * ranking, a total. Of 16 threads the server is the limit: there the bare connections run the same
- * script as tackle.
+ * ranking, a total. With 16 threads the server is the limit: there the bare connections run the
+ * same script as tackle.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static void record_batch(bench_worker *w)
     check(tkl_stats_record(s->stats, values, BATCH));
 }
 
-/* Each of a context of its own: a script for each. */
+/* Records values that each have a context of their own: a script for each. */
 static void record_apart(bench_worker *w)
 {
     scene *s = w->run->shared;

@@ -10,15 +10,10 @@
 #include <tackle/tackle.h>
 
 #include "bench.h"
+#include "ours.h"
 #include "shelf.h"
 
 enum { PHRASES = 100000, AT_ONCE = 1000, HINTS = 5 };
-
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
-}
 
 /* ---- Phrases ------------------------------------------------------------- */
 

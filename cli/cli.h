@@ -15,7 +15,7 @@
  *     }
  *
  * Every function here and in the components that returns an `int` called failed, or ends a
- * verb, returns an exit code, and whoever returns another one than 0 has said why on stderr.
+ * verb, returns an exit code. A function that returns another code than 0 has said why on stderr.
  */
 #ifndef TKL_CLI_H
 #define TKL_CLI_H
@@ -23,8 +23,8 @@
 #include <jansson.h>
 #include <tackle/tackle.h>
 
-/* A function whose variables take no room on the stack of its caller, which may wait for hours, as one
- * of thousands of fibers. */
+/* A function whose variables take no room on the stack of its caller, which may wait for hours, as
+ * one of thousands of fibers. */
 #define CLI_APART __attribute__((noinline))
 
 typedef enum cli_exit {
@@ -84,10 +84,10 @@ typedef struct cli_verb {
     const char *details;       /* more for --help, lines of up to 80; NULL: nothing to add */
     const char *example;       /* lines that work when pasted, with no server set up */
     bool dashes;               /* its arguments may begin with a dash: -inf */
-    cli_effect effect;         /* for tackle serve, as `follows` and those behind it */
+    cli_effect effect;         /* for tackle serve, as `follows` and the fields behind it */
     bool views;         /* shows all names, as do verbs with cli_list_options: see cli_run() */
     bool follows;       /* goes on printing results, until --max or --wait ends it */
-    bool adds;          /* each call adds something more, so that a repeat must be told apart:
+    bool adds;          /* each call adds something more, so repeats must be recognized:
                                   requests may have an Idempotency-Key */
     const char *local;  /* why it is not offered over HTTP; NULL: it is */
     const char *binary; /* word of args that may hold zero bytes over HTTP: cli_payload() or
@@ -137,8 +137,8 @@ typedef struct cli_given {
  * request of tackle serve, and not to a user: its verb must not use standard input, files, the
  * terminal, signals, or anything else of the process. It always prints JSON. */
 typedef struct cli_sink {
-    /* A result: JSON, which the sink frees. CLI_FAILURE: nobody gets it any more, so what the result
-     * gives away must be taken back. */
+    /* A result: JSON, which the sink frees. CLI_FAILURE: nobody gets it any more, so what the
+     * result gives away must be taken back. */
     int (*result)(void *arg, char *json);
     /* Why the verb ends, as cli_end_with() says it; TKL_OK: only a warning. `field` may be NULL. */
     void (*failure)(void *arg, int code, const char *message, const char *field,
@@ -219,8 +219,8 @@ int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
  * --json as {"error": "TKL_BUSY", "message": "..."}. */
 int cli_end(const cli_session *cli, int code);
 
-/* The same for a call about the thing that the first argument names: TKL_NOTFOUND says that there is
- * no such `kind`. */
+/* The same for a call about the thing that the first argument names: TKL_NOTFOUND says that there
+ * is no such `kind`. */
 int cli_end_of(const cli_session *cli, int code, const char *kind);
 
 /* The same; the message begins with where it happened, "line 7". */

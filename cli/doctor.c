@@ -144,7 +144,7 @@ static const char *why(const cli_session *cli)
     return cli->is_default ? "nothing names another" : cli->url_source;
 }
 
-/* A password in a configuration file that everybody can read. */
+/* Warns when other users can read the configuration file that has the password. */
 static void check_password(examination *e)
 {
     const char *file = e->cli->url_source;
@@ -265,7 +265,7 @@ static void check_persistence(examination *e)
              when, changes);
 }
 
-/* The slowest replica's lag in seconds, of "slave0:ip=...,lag=1". */
+/* The lag of the slowest replica in seconds, from fields such as "slave0:ip=...,lag=1". */
 static int64_t largest_lag(const examination *e)
 {
     int64_t largest = 0;
@@ -345,7 +345,7 @@ static void check_functions(examination *e)
 
 /* ---- Permissions --------------------------------------------------------- */
 
-/* Whether a reply says that this user may not do it; other errors come after the permission. */
+/* Whether a reply says that this user has no permission, which a server checks before all else. */
 static bool is_refused(const tkl_reply *reply)
 {
     return tkl_reply_code(reply) == TKL_EAUTH;
@@ -411,7 +411,8 @@ static void check_keys(examination *e)
     tkl_pipeline_close(pipeline);
 }
 
-/* An empty library is refused, whoever sends it; the error says whether the user may. */
+/* Loads an empty library, which the server always refuses; the error says whether this user may
+ * load functions. */
 static void check_loading(examination *e)
 {
     if (tkl_callz(e->client, NULL, "FUNCTION", "LOAD", "", NULL) == TKL_EAUTH)
@@ -469,8 +470,8 @@ static char *url_of_master(const char *cluster, const char *address)
     return url;
 }
 
-/* "host:port" of the master in an element of CLUSTER SLOTS, to be freed. A master that does not know
- * its own host is the one that was asked: NULL. */
+/* "host:port" of the master in an element of CLUSTER SLOTS, to be freed. A master that does not
+ * know its own host is the one that was asked: NULL. */
 static char *address_of(const tkl_reply *range)
 {
     const tkl_reply *master = tkl_reply_at(range, 2);
@@ -562,7 +563,7 @@ static void examine_cluster(examination *e)
     json_decref(masters);
 }
 
-/* A member of a cluster that is named alone refuses the keys of all others. */
+/* Warns when the URL names one server of a cluster alone: it refuses the keys of the others. */
 static void check_alone(examination *e)
 {
     tkl_reply *reply = NULL;
@@ -602,7 +603,7 @@ static void print_wrapped(const char *text, int indent)
     putchar('\n');
 }
 
-/* " (10.0.0.1:6379, 10.0.0.2:6379)", unless the row is about all. */
+/* Prints " (10.0.0.1:6379, 10.0.0.2:6379)", unless the row is about all masters. */
 static void print_servers(const json_t *servers, size_t masters)
 {
     size_t i;
@@ -639,7 +640,7 @@ static void print_checks(const json_t *checks, size_t masters)
     }
 }
 
-/* The findings stay readable when the server does not answer. */
+/* Prints all findings, also those about a server that does not answer. */
 static int report_findings(const examination *e)
 {
     const cli_session *cli = e->cli;

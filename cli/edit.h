@@ -17,13 +17,14 @@
  * the word, are left out. */
 typedef char *cli_edit_guess(void *arg, const char *before, const char *word, size_t index);
 
-/* False: there is no such editor here. Else the terminal is as it was whenever no line is read. */
+/* Opens the editor. False: there is none here. It changes the terminal only while it reads a
+ * line. */
 bool cli_edit_open(cli_edit_guess *guess, void *arg);
 
 /* The next line without its end, to be freed; NULL: there is none. */
 char *cli_edit_line(const char *prompt);
 
-/* The line is the latest one of the history, which ends with the process. */
+/* Adds the line to the history, which ends with the process. */
 void cli_edit_remember(const char *text);
 
 #endif

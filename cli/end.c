@@ -26,8 +26,8 @@ static void print_prefix(const cli_session *cli)
         fprintf(stderr, ": ");
 }
 
-/* {"error": "TKL_BUSY", "message": "..."}, and a further field unless its name is NULL; bytes that
- * are not UTF-8 are escaped. */
+/* Prints {"error": "TKL_BUSY", "message": "..."}, with a further field unless its name is NULL.
+ * Escapes bytes that are not UTF-8. */
 static void print_json(const cli_session *cli, int code, const char *message, const char *field,
                        json_t *more)
 {
@@ -48,7 +48,7 @@ static void print_json(const cli_session *cli, int code, const char *message, co
     free(clean);
 }
 
-/* Control characters in messages of a server must not reach the terminal. */
+/* Prints a message without control characters, which a server must not send to the terminal. */
 static void print_text(const cli_session *cli, const char *message)
 {
     char *clean = cli_escape(tkl_str(message), false);

@@ -59,7 +59,8 @@ static bool look_through(int proc, const pid_t *groups, size_t count, bool *ther
     return n == 0;
 }
 
-/* We may not see processes that we may not signal, such as those of sudo. */
+/* Asks kill(), too: a process that we may not signal, such as one of sudo, may be hidden in
+ * /proc. */
 void cli_groups_look(const pid_t *groups, size_t count, bool *there)
 {
     bool any = false, seen = false;

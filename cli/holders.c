@@ -116,7 +116,7 @@ json_t *cli_json_hold(const cli_session *cli, tkl_bytes name, const tkl_holders 
                      json_line(cli, holders));
 }
 
-/* A table below what was printed, unless it would be empty. Frees the rows. */
+/* Prints a table below the fields, unless it is empty. Frees the rows. */
 int cli_print_holders(const cli_session *cli, json_t *object)
 {
     json_t *holders = json_incref(json_object_get(object, "holders"));

@@ -20,7 +20,7 @@ int cli_print_holders(const cli_session *cli, json_t *object);
 /* Prints an array of such objects: for people a line each, with its first holder. Frees it. */
 int cli_print_held(const cli_session *cli, json_t *objects);
 
-/* With --json {"name": ..., "released": true}; else nothing: the exit code says it. */
+/* Prints {"name": ..., "released": true} with --json, else nothing: the exit code says it. */
 int cli_print_done(const cli_session *cli, const char *what);
 
 #endif

@@ -183,7 +183,7 @@ static bool take_turn(writer *writers, int count)
     return good;
 }
 
-/* Opens the writers and lets them write. *attempts is the sum of theirs, *took_us the time. */
+/* Opens the writers and lets them write. *attempts is the sum of their attempts. */
 static bool open_and_write(const writing *way, int count, int64_t *attempts, int64_t *took_us)
 {
     writer writers[MOST_WRITERS] = {0};
@@ -202,8 +202,8 @@ static bool open_and_write(const writing *way, int count, int64_t *attempts, int
     return good;
 }
 
-/* Runs so many writers and prints what they have done: the number says it. Adds to *wasted the
- * attempts that did not change the number. */
+/* Runs `count` writers and prints how often they have changed the number. Adds to *wasted the
+ * attempts that did not change it. */
 static int run_turn(cli_session *cli, const writing *way, int count, int output, int64_t *wasted)
 {
     tkl_client *client = NULL;

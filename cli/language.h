@@ -14,17 +14,18 @@
 
 /* Whether the environment asks for Chinese. The first of LC_ALL, LC_MESSAGES and LANG that is not
  * empty names the locale; in its place counts the list LANGUAGE, unless that locale is C, POSIX or
- * C with a character set. A locale with another character set than UTF-8 cannot show our Chinese. */
+ * C with a character set. A locale with another character set than UTF-8 cannot show our
+ * Chinese. */
 bool cli_is_chinese(void);
 
 /* A text of the tables in the user's language; for English the same pointer. */
 const char *cli_translated(const char *text);
 
-/* The next paragraph of a text, to be freed, for which there is a translation; moves *text behind it
- * and the empty line. NULL: there is none. */
+/* The next paragraph of a text, to be freed, for which there is a translation; moves *text behind
+ * it and the empty line. NULL: there is none. */
 char *cli_next_paragraph(const char **text);
 
-/* Prints a text of one or more paragraphs in the user's language, behind so many blanks, and a
+/* Prints a text of one or more paragraphs in the user's language, behind `blanks` blanks, and a
  * newline. Lines that are longer than 80 columns go on in the next one, with the blanks that they
  * begin with; English stays as it stands in the table. */
 void cli_print_translated(FILE *stream, const char *text, size_t blanks);

@@ -250,7 +250,7 @@ static int send_payload(cli_session *cli, int index, sending *s)
     return failed ? failed : send_some(cli, &body, 1, s);
 }
 
-/* Without lines there is no id. */
+/* Prints the id of the first message; there is none when --lines has read no line. */
 static int print_sent(const cli_session *cli, const sending *s)
 {
     if (cli->json)
@@ -263,7 +263,7 @@ static int print_sent(const cli_session *cli, const sending *s)
     return CLI_OK;
 }
 
-/* The lines before the one that failed may have been sent. */
+/* Reports the messages that were sent before the failure. */
 static int end_failed(const cli_session *cli, const sending *s, int failed)
 {
     if (s->count > 0 && cli->json)

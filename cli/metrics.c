@@ -308,7 +308,7 @@ static void note_part(part *p, const char *name, int code)
         snprintf(p->text, sizeof p->text, "%s", tkl_errmsg());
 }
 
-/* Whether the other parts are not worth asking for: each would wait as long. */
+/* Whether the server did not answer: reading another part would wait just as long. */
 static bool is_away(int code)
 {
     return code == TKL_ENOTSENT || code == TKL_ETIMEOUT || code == TKL_EUNKNOWN;
@@ -343,10 +343,10 @@ static void read_parts(tkl_client *client, readings *r, part parts[PARTS])
 static void add_wanted(metrics_bound *b, size_t count, int64_t series_each)
 {
     b->wanted += (int64_t)count * series_each;
-    b->max -= count > 0 ? series_each : 0; /* "other" has as many */
+    b->max -= count > 0 ? series_each : 0; /* "other" has as many series as a name */
 }
 
-/* Everything is shown when it fits, else each kind of name has its share beside its "other". */
+/* Finds the bound: none when all names fit, else one that leaves room for the series of "other". */
 static metrics_bound find_bound(const readings *r, int64_t max)
 {
     metrics_bound b = {.max = max};

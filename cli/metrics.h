@@ -32,10 +32,10 @@ void metrics_write_number(FILE *to, const char *name, const char *type, const ch
 
 /* ---- How many names ------------------------------------------------------ */
 
-/* The name of what is added up. */
+/* The label under which names beyond the bound are added up. */
 #define METRICS_OTHER "other"
 
-/* The bound on series with names, and what there would be without it. */
+/* The bound on series with names, and the number of series without a bound. */
 typedef struct metrics_bound {
     int64_t max;    /* without the series of "other" */
     int64_t wanted; /* series of all names */
@@ -43,8 +43,8 @@ typedef struct metrics_bound {
 
 /* How many of `count` names get series of their own. */
 size_t metrics_count_shown(size_t count, const metrics_bound *b);
-/* Whether a name is added up in "other", when `shown` names have series already, `most` may have
- * some, and there are `count`. */
+/* Whether the next of `count` names is added up in "other": `shown` names have series of their own
+ * so far, and `most` names may have some. */
 bool metrics_is_folded(tkl_bytes name, size_t shown, size_t most, size_t count);
 
 /* ---- Queues -------------------------------------------------------------- */

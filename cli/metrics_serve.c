@@ -3,8 +3,8 @@
  * `tackle metrics --listen`: a responder for HTTP/1.1 that knows one thing, GET /metrics.
  *
  * One thread serves all clients by poll(). A client has CLIENT_MS for its request and its answer,
- * REQUEST_MAX bytes for the request, and no second request. When all places are taken, the one that
- * has been here longest leaves. So slow clients cost others nothing.
+ * REQUEST_MAX bytes for the request, and no second request. When all places are taken, the
+ * client that came first is cut off. So slow clients cost others nothing.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -26,7 +26,7 @@ typedef struct visitor {
     size_t len;
     char *answer; /* NULL: the request is not complete */
     size_t size, sent;
-    bool served; /* it got its answer, and is to leave */
+    bool served; /* it has its answer and should leave */
 } visitor;
 
 typedef struct service {
@@ -138,7 +138,7 @@ static void welcome(service *s)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-/* Takes over `body`; NULL: the status is all there is to say. */
+/* Takes over `body`; NULL: the answer is the status alone. */
 static void give_answer(visitor *v, const char *status, const char *more, char *body, size_t len)
 {
     FILE *to = open_memstream(&v->answer, &v->size);

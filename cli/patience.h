@@ -7,7 +7,7 @@
  * `cancel`, in a separate thread; a second signal, or two seconds without an end of the wait, ends
  * the program at once.
  *
- * A session with a sink does nothing of this: its waits are cancelled from outside.
+ * A session with a sink does none of this: its waits are cancelled from outside.
  */
 #ifndef TKL_CLI_PATIENCE_H
 #define TKL_CLI_PATIENCE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gives back what a command ran with (a lock, permit or slot): quickly, and also if we are killed.
+ * Gives back the lock, permit or slot that a command ran with: quickly, and also if we are killed.
  */
 #ifndef TKL_CLI_RELEASE_H
 #define TKL_CLI_RELEASE_H

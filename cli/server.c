@@ -25,7 +25,8 @@ static const cli_column fields[] = {
     {0},
 };
 
-/* Tells what a crash or a power cut would lose now; "stop" loses nothing, except with none. */
+/* Says what a crash or a power cut would lose now. A stop loses data only with the durability
+ * "none". */
 static const char *at_risk(const tkl_server_info *info)
 {
     static const struct {

@@ -117,7 +117,7 @@ static json_t *read_limits(tkl_client *client)
     return part_of(code, rows);
 }
 
-/* Adds its members to the row of a name: null for what cannot be read. */
+/* Adds members to the row of a name, with null for parts that cannot be read. */
 typedef void look_at(tkl_client *client, tkl_bytes name, json_t *row);
 
 /* A row for each name. Only the first LOOKED_AT are looked at: each costs a round trip. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle top`: reading in a thread (top_reader.c), tables (top_tables.c), the screen (top_screen.c),
- * keys and the verb (top.c).
+ * `tackle top`: reading in a thread (top_reader.c), tables (top_tables.c), the screen
+ * (top_screen.c), keys and the verb (top.c).
  */
 #ifndef TKL_CLI_TOP_H
 #define TKL_CLI_TOP_H
@@ -65,8 +65,8 @@ typedef struct top_moment {
     int64_t at_us;
 } top_moment;
 
-/* The workers of the queues, and the limits that refused lately. They are no part of an overview, and
- * take round trips of their own: only where they are shown. */
+/* The workers of the queues, and the limits that refused lately. They are no part of an overview,
+ * and take round trips of their own: only where they are shown. */
 typedef struct top_extras {
     tkl_queue_worker_list *workers; /* NULL: not read */
     tkl_result workers_result;
@@ -74,7 +74,7 @@ typedef struct top_extras {
     tkl_result limits_result;
 } top_extras;
 
-/* Reads the workers of all queues of the overview, or the limits; frees those that were there. */
+/* Reads the workers of all queues of the overview, or the limits; frees the earlier ones. */
 void top_workers_read(tkl_client *client, const tkl_overview *overview, top_extras *extras);
 void top_limits_read(tkl_client *client, top_extras *extras);
 void top_extras_free(top_extras *extras);
@@ -96,8 +96,8 @@ json_t *top_tables_json(const top_moment *now, top_table tables[TOP_TABS]);
 
 typedef enum top_act { TOP_NO_ACT, TOP_PAUSE, TOP_RESUME, TOP_RETRY_DEAD, TOP_BREAK } top_act;
 
-/* Shared by the main thread, which asks, and the reading thread, which answers. All under the
- * mutex. */
+/* Shared by the main thread, which asks, and the reading thread, which answers. The mutex guards
+ * all of it. */
 typedef struct top_reader {
     tkl_client *client;
     int64_t interval_ms;
@@ -110,25 +110,27 @@ typedef struct top_reader {
     tkl_bytes looked; /* queue that is looked into; without data: none */
     int partitions;   /* its partitions */
     top_tab shown;
-    top_act act;     /* to be done next */
-    top_tab act_tab; /* on what */
+    top_act act;     /* the next action */
+    top_tab act_tab; /* the table of its row */
     tkl_bytes act_name;
     int act_partitions;
 
     top_moment now, last;
     top_extras extras;
-    char problem[256];           /* why the last read failed; "": it did not */
+    char problem[256];           /* why the last read failed; "": it has not */
     tkl_listing *ready, *active; /* first jobs of the queue that is looked into; NULL: not read */
     char outcome[256];           /* how the last act ended */
 } top_reader;
 
 int top_reader_start(top_reader *reader, const cli_session *cli, tkl_client *client,
                      int64_t interval_ms);
-/* Wakes the reading thread, after something that it is to do has changed. With the mutex. */
+/* Wakes the reading thread when its task has changed. The caller has the mutex. */
 void top_reader_wake(top_reader *reader);
-/* Looks into a queue; a name without data: into none. With the mutex. */
+/* Lets the reading thread look into a queue; without data in the name: into none. The caller has
+ * the mutex. */
 void top_reader_look(top_reader *reader, tkl_bytes name, int partitions);
-/* Asks the reading thread for an action; `outcome` then says how it ended. With the mutex. */
+/* Asks the reading thread for an action; `outcome` then says how it ended. The caller has the
+ * mutex. */
 void top_reader_act(top_reader *reader, top_act act, top_tab tab, tkl_bytes name, int partitions);
 
 /* ---- The screen ---------------------------------------------------------- */
@@ -153,7 +155,7 @@ bool top_is_utf8(void);
 /* Enters and leaves the whole screen. */
 bool top_screen_enter(void);
 void top_screen_leave(void);
-/* Draws everything. With the reader's mutex. */
+/* Draws everything. The caller has the reader's mutex. */
 void top_screen_draw(top_view *view, const top_reader *reader, top_table tables[TOP_TABS]);
 /* Rows that fit. */
 size_t top_screen_room(const top_view *view);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A thread asks the servers, so that keys work while a server does not answer. It makes one round
- * trip per interval for each master: while a queue is looked into, the overview, its first ready
- * jobs and its active ones take turns; while the workers or limits are shown, the overview and they
- * do.
+ * trip per interval for each master. While the user looks into a queue, it reads in turn the
+ * overview, the first ready jobs and the active ones; while workers or limits are shown, the
+ * overview and them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +141,7 @@ void top_extras_free(top_extras *extras)
     *extras = (top_extras){0};
 }
 
-/* Only the workers or the limits are shown, so the others go. */
+/* Reads the workers or the limits, whichever are shown, and frees what was read before. */
 static void read_extras(top_reader *r, top_tab tab)
 {
     top_extras fresh = {0};

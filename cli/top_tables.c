@@ -479,7 +479,7 @@ static json_t *table_json(const top_table *table)
         for (size_t k = 1; k < table->ncolumns; k++)
             json_object_set_new(object, table->columns[k].key,
                                 cell_json(table, &table->rows[i], k));
-        if (table->columns == queue_columns) { /* calls for the queue need it */
+        if (table->columns == queue_columns) { /* verbs for the queue need its partitions */
             const tkl_queue_summary *queue = table->rows[i].item;
             json_object_set_new(object, "partitions", json_integer(queue->partitions));
         }

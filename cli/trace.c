@@ -6,7 +6,7 @@
 
 #include "out.h"
 
-/* Longer words are cut, and a command with more words ends with how many there are. */
+/* Longer words are cut. A command with more words ends with their number. */
 #define WORD_MAX  80
 #define WORDS_MAX 40
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A day of a small site in a second: ads compete for its pages, readers of some pages like one ad
- * better than others do, and what is shown follows what they click.
+ * better than others do, and the ads that are shown follow their clicks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int likes(tkl_bytes ad, int page, int visitor)
     return page == 0 ? shoes && visitor % 50 == 0 : !shoes && visitor % 40 == 0;
 }
 
-static void visit(tkl_ads *ads, const tkl_bytes *berlin, int page, int visitor)
+static void visit_page(tkl_ads *ads, const tkl_bytes *berlin, int page, int visitor)
 {
     static const char *const texts[] = {"Running along the river", "A rainy evening at home"};
     tkl_ads_page asked = {.locations = berlin, .location_count = 1, .text = tkl_str(texts[page])};
@@ -59,7 +59,7 @@ static void visit(tkl_ads *ads, const tkl_bytes *berlin, int page, int visitor)
     tkl_ads_choice_free(choice);
 }
 
-static void report(tkl_ads *ads)
+static void report_ads(tkl_ads *ads)
 {
     tkl_ads_lines *lines;
     tkl_ads_words *words;
@@ -85,8 +85,8 @@ int main(void)
     stop_on(tkl_ads_open(client, tkl_str("site"), NULL, &ads));
     add_ads(ads, &berlin);
     for (int visitor = 0; visitor < 6000; visitor++)
-        visit(ads, &berlin, visitor % 2, visitor / 2);
-    report(ads);
+        visit_page(ads, &berlin, visitor % 2, visitor / 2);
+    report_ads(ads);
     tkl_ads_close(ads);
     tkl_close(client);
 }

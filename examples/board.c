@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A week of a game: players win points, equal points are ordered by who had them first.
+ * A week of a game: players win points; among equal points, the first player to have them leads.
  *
  *     TACKLE_URL=redis://localhost examples/board
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The staff of a company: completed while somebody types, page by page, and found by any part.
+ * The staff of a company: completed while a user types, page by page, and found by any part.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void stop_on(int rc)
     exit(1);
 }
 
-static void fill(tkl_book *book)
+static void fill_book(tkl_book *book)
 {
     tkl_book_entry entries[] = {
         {.id = tkl_str("1"), .text = tkl_str("张三丰")},
@@ -25,7 +25,7 @@ static void fill(tkl_book *book)
     stop_on(tkl_book_add(book, entries, 4, NULL));
 }
 
-/* All pages, two names each. */
+/* Prints all pages, two names each. */
 static void complete(tkl_book *book, const char *prefix)
 {
     tkl_book_answers *page = NULL, *before = NULL;
@@ -42,7 +42,7 @@ static void complete(tkl_book *book, const char *prefix)
     tkl_book_answers_free(page);
 }
 
-static void find(tkl_book *book, const char *text)
+static void find_text(tkl_book *book, const char *text)
 {
     tkl_book_answers *found;
     stop_on(tkl_book_find(book, tkl_str(text), 10, &found));
@@ -61,10 +61,10 @@ int main(void)
     tkl_book *book;
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));
     stop_on(tkl_book_open(client, tkl_str("staff"), &options, &book));
-    fill(book);
+    fill_book(book);
     complete(book, "z");
-    find(book, "sanf");
-    find(book, "mul");
+    find_text(book, "sanf");
+    find_text(book, "mul");
     tkl_book_close(book);
     tkl_close(client);
 }

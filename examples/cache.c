@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps what is slow to compute. Ten threads want the same page at once: it is made once.
+ * Keeps pages that are slow to compute. Ten threads fetch the same page at once: it is computed
+ * once.
  *
  *     cache                                         # on a private server
  *     TACKLE_URL=redis://cache.example cache        # start it several times

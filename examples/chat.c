@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Three members, two chats. Bob was away and reads all of it in one trip.
+ * Three members, two chats. Bob was away and reads all messages in one round trip.
  */
 #include <stdio.h>
 #include <stdlib.h>

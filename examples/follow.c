@@ -40,7 +40,8 @@ static void configure(tkl_client *registry, tkl_client *database)
     tkl_config_close(config);
 }
 
-/* One piece of work: borrows the client, works, gives it back. False: it is the old database. */
+/* Does one piece of work: borrows the client, works, gives it back. False: it is the old
+ * database. */
 static bool serve(tkl_config_client *source)
 {
     tkl_client *database;

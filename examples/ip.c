@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where do visitors come from? Imports a small table and looks up some addresses in one trip.
+ * Where do visitors come from? Imports a small table and looks up some addresses in one round trip.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void import_table(tkl_ip *ip)
     stop_on(tkl_ip_import_open(ip, NULL, &import));
     stop_on(tkl_ip_import_add_places(import, places, 2));
     stop_on(tkl_ip_import_add_ranges(import, ranges, 3));
-    stop_on(tkl_ip_import_commit(import, NULL)); /* from here on it is the table */
+    stop_on(tkl_ip_import_commit(import, NULL)); /* from here on look-ups use it */
     tkl_ip_import_close(import);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Three candidates, of whom one after the other leads.
+ * Three candidates, which lead one after the other.
  *
  * Each stands for the name, does its share of the work while it leads, and resigns. The record
  * keeps the term of each entry: it would refuse a leader whose term is over.

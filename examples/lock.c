@@ -4,8 +4,8 @@
  *
  * Four tellers add to one balance: read, add, write, under a lock. Then one of them falls asleep
  * with the lock in its hand. Its lease ends, another takes over, and when the sleeper
- * wakes up and writes what it had in mind, the register refuses: its fence is too low. A lock
- * alone cannot do that, for between "do I hold it still?" and the write any time may pass.
+ * wakes up and writes its old sum, the register refuses: its fence is too low. A lock alone cannot
+ * do that, since any time may pass between "do I still hold it?" and the write.
  *
  *     TACKLE_URL=redis://localhost examples/lock
  */
@@ -98,7 +98,8 @@ static void fall_asleep(void)
     int balance = read_balance();
     uint64_t fence = tkl_lock_fence(sleeper);
 
-    /* The sleeper neither renews nor releases: the next in line has it when the lease ends. */
+    /* The sleeper neither renews nor releases: the next in line gets the lock when the lease
+     * ends. */
     check(tkl_lock_acquire(next, 60000), "acquire");
     if (!write_balance(balance + 100, tkl_lock_fence(next)))
         check(TKL_ELOST, "write");

@@ -4,8 +4,8 @@
  *
  *     TACKLE_URL=redis://localhost examples/mailer alice@example.org bob@example.org
  *
- * Start it as often as you like, on any machines: each mail is sent by one of them. Kill it, and
- * what it had begun is sent by another one ten seconds later.
+ * Start it as often as you like, on any machines: each mail is sent by one program. Kill it, and
+ * another one sends its unfinished mails ten seconds later.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void check(int code, const char *what)
 }
 
 /* Stands for a mail server, which turns some down at first. */
-static int deliver(const char *address, int attempt)
+static int deliver_mail(const char *address, int attempt)
 {
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     return strstr(address, "busy") && attempt == 1 ? TKL_EIO : TKL_OK;
@@ -39,12 +39,12 @@ static int send_mail(tkl_task *task, void *arg)
     snprintf(address, sizeof address, "%.*s", (int)job->payload.len, job->payload.data);
     if (!strchr(address, '@'))
         tkl_task_dead(task, "not an address"); /* trying again is of no use */
-    else if (deliver(address, job->attempt) != TKL_OK)
+    else if (deliver_mail(address, job->attempt) != TKL_OK)
         tkl_task_fail(task, "the mail server is busy"); /* again after a second, then two ... */
     return TKL_OK;
 }
 
-static void tell(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg)
+static void print_outcome(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg)
 {
     static const char *const words[] = {"sent", "failed", "given up", "handed back"};
     (void)arg;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     for (int i = 0; argc == 1 && i < 4; i++)
         push_mail(mails, samples[i]);
 
-    tkl_worker_options options = {.threads = THREADS, .on_end = tell};
+    tkl_worker_options options = {.threads = THREADS, .on_end = print_outcome};
     check(tkl_worker_start(&mails, 1, send_mail, NULL, &options, &worker), "worker");
     while (!is_over(mails)) /* a service would wait for SIGTERM here */
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);

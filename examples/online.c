@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A game: a hundred thousand players today, as a bitmap and as a HyperLogLog, and who is here now.
+ * A game: a hundred thousand players today, as a bitmap and as a HyperLogLog, and the players of
+ * now.
  */
 #include <stdio.h>
 #include <stdlib.h>

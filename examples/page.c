@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A page of a web site. What it needs of five components is one round trip.
+ * A page of a web site. It uses five components in one round trip.
  *
  *     page alice /cart                               # on a private server
  *     TACKLE_URL=redis://site.example page alice /cart

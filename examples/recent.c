@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The "To" field of a mail program: what the user types is completed from those they wrote to last.
+ * The "To" field of a mail program: it completes the user's input from the last receivers.
  */
 #include <stdio.h>
 #include <stdlib.h>

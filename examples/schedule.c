@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A clock for all programs: a schedule pushes a job every second, whichever of them comes first.
- * Every program may set it when it starts: setting what is set already changes nothing.
+ * A clock for all programs: a schedule pushes a job every second, whichever program comes first.
+ * Every program may set it when it starts: setting it again changes nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void stop_on(int rc)
     exit(1);
 }
 
-static void run(const tkl_job *job)
+static void run_job(const tkl_job *job)
 {
     printf("%.*s of second %lld\n", (int)job->payload.len, job->payload.data,
            (long long)job->pushed_ms / 1000);
@@ -41,7 +41,7 @@ int main(void)
     for (int i = 0; i < 2; i++) {
         tkl_jobs *jobs;
         stop_on(tkl_consumer_claim(consumer, 1, -1, &jobs));
-        run(&jobs->items[0]);
+        run_job(&jobs->items[0]);
         stop_on(tkl_consumer_finish(consumer, &(tkl_report){.job = &jobs->items[0]}, 1));
         tkl_jobs_free(jobs);
     }

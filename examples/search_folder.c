@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searches a folder of text files: `search_folder DIR QUERY...`. Indexes what is in the folder and
- * answers each query, with the matches marked. Without arguments it makes a small folder itself.
+ * Searches a folder of text files: `search_folder DIR QUERY...`. Indexes the files and answers each
+ * query, with the matches marked. Without arguments it makes a small folder itself.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void stop_on(int rc)
     exit(1);
 }
 
-/* The file's text, to be freed; data is NULL when it is none or too large. */
+/* The file's text, to be freed; data is NULL when the file is no text or too large. */
 static tkl_bytes read_file(const char *path, double *modified)
 {
     struct stat about;
@@ -83,7 +83,7 @@ static void print_hit(tkl_search *search, const char *query, const tkl_search_hi
     tkl_search_marks_free(marks);
 }
 
-static void ask(tkl_search *search, const char *query)
+static void answer_query(tkl_search *search, const char *query)
 {
     tkl_search_result *found;
     tkl_search_query_options options = {.count = 5, .texts = true};
@@ -149,9 +149,9 @@ int main(int argc, char **argv)
     stop_on(tkl_search_create(search, &schema));
     add_folder(search, argc < 2 ? own : argv[1]);
     for (int i = 0; argc < 2 && i < 5; i++)
-        ask(search, queries[i]);
+        answer_query(search, queries[i]);
     for (int i = 2; i < argc; i++)
-        ask(search, argv[i]);
+        answer_query(search, argv[i]);
     stop_on(tkl_search_drop(search));
     tkl_search_close(search);
     tkl_close(client);

@@ -24,7 +24,7 @@ static void check(int code, const char *what)
     exit(1);
 }
 
-/* Stands for work that would overwhelm somebody if all did it at once. */
+/* Stands for work that would overload a server if all programs did it at once. */
 static void download(int number)
 {
     int now = ++active, before = most;
@@ -35,8 +35,8 @@ static void download(int number)
     active--;
 }
 
-/* Renewed in the background as long as it takes, so the lease can be short: the permit of a crashed
- * program is back in five seconds. */
+/* Works with a permit. The library renews it in the background, so the lease can be short: the
+ * permit of a crashed program is back in five seconds. */
 static void *work(void *number)
 {
     tkl_semaphore *sem;

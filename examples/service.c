@@ -14,7 +14,7 @@ static void stop_on(int rc)
     exit(1);
 }
 
-static tkl_registration *start(tkl_service *service, const char *address)
+static tkl_registration *register_instance(tkl_service *service, const char *address)
 {
     const tkl_service_meta meta[] = {{TKL_LIT("zone"), TKL_LIT("b")}};
     tkl_service_instance me = {.address = tkl_str(address), .meta = meta, .meta_count = 1};
@@ -31,8 +31,8 @@ static void call_one(tkl_service *service)
     tkl_service_instances_free(picked);
 }
 
-/* Waits until there are so many instances. */
-static void await(tkl_service *service, size_t count)
+/* Waits until there are `count` instances. */
+static void await_instances(tkl_service *service, size_t count)
 {
     tkl_service_instances *instances;
     uint64_t change = 0;
@@ -53,14 +53,14 @@ int main(void)
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));
     stop_on(tkl_service_open(client, tkl_str("shop"), NULL, &service));
 
-    tkl_registration *first = start(service, "10.0.0.5:8080");
-    tkl_registration *second = start(service, "10.0.0.6:8080");
-    await(service, 2);
+    tkl_registration *first = register_instance(service, "10.0.0.5:8080");
+    tkl_registration *second = register_instance(service, "10.0.0.6:8080");
+    await_instances(service, 2);
     for (int i = 0; i < 4; i++)
         call_one(service);
 
     stop_on(tkl_registration_close(first)); /* a crash would take until the end of its lease */
-    await(service, 1);
+    await_instances(service, 1);
     call_one(service);
 
     stop_on(tkl_registration_close(second));

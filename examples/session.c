@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A shop: customers log in, look at things and log out; the shop knows what is looked at most.
+ * A shop: customers log in, look at things and log out; the shop knows the things viewed most.
  */
 #include <stdio.h>
 #include <stdlib.h>

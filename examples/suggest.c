@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A search box: what people searched for is suggested to those who type. Old searches fade.
+ * A search box: it suggests earlier searches while a user types. Old searches fade.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ typedef struct limits {
 } limits;
 
 /* The answer of a handler; `headers` tells the client how it stands. */
-static int handle(const limits *l, const char *user, char headers[128])
+static int handle_request(const limits *l, const char *user, char headers[128])
 {
     const tkl_limit_item items[] = {
         {.limit = l->user, .key = tkl_str(user), .quantity = 1},
@@ -42,7 +42,7 @@ static void serve(const limits *l, const char *user, int requests)
 {
     char headers[128];
     for (int i = 0; i < requests; i++) {
-        int status = handle(l, user, headers);
+        int status = handle_request(l, user, headers);
         printf("%-6s %d  %s\n", user, status, headers);
     }
 }

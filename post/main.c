@@ -2,10 +2,10 @@
  *
  * tackle-post: the command behind `tackle queue work --post URL`. It POSTs jobs to a URL.
  *
- * It is a command of `tackle queue work --stream`: jobs are lines of JSON on standard input, answers
- * are lines on standard output. So leases, retries, limits and signals are the worker's matter, and
- * the number of jobs at once is that of its threads. All requests run in one thread (curl's multi
- * interface), on connections that are used again.
+ * It is a command of `tackle queue work --stream`: jobs are lines of JSON on standard input,
+ * answers are lines on standard output. So leases, retries, limits and signals are the worker's
+ * matter, and the number of jobs at once is that of its threads. All requests run in one thread
+ * (curl's multi interface), on connections that are used again.
  *
  *     2xx                           ack; the body is the result
  *     Retry-After, with another     release, for that long
@@ -13,7 +13,7 @@
  *     410                           dead
  *     anything else                 fail
  *
- * The end of standard input means that the worker has ended or died: so do we.
+ * The end of standard input means that the worker has ended or died; tackle-post then ends, too.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ enum {
     ANSWER_MAX = 1 << 20,    /* bytes of an answer that are kept as the result */
     SHOWN_MAX = 200,         /* bytes of an answer in the reason of a failure */
     RETRY_AFTER_MAX = 86400, /* seconds */
-    SILENCE_S = 30,          /* the same trouble is reported again after this time */
+    SILENCE_S = 30,          /* how long the same trouble is not reported again */
     BLOCK = 65536,           /* bytes read at once */
 };
 
@@ -49,7 +49,7 @@ typedef struct post {
     char *id;
     char *payload;
     struct curl_slist *headers;
-    char *answer; /* NULL: nothing came yet, or it is longer than ANSWER_MAX */
+    char *answer; /* NULL: nothing has come yet, or the answer is longer than ANSWER_MAX */
     size_t answer_len;
     bool is_too_long;
     char error[CURL_ERROR_SIZE];
@@ -76,7 +76,7 @@ static void *need(void *memory)
 
 /* ---- Answers to the worker ----------------------------------------------- */
 
-/* Bytes as the worker reads them: a string, or {"base64": "..."}. */
+/* Bytes in the form that the worker reads: a string, or {"base64": "..."}. */
 static json_t *bytes_json(const char *data, size_t len)
 {
     json_t *text = json_stringn(data, len); /* NULL: it is not UTF-8 */
@@ -89,7 +89,7 @@ static json_t *bytes_json(const char *data, size_t len)
     return object;
 }
 
-/* Answers for a job. `value`, which is taken, may be NULL. */
+/* Sends the worker the answer for a job. Takes over `value`, which may be NULL. */
 static void answer_worker(const char *id, const char *type, const char *field, json_t *value)
 {
     json_t *line = need(json_pack("{s:s, s:s}", "id", id, "type", type));
@@ -110,7 +110,7 @@ static void fail_job(const char *id, const char *type, const char *format, const
     answer_worker(id, type, "reason", bytes_json(reason, strlen(reason)));
 }
 
-/* Says that the receiver cannot be reached, but not for each job. */
+/* Reports that the receiver cannot be reached, once for many jobs. */
 static void report_trouble(const char *what)
 {
     static time_t told;
@@ -139,7 +139,7 @@ static void free_post(post *p)
     free(p);
 }
 
-/* "500: " and the beginning of the answer, in which bytes that are not printed are dots. */
+/* Writes "500: " and the beginning of the answer, with dots for bytes that cannot be printed. */
 static void describe_answer(const post *p, long status, char text[SHOWN_MAX + 32])
 {
     size_t len = p->answer_len < SHOWN_MAX ? p->answer_len : SHOWN_MAX;
@@ -252,7 +252,7 @@ static void add_field(struct curl_slist **list, const char *name, const json_t *
     }
 }
 
-/* The time by which the answer must be there, RFC 3339. */
+/* Adds the time by which the answer must be there, RFC 3339. */
 static void add_deadline(struct curl_slist **list, long ms)
 {
     struct timespec now;
@@ -285,7 +285,7 @@ static struct curl_slist *make_headers(const json_t *job, long ms)
     return list;
 }
 
-/* The bytes of the payload, to be freed; NULL: it is not as the worker writes it. */
+/* The bytes of the payload, to be freed; NULL: the worker does not write such a payload. */
 static char *payload_of(const json_t *job, size_t *len)
 {
     const json_t *payload = json_object_get(job, "payload");
@@ -346,7 +346,7 @@ static void begin_post(const json_t *job, const char *id)
 
 /* ---- Lines of the worker ------------------------------------------------- */
 
-/* A job that is not wanted any more: its claim is lost, or its time is over. */
+/* Cancels the request of a job whose claim is lost or whose time is over. */
 static void cancel_post(const char *id, const char *reason)
 {
     for (post *p = posts; p != NULL; p = p->next)
@@ -357,9 +357,9 @@ static void cancel_post(const char *id, const char *reason)
         }
 }
 
-static void take_line(const char *line, size_t len)
+static void take_line(const char *text, size_t len)
 {
-    json_t *job = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    json_t *job = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(job, "type"));
     const char *id = json_string_value(json_object_get(job, "id"));
     if (type != NULL && id != NULL && strcmp(type, "job") == 0)
@@ -369,7 +369,7 @@ static void take_line(const char *line, size_t len)
     json_decref(job);
 }
 
-/* Reads what is there. False: the input has ended. */
+/* Reads the bytes that are there, and takes their lines. False: the input has ended. */
 static bool read_lines(void)
 {
     static char *text;
@@ -407,7 +407,7 @@ static void work_on(void)
 
 /* ---- Options ------------------------------------------------------------- */
 
-/* Adds a header, or those of a file for "@FILE". */
+/* Adds a header; for "@FILE", all headers of the file. */
 static void take_header(const char *text)
 {
     if (*text != '@') {

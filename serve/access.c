@@ -17,7 +17,7 @@ enum { TOKEN_MIN = 16 };
 
 typedef struct token {
     char *who;
-    unsigned char digest[SHA256_DIGEST_LENGTH]; /* so that all are compared in the same time */
+    unsigned char digest[SHA256_DIGEST_LENGTH]; /* every comparison takes the same time */
     serve_rights rights;
 } token;
 
@@ -25,19 +25,19 @@ struct serve_access {
     token *tokens;
     size_t count;
     bool has_tokens;
-    serve_rights most; /* rights that --allow and --read-only leave to anybody */
+    serve_rights most; /* all that --allow and --read-only permit to any caller */
     char *hosts;       /* separated by commas */
 };
 
 /* ---- Rights -------------------------------------------------------------- */
 
-/* There are fewer than 64 components, as a test sees to. */
+/* The bit of a component. A test checks that 64 bits are enough. */
 static uint64_t bit_of(int number)
 {
     return UINT64_C(1) << number;
 }
 
-/* Adds the right of a word, "read" or "queue:write". False: it is not a right. */
+/* Adds the right that a word names, "read" or "queue:write". False: it names none. */
 static bool add_right(serve_rights *rights, const char *word)
 {
     const char *colon = strchr(word, ':'), *kind = colon != NULL ? colon + 1 : word;
@@ -94,7 +94,7 @@ static void digest_of(const char *text, unsigned char digest[SHA256_DIGEST_LENGT
     SHA256((const unsigned char *)text, strlen(text), digest);
 }
 
-/* Reads "NAME TOKEN RIGHT...". NULL, or what is wrong with the line. */
+/* Reads "NAME TOKEN RIGHT...". Returns the reason when the line is wrong, otherwise NULL. */
 static const char *read_line(serve_access *access, char *row)
 {
     static const char blanks[] = " \t\r\n";
@@ -147,7 +147,7 @@ static int read_tokens(const cli_session *cli, const char *path, serve_access *a
 
 /* ---- Options ------------------------------------------------------------- */
 
-/* Reads --allow, names of components separated by commas. */
+/* Reads the names of components in --allow, which commas separate. */
 static int read_allowed(const cli_session *cli, uint64_t *allowed)
 {
     const char *list = cli_text(cli, "allow", NULL);
@@ -202,7 +202,7 @@ bool serve_access_has_tokens(const serve_access *access)
 
 /* ---- Requests ------------------------------------------------------------ */
 
-/* Gives the rights of a token; NULL: nobody's. */
+/* Fills in the rights and the name of a token. False: a token is needed, and `found` is NULL. */
 static bool grant_rights(const serve_access *access, const token *found, serve_rights *rights,
                          const char **who)
 {
@@ -235,7 +235,7 @@ bool serve_access_check(const serve_access *access, const char *authorization, s
 {
     static const char scheme[] = "Bearer ";
     bool bears = authorization != NULL && strncasecmp(authorization, scheme, strlen(scheme)) == 0;
-    /* No token is empty. */
+    /* "" is never a valid token. */
     return serve_access_check_token(access, bears ? authorization + strlen(scheme) : "", rights,
                                     who);
 }
@@ -277,7 +277,7 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-/* Whether a name is in a list with commas. */
+/* Whether a name is in a list that is separated by commas. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t len = strlen(name);

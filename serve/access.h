@@ -13,9 +13,9 @@
  * read.
  *
  * Web pages. A browser sends requests of any page to any server that its user can reach. Requests
- * of other sites' pages are refused: their Sec-Fetch-Site or Origin header tells them from the
- * dashboard. A page whose own name was made to lead here (DNS rebinding) has a Host that is not
- * ours.
+ * of other sites' pages are refused: they differ from those of the dashboard in the header
+ * Sec-Fetch-Site or Origin. The page of a site whose name an attacker lets point to this server
+ * (DNS rebinding) sends a Host that is not ours.
  */
 #ifndef TKL_SERVE_ACCESS_H
 #define TKL_SERVE_ACCESS_H
@@ -31,8 +31,8 @@ typedef struct serve_rights {
 
 typedef struct serve_access serve_access;
 
-/* Reads the options --token-file, --read-only, --allow and --host. A token file that others may read
- * is refused. Frees *access on failure. */
+/* Reads the options --token-file, --read-only, --allow and --host. A token file that others may
+ * read is refused. Frees *access on failure. */
 int serve_access_open(const cli_session *cli, serve_access **access);
 void serve_access_close(serve_access *access);
 
@@ -43,7 +43,7 @@ int serve_open_secret(const cli_session *cli, const char *path, FILE **file);
 bool serve_access_has_tokens(const serve_access *access);
 
 /* Finds the rights of the header "Authorization: Bearer TOKEN", which may be NULL. *who is the name
- * of the token. False: it is not valid. Takes as long for a wrong token as for a right one. */
+ * of the token. False: the token is not valid. A wrong token takes as long as a right one. */
 bool serve_access_check(const serve_access *access, const char *authorization, serve_rights *rights,
                         const char **who);
 /* The same for the token itself. */
@@ -51,7 +51,7 @@ bool serve_access_check_token(const serve_access *access, const char *token, ser
                               const char **who);
 
 /* A seal ties the secret of a session to a token: an HMAC of the token's digest with the secret as
- * its key. Without the secret it does not tell which token it is. */
+ * its key. Without the secret, nobody can learn from it which token it is. */
 typedef struct serve_seal {
     unsigned char bytes[32];
 } serve_seal;
@@ -63,13 +63,13 @@ bool serve_access_check_seal(const serve_access *access, const char *secret, con
 
 bool serve_may(const serve_rights *rights, const serve_route *route);
 
-/* Whether a Host header, which may be NULL, names us: an IP address, localhost, or a name of
- * --host. */
+/* Whether a Host header, which may be NULL, names this server: an IP address, localhost, or a name
+ * of --host. */
 bool serve_host_is_ours(const serve_access *access, const char *host);
 
 /* Whether a web page of another site sends a request with these headers, each of which may be NULL.
- * Browsers set Sec-Fetch-Site themselves; those that do not know it send an Origin, which is
- * http://HOST or https://HOST for our own page. */
+ * Browsers set Sec-Fetch-Site themselves; older browsers only send an Origin, which is http://HOST
+ * or https://HOST for our own page. */
 bool serve_is_other_site(const char *fetch_site, const char *origin, const char *host);
 
 #endif

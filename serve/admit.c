@@ -13,7 +13,7 @@ const char *serve_request_header(const serve_request *r, const char *name)
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-/* Adds a parameter to the fields. MHD_NO: its name is no text. */
+/* Adds a parameter to the fields. MHD_NO: its name is not UTF-8. */
 static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const char *key,
                                      size_t key_size, const char *value, size_t size)
 {
@@ -37,7 +37,8 @@ static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const c
     return json_array_append_new(old, text) == 0 ? MHD_YES : MHD_NO;
 }
 
-/* Keeps the parameters of the URL as fields. NULL, or what is wrong with them. */
+/* Keeps the parameters of the URL as fields. Returns the reason when they are wrong, otherwise
+ * NULL. */
 static const char *read_query(serve_request *r, const char *method)
 {
     int count = MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL);
@@ -51,10 +52,11 @@ static const char *read_query(serve_request *r, const char *method)
     return added == count ? NULL : "the name of a parameter is not UTF-8, or has a zero byte";
 }
 
-/* Headers that decide where a request ends, whose it is, and whether it is a repeat. */
+/* Counts of the headers that decide where a request ends, whose it is, and whether it is a
+ * repeat. */
 typedef struct head {
     int hosts, tokens, keys, lengths, codings;
-    bool is_odd; /* a coding that is not "chunked", or a blank in a name */
+    bool is_odd; /* it has a coding that is not "chunked", or a blank in a name */
 } head;
 
 static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -89,7 +91,7 @@ static bool is_from_other_site(const serve_request *r)
                                serve_request_header(r, "Origin"), serve_request_header(r, "Host"));
 }
 
-/* Finds what the path means. False: nothing, and `why` says why not. */
+/* Finds the kind, page or route of a path. False: it leads nowhere, and `why` says why. */
 static bool find_target(serve_request *r, const char *path, char why[SERVE_WHY_SIZE])
 {
     static const struct {
@@ -103,7 +105,7 @@ static bool find_target(serve_request *r, const char *path, char why[SERVE_WHY_S
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(path, others[i].path) == 0) {
             r->kind = others[i].kind;
-            if (r->kind == SERVE_STREAM) /* it shows what status does */
+            if (r->kind == SERVE_STREAM) /* samples have the data of `status` */
                 return serve_route_find("/v1/status", &r->route, why);
             if (r->kind == SERVE_HISTORY)
                 return serve_route_find("/v1/queue/times", &r->route, why);
@@ -124,7 +126,7 @@ static bool is_allowed_method(const serve_request *r, const char *method)
            strstr(allowed, method) != NULL;
 }
 
-/* Keeps the Idempotency-Key. NULL, or what is wrong with it. */
+/* Keeps the Idempotency-Key. Returns the reason when it is wrong, otherwise NULL. */
 static const char *read_key(serve_request *r)
 {
     const char *key = serve_request_header(r, "Idempotency-Key");
@@ -138,7 +140,7 @@ static const char *read_key(serve_request *r)
     return r->key != NULL ? NULL : "out of memory";
 }
 
-/* Notes what the client can do with a stream. */
+/* Notes the framing that the client accepts, and the last event that it has seen. */
 static void read_framing(serve_request *r)
 {
     const char *last_event = serve_request_header(r, "Last-Event-ID");
@@ -160,7 +162,7 @@ static bool is_open_to_all(const serve_request *r)
            r->kind == SERVE_LOGIN || r->kind == SERVE_LOGOUT;
 }
 
-/* Checks what the caller may do, who is known now. */
+/* Checks that the caller, whose rights are known now, may make this request. */
 static enum MHD_Result admit_call(serve_request *r, const char *method)
 {
     const serve_http *http = r->http;
@@ -186,9 +188,9 @@ enum MHD_Result serve_admit_user(serve_request *r, const char *method)
     return r->answer.status == 0 ? admit_call(r, method) : serve_send_answer(r);
 }
 
-/* Keeps the secret of the cookie. A browser sends cookies along with whatever leads here; so what may
- * change something has to say which page it comes from, and that was looked at before. False: it
- * does not. */
+/* Keeps the secret of the cookie. A browser sends the cookie with every request to this server,
+ * also with those of other sites. So a request that may change something must say which page it
+ * comes from; is_from_other_site() has checked that page. False: the request does not say it. */
 static bool read_cookie(serve_request *r, const char *method)
 {
     const char *secret = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SERVE_COOKIE);
@@ -199,7 +201,7 @@ static bool read_cookie(serve_request *r, const char *method)
            serve_request_header(r, "Sec-Fetch-Site") != NULL;
 }
 
-/* Finds out who calls, at once or by the session of a cookie. */
+/* Finds out who calls: at once by a token, or by the session of a cookie, which Redis knows. */
 static enum MHD_Result admit_caller(serve_request *r, const char *method)
 {
     const serve_access *access = r->http->access;

@@ -21,10 +21,10 @@ struct serve_batch {
     void (*done)(void *arg);
     void *arg;
     _Atomic bool is_cancelled;
-    bool is_beginning; /* calls that end at once do not begin others */
+    bool is_beginning; /* calls that end at once, inside of begin_items(), do not begin others */
     size_t count;      /* all calls */
-    size_t begun;      /* calls that need not be begun */
-    size_t under_way;  /* operations */
+    size_t begun;      /* calls that have begun; in order, all begin as one operation */
+    size_t under_way;  /* operations that have not ended */
     item items[];
 };
 
@@ -66,7 +66,7 @@ void serve_batch_free(serve_batch *batch)
 
 /* ---- Running ------------------------------------------------------------- */
 
-/* Runs as an operation of the loop: the call, and in a batch in order all calls behind it. */
+/* Runs, as an operation of the loop, the call, and in a batch in order all calls behind it. */
 static int run_item(void *arg)
 {
     item *first = arg;
@@ -83,7 +83,7 @@ static int run_item(void *arg)
 
 static void begin_items(serve_batch *batch);
 
-/* Called when the operation has ended. `code` is another one than TKL_OK when it did not begin. */
+/* Called when the operation has ended. `code` is not TKL_OK when it could not begin. */
 static void end_item(void *arg, int code, const char *text)
 {
     item *first = arg;
@@ -133,7 +133,7 @@ void serve_batch_cancel(serve_batch *batch)
     batch->is_cancelled = true;
     for (size_t i = 0; i < batch->begun; i++) {
         int code = tkl_loop_cancel(batch->loop, batch->items[i].operation);
-        (void)code; /* TKL_NOTFOUND: it has ended */
+        (void)code; /* TKL_NOTFOUND: the operation has ended */
     }
 }
 

@@ -5,9 +5,9 @@
  *     [{"call": "queue/push", "fields": {...}}, ...]       at once
  *     {"calls": [...], "in_order": true}                   one after the other
  *
- * Each call is an operation of the loop, and up to SERVE_BATCH_AT_ONCE of a batch are under way, so
- * that other clients have their turn: the thread of HTTP begins the next call when one has ended. All
- * calls of a batch in order are one operation.
+ * Each call is an operation of the loop. Up to SERVE_BATCH_AT_ONCE calls of a batch are under way,
+ * so that other clients have their turn; the thread of HTTP begins the next call when one has
+ * ended. All calls of a batch in order are one operation.
  */
 #ifndef TKL_SERVE_BATCH_H
 #define TKL_SERVE_BATCH_H
@@ -20,7 +20,7 @@ typedef struct serve_batch serve_batch;
 
 /* Reads the calls. NULL: they are no batch, and the answer says why. In any thread. */
 serve_batch *serve_batch_new(const json_t *body, serve_answer *answer);
-/* When no call is under way. NULL is fine. */
+/* Frees the batch. No call may be under way. NULL is fine. */
 void serve_batch_free(serve_batch *batch);
 
 /* ---- The thread of HTTP -------------------------------------------------- */

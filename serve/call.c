@@ -21,7 +21,7 @@ static const struct {
     int code, status;
 } statuses[] = {
     {TKL_OK, 200},
-    /* An expected "no". */
+    /* Expected "no"s. */
     {TKL_BUSY, 409},
     {TKL_EMPTY, 404},
     {TKL_LIMITED, 429},
@@ -45,7 +45,7 @@ static const struct {
     /* It may have been done, or not. */
     {TKL_ETIMEOUT, 504},
     {TKL_EUNKNOWN, 504},
-    /* The server does not do what we ask for. */
+    /* The server does not do what tackle asks for. */
     {TKL_EREFUSED, 502},
     {TKL_EAUTH, 502},
     {TKL_EPROTO, 502},
@@ -95,7 +95,7 @@ void serve_answer_wrong(serve_answer *answer, const char *field, const char *mes
 
 /* ---- The sink of a call -------------------------------------------------- */
 
-/* The output of a verb so far. */
+/* The sink of a call: the output of its verb so far. */
 typedef struct hearing {
     const cli_session *cli;
     const json_t *fields;
@@ -122,7 +122,7 @@ static char *reword_message(const char *message)
     return text;
 }
 
-/* A message as the value of a header: other characters than printable ASCII become '?'. */
+/* A message as the value of a header: each byte that is not printable ASCII becomes '?'. */
 static char *header_text(const char *message)
 {
     char *text = strdup(message);
@@ -185,7 +185,8 @@ static int hear_result(void *arg, char *json)
     hearing *h = arg;
     const serve_caller *caller = h->caller;
     bool is_gone = caller->is_gone != NULL && caller->is_gone(caller->arg);
-    int code = is_gone ? TKL_EUNKNOWN : TKL_OK; /* the verb may take it back, or not */
+    /* TKL_EUNKNOWN: the verb can give back a lock, but not undo a change. */
+    int code = is_gone ? TKL_EUNKNOWN : TKL_OK;
     if (code == TKL_OK && (caller->stream == NULL || caller->keeps))
         code = collect_result(h, json);
     if (code == TKL_OK && caller->stream != NULL)
@@ -216,7 +217,7 @@ static void add_limit(serve_answer *answer, const char *result)
     json_decref(object);
 }
 
-/* Makes the body of the results, or of the failure. */
+/* Makes the body from the results, the failure, or both. */
 static void answer_with(serve_answer *answer, const cli_session *cli, const hearing *h)
 {
     bool array = cli->verb->follows;
@@ -250,7 +251,7 @@ CLI_APART static char *subject_of(const cli_session *cli)
     return cli_escape((tkl_bytes){first.data, first.len < LONGEST ? first.len : LONGEST}, false);
 }
 
-/* A verb that goes on for ever needs an end, unless its results are sent one by one. */
+/* A verb without an end needs --max, unless its results are sent one by one. */
 static int check_end(const cli_session *cli, const serve_caller *caller)
 {
     if (!cli->verb->follows || cli_flag(cli, "max") || caller->stream != NULL)
@@ -258,7 +259,7 @@ static int check_end(const cli_session *cli, const serve_caller *caller)
     return cli_usage(cli, "missing --max: how many results end the request");
 }
 
-/* Runs the verb, and keeps what it gives. */
+/* Runs the verb. With "keep", it then renews what the verb got until the client leaves. */
 static int run_verb(cli_session *cli, const json_t *fields, const hearing *h)
 {
     const serve_caller *caller = h->caller;
@@ -275,7 +276,7 @@ static void send_failure(const hearing *h)
 {
     char *text = h->failure != NULL ? cli_json_text(h->failure) : NULL;
     int code = text != NULL ? serve_stream_add(h->caller->stream, "error", NULL, text) : TKL_OK;
-    (void)code; /* the client is gone */
+    (void)code; /* a client that is gone hears nothing */
     free(text);
 }
 

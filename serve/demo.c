@@ -11,12 +11,12 @@
 
 enum { QUEUES = 4, HOLDERS = 7, WORKER_THREADS = 8, DAYS = 14 };
 
-/* A call of the HTTP interface. In its fields "#" becomes a digit by chance, and "^" one of the last
+/* A call of the HTTP interface. In its fields "#" becomes a random digit, and "^" one of the last
  * days. */
 typedef struct demo_call {
     const char *route;
     const char *fields;
-    int times; /* at the start: how often; later: how often, in comparison with the others */
+    int times; /* first_calls: number of calls; living_calls: share among all, by chance */
 } demo_call;
 
 /* Calls that fill the server at the start. */
@@ -156,7 +156,7 @@ struct serve_demo {
     tkl_registration *registrations[2];
     pthread_t threads[HOLDERS + 1];
     size_t thread_count;
-    int holder_count; /* holders that have taken their number */
+    int holder_count; /* holder threads that have taken their number */
 };
 
 /* ---- Chance and time ----------------------------------------------------- */
@@ -170,7 +170,7 @@ static int random_below(serve_demo *demo, int count)
     return number;
 }
 
-/* Sleeps. False: the demo ends. */
+/* Sleeps. False: the demo has ended. */
 static bool pause_for(serve_demo *demo, int ms)
 {
     struct timespec until;
@@ -201,8 +201,8 @@ static bool may_everything(void *arg, const serve_route *route)
     return true;
 }
 
-/* The fields as JSON: quotes are written as ', those inside of texts as \'. To be freed; NULL: out
- * of memory. */
+/* The fields as JSON. A pattern has ' for the quotes of JSON, and \' for quotes inside of texts. To
+ * be freed; NULL: out of memory. */
 static char *fields_text(serve_demo *demo, const char *pattern)
 {
     char *text = NULL, day[16];
@@ -226,7 +226,7 @@ static char *fields_text(serve_demo *demo, const char *pattern)
     return NULL;
 }
 
-/* Makes a call; what is refused, such as by a limit, is part of the show. */
+/* Makes a call. A refusal, such as by a limit, is part of the show. */
 static void make_call(serve_demo *demo, const demo_call *call)
 {
     serve_caller caller = {.is_gone = is_never_gone, .may = may_everything};
@@ -261,7 +261,7 @@ static void *live_on(void *arg)
 
 /* ---- Jobs ---------------------------------------------------------------- */
 
-/* Runs a job: takes its time, and fails now and then. */
+/* Runs a job, which takes some time and fails now and then. */
 static int run_job(tkl_task *task, void *arg)
 {
     serve_demo *demo = arg;
@@ -285,7 +285,7 @@ static int start_worker(serve_demo *demo)
 
 /* ---- Holders ------------------------------------------------------------- */
 
-/* One of several that want the same lock or a permit, again and again. */
+/* A holder thread: several of them acquire the same lock or a permit, again and again. */
 static void *hold_on(void *arg)
 {
     serve_demo *demo = arg;
@@ -328,7 +328,7 @@ static int register_services(serve_demo *demo)
     return TKL_OK;
 }
 
-/* Sends this program to receivers that do not come. */
+/* Sends the file of this program to receivers that never fetch it. */
 static int send_file(serve_demo *demo)
 {
     tkl_files *files = NULL;
@@ -347,7 +347,7 @@ static bool start_thread(serve_demo *demo, void *(*run)(void *arg))
     return begun;
 }
 
-/* Makes up what queues did in the last week: more by day than by night, less on two of the days. */
+/* Invents a history of the last week: more jobs by day than by night, fewer on two of the days. */
 static int make_history(serve_demo *demo, serve_history *history)
 {
     enum { SLICE_S = 1800, SLICES = 7 * 48, US = 1000 };

@@ -24,8 +24,8 @@ typedef struct stream {
     struct MHD_Connection *connection;
     int64_t *since_ms;
     event *sending; /* NULL: nothing */
-    size_t sent;    /* bytes of it */
-    uint64_t seen;  /* number of the last event that it has begun to send */
+    size_t sent;    /* bytes of `sending` that the client has */
+    uint64_t seen;  /* number of the last event that this stream has begun to send */
     bool is_suspended;
     struct stream *next, *prev;
 } stream;
@@ -42,7 +42,7 @@ struct serve_events {
 
     /* Belongs to the operation while is_reading is set. */
     top_moment now, last;
-    char *text; /* the event that it has made */
+    char *text; /* the event that the operation has made */
 };
 
 /* ---- Events -------------------------------------------------------------- */
@@ -78,7 +78,8 @@ static void wake_streams(serve_events *events)
     }
 }
 
-/* Takes over the text; NULL: there was no memory for it, and the next one comes in a second. */
+/* Makes a text, which it takes over, the latest event. NULL: there was no memory for one; the next
+ * sample is a second away. */
 static void publish_text(serve_events *events, char *text)
 {
     event *e = text != NULL ? malloc(sizeof *e) : NULL;
@@ -143,7 +144,7 @@ struct MHD_Response *serve_events_response(serve_events *events, struct MHD_Conn
     *s = (stream){.events = events,
                   .connection = connection,
                   .since_ms = since_ms,
-                  .seen = events->streams != NULL ? 0 : events->number, /* not one of long ago */
+                  .seen = events->streams != NULL ? 0 : events->number, /* no sample of long ago */
                   .next = events->streams};
     if (s->next != NULL)
         s->next->prev = s;
@@ -174,13 +175,13 @@ static char *sample_text(const serve_events *events)
     top_extras none = {0};
     top_tables_make(&events->now, &events->last, &none, true, tables);
     json_t *data = top_tables_json(&events->now, tables);
-    json_object_del(data, "workers"); /* these are round trips of their own */
+    json_object_del(data, "workers"); /* workers would cost more round trips */
     json_object_del(data, "limits");
     top_tables_free(tables);
     return event_text("sample", data);
 }
 
-/* Runs as an operation of the loop. */
+/* Reads a sample, as an operation of the loop. */
 static int read_sample(void *arg)
 {
     serve_events *events = arg;
@@ -198,7 +199,7 @@ static int read_sample(void *arg)
     return TKL_OK;
 }
 
-/* Called when the operation has ended. `code` is another one than TKL_OK when it did not begin. */
+/* Called when the operation has ended. `code` is not TKL_OK when it could not begin. */
 static void end_sample(void *arg, int code, const char *text)
 {
     serve_events *events = arg;

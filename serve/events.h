@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Live numbers for the dashboard: server-sent events, one a second, with what `tackle top` shows.
+ * Live numbers for the dashboard: server-sent events, one a second, with the data of `tackle top`.
  *
  *     event: sample
  *     data: {"time": "...", "server": {...}, "queues": [...], "locks": [...], ...}
@@ -27,15 +27,15 @@ typedef struct serve_events serve_events;
 serve_events *serve_events_open(tkl_client *client, tkl_loop *loop);
 void serve_events_close(serve_events *events);
 
-/* The response of a new stream. *since_ms, which must live as long as the connection, is kept up to
- * date: since when the client has left something unread; 0: it has not. NULL: out of memory. */
+/* The response of a new stream. *since_ms, which must live as long as the connection, is the moment
+ * since which the client has left something unread; 0: it has read all. NULL: out of memory. */
 struct MHD_Response *serve_events_response(serve_events *events, struct MHD_Connection *connection,
                                            int64_t *since_ms);
 
-/* How long until there is something to do, in ms; -1: for ever. */
+/* Milliseconds until serve_events_tick() has something to do; -1: for ever. */
 int serve_events_timeout_ms(const serve_events *events);
 
-/* Begins to read, when it is time to. */
+/* Begins to read a sample when it is time. */
 void serve_events_tick(serve_events *events);
 
 /* Ends all streams. */

@@ -148,7 +148,8 @@ static char *copy_bytes(const char *data, size_t len)
     return copy;
 }
 
-/* A number as it was written, as far as that can be known: 0.1, not 0.10000000000000001. */
+/* The shortest text of a number, which is mostly how it was written: 0.1, not
+ * 0.10000000000000001. */
 static char *number_text(const json_t *number)
 {
     char *text = json_dumps(number, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
@@ -158,7 +159,8 @@ static char *number_text(const json_t *number)
     return json_dumps(number, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
 }
 
-/* The text of a value, to be freed, which ends with a zero byte; NULL: it has another type. */
+/* The text of a value, which ends with a zero byte, to be freed. NULL: the value has no text, such
+ * as an object. */
 static char *text_of(const json_t *value, size_t *len)
 {
     const json_t *encoded = json_object_size(value) == 1 ? json_object_get(value, "base64") : NULL;
@@ -176,7 +178,7 @@ static char *text_of(const json_t *value, size_t *len)
     return text;
 }
 
-/* Adds the text of a value to those that the session uses. */
+/* Adds the text of a value to the texts that the session uses. */
 static int keep_text(cli_session *cli, serve_fields *fields, const char *field, const json_t *value,
                      bool binary, char **kept, size_t *len)
 {
@@ -198,18 +200,18 @@ static int keep_text(cli_session *cli, serve_fields *fields, const char *field, 
 
 /* ---- Arguments ----------------------------------------------------------- */
 
-/* The fields of one request, while arguments are made of them. */
+/* The fields of one request, while they become arguments. */
 typedef struct filling {
     cli_session *cli;
     const json_t *object;
     serve_fields *fields;
     serve_word words[SERVE_WORDS_MAX];
     size_t count;
-    size_t used[SERVE_WORDS_MAX]; /* values of the field that have become arguments; under the first
-                                     word of this name */
+    size_t used[SERVE_WORDS_MAX]; /* how many values of a field have become arguments; at the index
+                                     of the first word of its name */
 } filling;
 
-/* A JSON document as an argument is any value; it has no list of values. */
+/* An argument that is a JSON document takes any value; an array is the document, not a list. */
 static bool is_document(const char *name)
 {
     return strcmp(name, "json") == 0;
@@ -227,7 +229,7 @@ static const json_t *value_at(const json_t *value, const char *name, size_t inde
     return json_is_array(value) && !is_document(name) ? json_array_get(value, index) : value;
 }
 
-/* The name under which the request has a word's values, and where they are counted. */
+/* The name of the field that has a word's values; *place is the index at which they are counted. */
 static const char *field_of(const filling *f, const serve_word *word, size_t *place)
 {
     const char *name = word->other[0] != '\0' && json_object_get(f->object, word->other) != NULL
@@ -308,7 +310,7 @@ static int add_arguments(filling *f)
 
 /* ---- Options ------------------------------------------------------------- */
 
-/* Flags of URLs are texts. */
+/* Reads a flag: a boolean, or a text when it comes from a URL. */
 static int read_flag(const cli_session *cli, const cli_option *option, const json_t *value,
                      bool *is_set)
 {
@@ -347,7 +349,7 @@ static int add_option(cli_session *cli, serve_fields *fields, const cli_option *
 
 /* ---- Together ------------------------------------------------------------ */
 
-/* An option of the verb; options of the command as a whole are the server's. */
+/* An option of the verb. Global options belong to the server, not to its requests. */
 static const cli_option *find_option(const cli_verb *verb, const char *name)
 {
     for (const cli_option *o = verb->options; o != NULL && o->name != NULL; o++)

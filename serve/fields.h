@@ -24,7 +24,7 @@ typedef struct serve_word {
     char name[SERVE_NAME_SIZE];  /* the field's name: "payload" */
     char other[SERVE_NAME_SIZE]; /* its other name: "longitude"; "": none */
     bool optional;
-    bool repeats; /* together with the words of its group */
+    bool repeats; /* it may come several times, together with its group */
     int group;    /* words in one pair of brackets, from 0 */
 } serve_word;
 
@@ -37,7 +37,7 @@ bool serve_word_is_many(const serve_word *words, size_t count, const serve_word 
 /* Whether requests may have this option. */
 bool serve_option_is_field(const cli_option *option);
 
-/* The memory of a session's arguments. */
+/* The memory that a session's arguments and options need. */
 typedef struct serve_fields {
     char **texts; /* the values, each ended by a zero byte */
     size_t count;

@@ -36,7 +36,7 @@ struct serve_history {
     int64_t next_ms;     /* when to read again */
     bool is_reading;
     reading last;            /* belongs to the operation while is_reading is set */
-    _Atomic int64_t read_ms; /* Unix time of that reading; 0: there is none */
+    _Atomic int64_t read_ms; /* Unix time of the last reading; 0: there is none */
 };
 
 static int compare_names(tkl_bytes a, tkl_bytes b)
@@ -157,7 +157,7 @@ int serve_history_add(serve_history *history, tkl_bytes queue, int64_t at_ms,
     return add_items(items, make_items(history, queue, at_ms, values, items));
 }
 
-/* Adds what is more than in the last reading. Smaller totals are those of a new queue. */
+/* Adds the increase since the last reading. A total that is smaller belongs to a new queue. */
 static int add_differences(serve_history *history, const reading *now)
 {
     tkl_counter_item *items = calloc(now->count * METRICS + 1, sizeof *items);
@@ -181,8 +181,8 @@ static int add_differences(serve_history *history, const reading *now)
 
 /* ---- The recorder -------------------------------------------------------- */
 
-/* Runs as an operation of the loop. A new leader begins with a reading to compare with. So does a
- * leader whose reading failed: what was added is not known then. */
+/* Reads and adds, as an operation of the loop. A new leader begins with a reading to compare with.
+ * So does a leader after a failure, as it does not know which numbers were added. */
 static int record_work(void *arg)
 {
     serve_history *history = arg;

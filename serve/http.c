@@ -18,7 +18,7 @@
 #include "repeat.h"
 #include "request.h"
 
-/* How long a client may take to fetch its last answer when we end. */
+/* How long a client may take to fetch its last answer when the server ends. */
 #define FAREWELL_MS 2000
 
 /* ---- Requests ------------------------------------------------------------ */
@@ -206,7 +206,7 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Complaints of libmicrohttpd: mostly about clients that went away. */
+/* Ignores the messages of libmicrohttpd, which mostly are about clients that went away. */
 static void log_nothing(void *arg, const char *format, va_list list)
 {
     (void)arg;

@@ -6,7 +6,7 @@
  *
  *     request -> refused -------------------------> answered
  *             -> submitted -> running -> done ------^
- *                                |  client gone, or we end: cancelled
+ *                                |  client gone, or server ends: cancelled
  *                                +-> streaming -> ended
  *
  * A stream (stream.h) is an answer that begins while its operation still runs. Its connection is
@@ -21,13 +21,13 @@
 #include "login.h"
 #include "tls.h"
 
-/* Bytes of the bodies of all requests together. More of them are answered with 503. */
+/* Bytes of the bodies of all requests together. A request beyond them is answered with 503. */
 #define SERVE_BODIES_MAX (INT64_C(256) << 20)
 
 typedef struct serve_http serve_http;
 
 typedef struct serve_http_options {
-    int64_t max_head; /* bytes of a request's head, administration included */
+    int64_t max_head; /* bytes of a request's head and what libmicrohttpd keeps beside it */
     int64_t max_body; /* bytes of a request's body */
     int64_t max_connections;
     int64_t client_timeout_ms; /* time for a client to send a request, and to take its answer */
@@ -42,8 +42,8 @@ int serve_http_open(const cli_session *cli, tkl_client *client, const serve_acce
                     const serve_listener *listener, const serve_tls *tls,
                     const serve_http_options *options, serve_http **http);
 
-/* Serves until SIGTERM or SIGINT, which must be blocked in all threads. Then waits are cancelled and
- * answered with 503, and calls under way are finished. A second signal ends it at once. */
+/* Serves until SIGTERM or SIGINT, which must be blocked in all threads. Then waits are cancelled
+ * and answered with 503, and calls under way are finished. A second signal ends it at once. */
 int serve_http_run(serve_http *http);
 
 void serve_http_close(serve_http *http);

@@ -13,14 +13,14 @@ enum {
 
 static const struct {
     const char *component, *verb;
-    const char *name; /* the field of the result that names it */
+    const char *name; /* the field of the result with the name of the lock, semaphore or queue */
 } kept_verbs[] = {
     {"lock", "acquire", "name"},
     {"sem", "acquire", "name"},
     {"queue", "claim", "queue"},
 };
 
-/* The name of what the route gives, as a field of its result; NULL: it cannot be kept. */
+/* The field with the name in results of the route; NULL: requests cannot keep what it gives. */
 static const char *name_field(const serve_route *route)
 {
     for (size_t i = 0; i < sizeof kept_verbs / sizeof *kept_verbs; i++)
@@ -78,9 +78,9 @@ static bool sleep_until(int64_t moment_ms)
     return code == TKL_OK;
 }
 
-/* Renews until the operation is cancelled (true), or until it is not ours any more (false); *last is
- * then the answer that says so. A renewal that fails for another reason is repeated as long as the
- * lease may last. */
+/* Renews until the operation is cancelled (true), or until the lease is lost (false); *last is then
+ * the answer that says so. A renewal that fails for another reason is repeated as long as the lease
+ * may last. */
 static bool renew_on(tkl_client *client, const serve_route *route, const json_t *fields,
                      int64_t lease_ms, serve_answer *last)
 {
@@ -116,7 +116,7 @@ void serve_keep(tkl_client *client, const serve_route *route, const json_t *fiel
         call_verb(client, route, "release", holder, &answer);
     } else if (answer.body != NULL) {
         int code = serve_stream_add(stream, "ended", NULL, answer.body);
-        (void)code; /* the client is gone, too */
+        (void)code; /* a client that is gone hears nothing */
     }
     serve_answer_free(&answer);
     json_decref(result);

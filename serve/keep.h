@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeping: what a request with "keep": true gets is renewed as long as its connection lives.
+ * Keeping: a lock, permit or job that a request with "keep": true gets is renewed as long as the
+ * connection of the request lives.
  *
- *     waiting -> held, its result is sent -> renewed ... -> client gone, or we end: released
+ *     waiting -> held, its result is sent -> renewed ... -> client gone, or server ends: released
  *                                                        -> lost, released, acknowledged: "ended"
  *
- * The stream begins with the result of the verb, as without "keep". Renewing and releasing are calls
- * of the component's own verbs `renew` and `release` with the token of the result.
+ * The stream begins with the result of the verb, as without "keep". Renewing and releasing are
+ * calls of the component's own verbs `renew` and `release` with the token of the result.
  */
 #ifndef TKL_SERVE_KEEP_H
 #define TKL_SERVE_KEEP_H
@@ -16,8 +17,8 @@
 /* Whether requests of this route may have the field "keep". */
 bool serve_can_keep(const serve_route *route);
 
-/* Keeps what `result` (JSON of the verb) gives, until the operation is cancelled, and releases it
- * then; or until it is not ours any more, which the stream says. */
+/* Renews what `result` (JSON of the verb) gives until the operation is cancelled, and then releases
+ * it. When it is lost, the stream says so. */
 void serve_keep(tkl_client *client, const serve_route *route, const json_t *fields,
                 const char *result, serve_stream *stream);
 

@@ -28,7 +28,7 @@ static bool is_loopback(const struct sockaddr *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-/* Fills in what the socket is, by its own address. */
+/* Fills in kind and name of the socket from its own address. */
 static int describe_socket(const cli_session *cli, serve_listener *l)
 {
     struct sockaddr_storage address;
@@ -109,7 +109,7 @@ static int bind_address(const struct addrinfo *at)
     return -1;
 }
 
-/* "127.0.0.1:8480", "[::1]:8480", "127.0.0.1", ":8480" */
+/* Listens at "127.0.0.1:8480", "[::1]:8480", "127.0.0.1" or ":8480". */
 static int listen_tcp(const cli_session *cli, const char *text, serve_listener *l)
 {
     bool bracket = *text == '[';

@@ -11,7 +11,7 @@ typedef struct serve_listener {
     int file;
     bool is_unix;
     bool is_private; /* only this machine can reach it */
-    char *path;      /* the Unix socket that we made; NULL: none */
+    char *path;      /* file of the Unix socket that this server has made; NULL: none */
     char name[160];  /* for people: "http://127.0.0.1:8480" */
 } serve_listener;
 

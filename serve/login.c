@@ -45,7 +45,7 @@ void serve_logins_close(serve_logins *logins)
     free(logins);
 }
 
-/* Strangers get no details; the log has them. */
+/* Answers without details, which are for the log: the caller may be a stranger. */
 static void answer_failure(serve_answer *answer, int code)
 {
     serve_log_line("login: %s", tkl_errmsg());
@@ -98,7 +98,7 @@ void serve_login(serve_logins *logins, const json_t *fields, const char *address
         return;
     }
     code = tkl_limit_refund(logins->limit, tkl_str(address), 1, NULL);
-    (void)code; /* it counts as a wrong one then */
+    (void)code; /* after a failure, this login counts as a wrong token */
     answer->status = 200;
     answer->body = serve_caller_text(user->who, &user->rights);
 }
@@ -138,7 +138,7 @@ void serve_login_check(serve_logins *logins, serve_user *user, serve_answer *ans
     tkl_session_view view = {.token = user->secret};
     tkl_session_info *session = NULL;
     int code = tkl_session_use(logins->sessions, &view, &session);
-    if (code == TKL_EOOM || code == TKL_EREADONLY) /* now of all times somebody has to look */
+    if (code == TKL_EOOM || code == TKL_EREADONLY) /* a full server must not lock operators out */
         code = tkl_session_check(logins->sessions, user->secret, &session);
     if (code == TKL_NOTFOUND || (code == TKL_OK && !has_token(logins, session, user)))
         serve_answer_error(answer, 401, TKL_EAUTH, "the session has ended: log in again");

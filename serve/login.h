@@ -5,16 +5,16 @@
  *     POST /login {"token": "..."}    answers what GET /caller does, and sets a cookie
  *     POST /logout                    ends the session of the cookie
  *
- * A login makes a session of our own (tkl_session), in the namespace of the dashboard, so that it is
- * valid at every server of that namespace. Requests with its cookie have the rights of the token. It
- * ends when it has not been used for `idle_ms`.
+ * A login makes a session (tkl_session) in the namespace of the dashboard, so it is valid at every
+ * server of that namespace. Requests with its cookie have the rights of the token. A session ends
+ * when it was not used for `idle_ms`.
  *
  *     NS:dashboard:session:{logins}:...     the sessions; their user is the name of the token
  *     NS:dashboard:limit:{ADDRESS}:login    wrong tokens that came from an address
  *
  * The cookie is the secret of the session, which Redis never sees. The session has a field "seal",
- * which says which token it was made with to those who know both (access.h). So a server looks for
- * the token among those of its file, and a session whose token is no longer there is not valid.
+ * made of the secret and the token of the login (access.h). A server that gets the secret compares
+ * the seal with the tokens of its file: a session whose token is no longer there is not valid.
  */
 #ifndef TKL_SERVE_LOGIN_H
 #define TKL_SERVE_LOGIN_H
@@ -38,21 +38,21 @@ typedef struct serve_user {
 /* `private` is a client in the namespace of the dashboard. */
 int serve_logins_open(const cli_session *cli, tkl_client *private, const serve_access *access,
                       int64_t idle_ms, serve_logins **logins);
-/* After the loop was closed. NULL is fine. */
+/* Frees the logins. The loop must be closed before. NULL is fine. */
 void serve_logins_close(serve_logins *logins);
 
 /* ---- In an operation of a tkl_loop --------------------------------------- */
 
-/* Answers a login with 200 and fills in *user; or with 401, with 429 after too many wrong tokens from
- * `address`, or with 503 when Redis does not answer. */
+/* Answers a login with 200 and fills in *user; or with 401, with 429 after too many wrong tokens
+ * from `address`, or with 503 when Redis does not answer. */
 void serve_login(serve_logins *logins, const json_t *fields, const char *address, serve_user *user,
                  serve_answer *answer);
 
 /* Answers a logout. The secret may be "". */
 void serve_logout(serve_logins *logins, const char *secret, serve_answer *answer);
 
-/* Finds out whose session user->secret is, which counts as a use of it. Answers with 401 when it has
- * ended, with 503 when Redis does not answer, and otherwise not at all. */
+/* Finds the user of the session with the secret user->secret, and counts as a use of it. Answers
+ * 401 when the session has ended, 503 when Redis does not answer, and otherwise nothing. */
 void serve_login_check(serve_logins *logins, serve_user *user, serve_answer *answer);
 
 #endif

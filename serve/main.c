@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tackle-serve: all components over HTTP. `tackle serve` runs it, so that the command itself needs no
- * HTTP library. Its options are those of the table in cli/serve.c.
+ * tackle-serve: all components over HTTP. `tackle serve` runs it, so that the command itself needs
+ * no HTTP library. Its options are those of the table in cli/serve.c.
  */
 #include <locale.h>
 #include <signal.h>
@@ -27,8 +27,8 @@ enum {
     DEFAULT_ANSWER_LIFE_MS = 3600000,
     DEFAULT_HISTORY_MS = 60000,
     DEFAULT_SESSION_MS = 8 * 3600000,
-    OTHER_FILES = 256,        /* descriptors that have nothing to do with clients */
-    FILES_PER_CONNECTION = 2, /* its socket, and the one with which its call waits for a job */
+    OTHER_FILES = 256,        /* descriptors for other things than clients of HTTP */
+    FILES_PER_CONNECTION = 2, /* its socket, and a connection to Redis on which its call waits */
 };
 
 /* Reads the command line as that of `tackle serve`. */
@@ -83,7 +83,7 @@ static int read_options(const cli_session *cli, serve_http_options *options)
     return CLI_OK;
 }
 
-/* All threads inherit this: signals arrive where serve_http_run() reads them. */
+/* Blocks the signals that serve_http_run() reads, for this thread and those that it starts. */
 static void block_signals(void)
 {
     sigset_t set;
@@ -94,7 +94,7 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* The demo has a server of its own, which ends with this program. */
+/* Chooses a server in memory for the demo, which ends with this program. */
 static int choose_demo_server(cli_session *cli)
 {
     free(cli->url);
@@ -102,7 +102,7 @@ static int choose_demo_server(cli_session *cli)
     return cli->url != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
 }
 
-/* A server in memory has no URL that leads to it; its socket does. NULL: it is not known. */
+/* The URL of the socket of a server in memory, which other clients need. NULL: it is not known. */
 static char *socket_url(tkl_client *client)
 {
     tkl_reply *reply = NULL;
@@ -127,7 +127,7 @@ static int open_private(cli_session *cli, tkl_client *client, tkl_client **priva
     return failed;
 }
 
-/* A server that only reads leaves the history to others. */
+/* The interval of the history; 0: a server that only reads leaves the history to others. */
 static int64_t history_ms(const cli_session *cli)
 {
     return cli_flag(cli, "read-only") ? 0 : cli_number(cli, "history", DEFAULT_HISTORY_MS);

@@ -15,8 +15,8 @@
 
 enum { EXAMPLE_WORDS = 32 };
 
-/* Splits a line of an example as a shell would, up to the end of its command. Quotes are removed
- * in place. Returns the number of words, or 0 when there are too many. */
+/* Splits a line of an example as a shell does, up to the end of its command. Removes quotes in
+ * place. Returns the number of words, or 0 when there are too many. */
 static int split_line(char *text, char *words[EXAMPLE_WORDS + 1])
 {
     static const char blanks[] = " \\\n", ends[] = "|;&<>";
@@ -79,7 +79,7 @@ static void drop_failure(void *arg, int code, const char *message, const char *f
     (void)value;
 }
 
-/* Adds a value to a field; to an array, or in the place of nothing. */
+/* Adds a value to the array of a field; sets a field that is not there. */
 static void add_value(json_t *object, const char *name, bool many, json_t *value)
 {
     json_t *old = json_object_get(object, name);
@@ -93,8 +93,8 @@ static void add_value(json_t *object, const char *name, bool many, json_t *value
         json_object_set_new(object, name, value);
 }
 
-/* A word of the shell. The output of an earlier command is not known: $token becomes TOKEN, the
- * output of a command a number or a day. */
+/* The value of a word of the shell. Variables and outputs of commands are not known: $token becomes
+ * TOKEN, and a $(...) a number or a day. */
 static json_t *example_value(const char *text)
 {
     char name[32];
@@ -138,7 +138,7 @@ static void name_options(const cli_session *cli, json_t *object)
     }
 }
 
-/* Adds what must be there and is not: words of the usage line, in their own names. */
+/* Adds required fields that the example lacks, with words of the usage line as their values. */
 static void add_missing(const serve_route *route, json_t *object)
 {
     serve_word words[SERVE_WORDS_MAX];

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
-/* The page may load its own files and call this server, and do nothing else. No text becomes HTML
- * or a script, wherever it comes from: browsers that know trusted types refuse even to try. */
+/* The page may load its own files and call this server, and nothing else. Browsers that know
+ * trusted types also keep scripts of the page from turning text into HTML or into a script. */
 static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; "
                              "img-src 'self'; connect-src 'self'; form-action 'none'; "
                              "base-uri 'none'; frame-ancestors 'none'; "
@@ -37,7 +37,7 @@ static const char *type_of_page(const serve_page *page)
     return "application/octet-stream";
 }
 
-/* The bytes in the form of gzip, to be freed; NULL: out of memory. */
+/* The bytes of a file, compressed with gzip, to be freed; NULL: out of memory. */
 static unsigned char *gzip_of(const serve_page *page, size_t *size)
 {
     enum { GZIP = 15 + 16, MEMORY = 8 };
@@ -59,7 +59,7 @@ static unsigned char *gzip_of(const serve_page *page, size_t *size)
     return bytes;
 }
 
-/* A response with the bytes, compressed if the client takes that. */
+/* A response with the bytes of a file, compressed if the client accepts gzip. */
 static struct MHD_Response *response_of(const serve_page *page, const char *accept_encoding)
 {
     bool takes_gzip = accept_encoding != NULL && strstr(accept_encoding, "gzip") != NULL;
@@ -89,7 +89,7 @@ struct MHD_Response *serve_page_response(const serve_page *page, const char *if_
     *status = is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
     MHD_add_response_header(response, "Content-Type", type_of_page(page));
     MHD_add_response_header(response, "ETag", page->etag);
-    MHD_add_response_header(response, "Cache-Control", "no-cache"); /* ask, by the ETag */
+    MHD_add_response_header(response, "Cache-Control", "no-cache"); /* ask with the ETag */
     MHD_add_response_header(response, "Vary", "Accept-Encoding");
     MHD_add_response_header(response, "Content-Security-Policy", policy);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");

@@ -23,8 +23,9 @@ extern const serve_page serve_pages[];
 /* The file of a path, "/" for the first one to load; NULL: there is none. */
 const serve_page *serve_page_find(const char *path);
 
-/* The response with the file, and *status: 304 when the client has it already. `if_none_match` and
- * `accept_encoding` are headers of the request; NULL: not sent. NULL: out of memory. */
+/* The response with the file, and *status, which is 304 when the client has the file already.
+ * `if_none_match` and `accept_encoding` are headers of the request, or NULL. Returns NULL when
+ * memory is short. */
 struct MHD_Response *serve_page_response(const serve_page *page, const char *if_none_match,
                                          const char *accept_encoding, unsigned *status);
 

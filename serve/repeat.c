@@ -21,7 +21,7 @@ int serve_answers_open(tkl_client *client, int64_t life_ms, tkl_cache **answers)
     return tkl_cache_open(client, &options, answers);
 }
 
-/* Writes the SHA-256 of two texts as hex digits. The zero byte between them is part of it. */
+/* Writes the SHA-256 of two texts and the zero byte between them as hex digits. */
 static void digest_two(const char *one, const char *two, char text[DIGEST_TEXT])
 {
     unsigned char digest[DIGEST_BYTES];
@@ -30,7 +30,7 @@ static void digest_two(const char *one, const char *two, char text[DIGEST_TEXT])
         EVP_DigestUpdate(context, one, strlen(one) + 1) != 1 ||
         EVP_DigestUpdate(context, two, strlen(two)) != 1 ||
         EVP_DigestFinal_ex(context, digest, NULL) != 1)
-        abort(); /* out of memory: no key may be taken for another */
+        abort(); /* out of memory: a wrong digest could mix up two keys */
     EVP_MD_CTX_free(context);
     for (size_t i = 0; i < DIGEST_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
@@ -45,7 +45,7 @@ typedef struct keyed_call {
     const json_t *fields;
     serve_answer *answer;
     char of[DIGEST_TEXT]; /* digest of the path and the fields */
-    bool takes_request;   /* the verb has its own request ids */
+    bool takes_request;   /* the verb has an option --request, so the server executes it once */
     bool is_first;        /* this call has executed it */
 } keyed_call;
 
@@ -62,7 +62,7 @@ static char *answer_text(const keyed_call *k)
 static int answer_first(tkl_bytes key, tkl_cache_result *result, void *arg)
 {
     keyed_call *k = arg;
-    /* A client that has gone away comes back for the answer, so nothing is taken back. */
+    /* Without is_gone: a client that has gone away comes back, so the verb gives nothing back. */
     serve_caller caller = {0};
     (void)key;
     k->is_first = true;
@@ -73,8 +73,8 @@ static int answer_first(tkl_bytes key, tkl_cache_result *result, void *arg)
     return code;
 }
 
-/* Whether repeats must get the same answer: it was done, or may have been and no request id would
- * tell. */
+/* Whether repeats must get this answer: the request was executed, or its outcome is unknown and no
+ * request id keeps a repeat from executing it again. */
 static bool is_final(const keyed_call *k)
 {
     return k->answer->status < 300 || (k->answer->status == 504 && !k->takes_request);
@@ -121,7 +121,7 @@ static bool has_request_option(const serve_route *route)
     return false;
 }
 
-/* The digest of the path and the fields, in whatever order they are. */
+/* The digest of the path and the fields, which does not depend on their order. */
 static bool digest_request(const serve_route *route, const json_t *fields, char of[DIGEST_TEXT])
 {
     char *path = serve_route_path(route);
@@ -162,7 +162,7 @@ void serve_call_once(tkl_cache *answers, const char *who, const char *key, tkl_c
     else if (!k.is_first)
         answer_failure(answer, code);
     else if (!is_final(&k))
-        code = tkl_cache_drop(answers, tkl_str(name)); /* if this fails, repeats get this answer */
+        code = tkl_cache_drop(answers, tkl_str(name)); /* when this fails, repeats get the answer */
     tkl_cache_value_free(value);
     json_decref(own);
 }

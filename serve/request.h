@@ -3,7 +3,7 @@
  * A request, on its way through the files of the HTTP server:
  *
  *     admit.c   its head: who asks for what, and whether that is allowed; a request with a cookie
- *               is suspended meanwhile, since Redis knows whose session that is (login.h)
+ *               is suspended while Redis is asked for its session (login.h)
  *     http.c    connections and bodies; the loop of the thread of HTTP
  *     run.c     its call, as an operation of a tkl_loop; streams
  *     send.c    its answer, and the log
@@ -24,7 +24,7 @@
 #include "metrics.h"
 #include "pages.h"
 
-/* How often connections are looked at for slow clients, and streams for silence. */
+/* How often the server looks for slow clients and silent streams. */
 #define SERVE_SWEEP_MS 1000
 
 typedef enum serve_request_kind {
@@ -45,7 +45,7 @@ typedef enum serve_request_kind {
 /* A connection, from its beginning to its end. */
 typedef struct serve_peer {
     int file;
-    int64_t since_ms; /* when we began to wait for the client; 0: it waits for us */
+    int64_t since_ms; /* when the server began to wait for the client; 0: the client waits */
     struct serve_peer *next, *prev;
 } serve_peer;
 
@@ -56,8 +56,8 @@ typedef struct serve_request {
     serve_request_kind kind;
     serve_route route;
     const serve_page *page; /* the page of a SERVE_PAGE */
-    serve_user user;        /* who calls; named "-": no token is needed */
-    bool is_checking;       /* its session is being looked up */
+    serve_user user;        /* the caller; its name is "-" when no token is needed */
+    bool is_checking;       /* the session of its cookie is being looked up */
     char *key;              /* Idempotency-Key; NULL: none */
     json_t *query;          /* the fields of a GET; NULL: they are in the body */
     char *body;
@@ -68,12 +68,12 @@ typedef struct serve_request {
     uint64_t operation; /* id in the loop */
     bool is_running;    /* submitted, and not done */
     bool is_done;       /* there is an answer */
-    bool is_suspended;  /* its connection is */
+    bool is_suspended;  /* its connection is suspended */
     serve_batch *batch; /* the calls of a SERVE_BATCH; belongs to the operation until is_batching */
     bool is_batching;   /* the operation has read the calls, and they run */
-    bool is_cancelled;  /* nobody wants the answer, or we end */
+    bool is_cancelled;  /* the client is gone, or the server ends */
     serve_answer answer;
-    struct serve_request *next, *prev; /* among those that run */
+    struct serve_request *next, *prev; /* neighbours in the list of running requests */
 
     serve_framing framing; /* framing of streams that the client accepts */
     char *last_event;      /* Last-Event-ID; NULL: none */
@@ -81,9 +81,9 @@ typedef struct serve_request {
     bool has_stream;       /* the operation has made it */
     bool is_streaming;     /* the stream has begun */
     _Atomic bool is_left;  /* the client of the stream has gone away */
-    char *from;            /* the client's address, for the time when the connection is gone */
+    char *from;            /* the client's address, for the log when the connection is gone */
     int64_t beat_ms;       /* when something was sent last */
-    bool is_stirred;       /* in the list of such requests; with their mutex, as the next one */
+    bool is_stirred;       /* in the list `stirred`; guarded by the mutex, as next_stirred */
     struct serve_request *next_stirred;
 } serve_request;
 
@@ -115,16 +115,16 @@ struct serve_http {
 
 /* ---- admit.c ------------------------------------------------------------- */
 
-/* NULL: there is no such header. */
+/* The value of a header; NULL: the request has no such header. */
 const char *serve_request_header(const serve_request *r, const char *name);
 
-/* Checks a request whose head has arrived, and reads it, or refuses the request. */
+/* Reads and checks the head of a request; refuses the request if it is not allowed. */
 enum MHD_Result serve_admit(serve_request *r, const char *path, const char *method);
 
-/* Bytes of its body at most. */
+/* How many bytes the body may have. */
 int64_t serve_body_max(const serve_request *r);
 
-/* Goes on with it when the session of its cookie was looked up. */
+/* Goes on with a request when the session of its cookie was looked up. */
 enum MHD_Result serve_admit_user(serve_request *r, const char *method);
 
 /* ---- run.c --------------------------------------------------------------- */
@@ -140,11 +140,11 @@ void serve_cancel_gone(serve_http *http);
 /* Answers with the stream that has begun. */
 enum MHD_Result serve_send_stream(serve_request *r);
 
-/* Goes on with the streams that have something to send. */
+/* Resumes the connections of streams that have something to send. */
 void serve_resume_stirred(serve_http *http);
 
-/* Begins streams of news for which nothing has failed so far, although nothing has come yet, and
- * sends a sign of life on streams that have been silent. */
+/* Begins streams of verbs that follow news when they have not failed for a moment, even without a
+ * first result, and sends a sign of life on silent streams. */
 void serve_beat_streams(serve_http *http, int64_t now);
 int64_t serve_count_streams(const serve_http *http);
 
@@ -152,21 +152,23 @@ int64_t serve_count_streams(const serve_http *http);
 
 void serve_log_line(const char *format, ...) TKL_PRINTF(1, 2);
 
-/* Logs a call of the request, if it is of interest. In any thread. */
+/* Logs a call: a login, a refusal, or a call that has or may have changed something. In any
+ * thread. */
 void serve_log_answer(const serve_request *r, const serve_route *route, const serve_answer *answer,
                       int64_t took_ms);
 
 /* Logs the request itself: its call has ended, or it was refused. The client may be gone. */
 void serve_log_request(const serve_request *r);
 
-/* "127.0.0.1:40312"; "unix" for Unix sockets. In any thread, while there is a connection. */
+/* The client's address, "127.0.0.1:40312", or "unix". In any thread, while there is a
+ * connection. */
 const char *serve_peer_name(const serve_request *r, char name[NI_MAXHOST]);
 
-/* The address by which wrong tokens are counted, without the port: an IPv4 address, the network of an
- * IPv6 address, which is that of one customer, or "unix". As serve_peer_name(). */
+/* The address by which wrong tokens are counted, without the port: an IPv4 address, the network of
+ * an IPv6 address, which is that of one customer, or "unix". As serve_peer_name(). */
 const char *serve_peer_network(const serve_request *r, char name[NI_MAXHOST]);
 
-/* The methods for what the request is about, "GET, POST". */
+/* The methods that the path of the request allows, "GET, POST". */
 const char *serve_allowed_methods(const serve_request *r);
 
 void serve_add_header(struct MHD_Response *response, const char *name, const char *format, ...)

@@ -17,7 +17,8 @@ int serve_component_number(const char *name)
     return -1;
 }
 
-/* The verb of a component by its name, "" for a component that is a verb itself; NULL: none. */
+/* Finds the verb of a component by its name, "" for a component that is a verb itself; NULL:
+ * none. */
 static const cli_verb *verb_of(const cli_component *component, const char *name)
 {
     if (*name == '\0')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Routes: every verb of the command that is not local, as /v1/COMPONENT/VERB. They are made from the
- * tables of the command, so a new verb needs nothing here.
+ * Routes: every verb of the command that is not local, as /v1/COMPONENT/VERB. They are made from
+ * the tables of the command, so a new verb needs nothing here.
  */
 #ifndef TKL_SERVE_ROUTE_H
 #define TKL_SERVE_ROUTE_H
@@ -14,8 +14,8 @@ typedef struct serve_route {
     int number; /* the component's place among all */
 } serve_route;
 
-/* Finds the route of a path, "/v1/queue/push" or "/v1/ping". False: there is none, and `why` says
- * why not. */
+/* Finds the route of a path, "/v1/queue/push" or "/v1/ping". False: there is none, and `why` has
+ * the reason. */
 enum { SERVE_WHY_SIZE = 160 };
 bool serve_route_find(const char *path, serve_route *route, char why[SERVE_WHY_SIZE]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls and streams. run_request() and what it calls run in a thread of the loop and touch only what
- * belongs to their request; all other functions run in the thread of HTTP.
+ * Calls and streams. run_request() and what it calls run in a thread of the loop and touch only
+ * what belongs to their request; all other functions run in the thread of HTTP.
  */
 #include "request.h"
 
@@ -21,7 +21,7 @@
 /* How long a stream has time to fail before its head is sent. */
 #define GRACE_MS 100
 
-enum { AT_ONCE = 64 }; /* clients that have gone away */
+enum { AT_ONCE = 64 }; /* gone clients that one epoll_wait() reports */
 
 /* ---- Running calls ------------------------------------------------------- */
 
@@ -31,7 +31,8 @@ static bool may_call(void *arg, const serve_route *route)
     return serve_may(&r->user.rights, route);
 }
 
-/* Called in the thread of the operation, while the connection is suspended. */
+/* Logs a call of a batch. Runs in the thread of the operation, while the connection is
+ * suspended. */
 static void log_item(void *arg, const serve_route *route, const serve_answer *answer,
                      int64_t took_ms)
 {
@@ -67,7 +68,7 @@ CLI_APART static json_t *read_fields(serve_request *r)
     return NULL;
 }
 
-/* Called by the operation: its stream has something to send. */
+/* Wakes the thread of HTTP; the operation calls this when its stream has something to send. */
 static void stir_request(void *arg)
 {
     serve_request *r = arg;
@@ -83,7 +84,7 @@ static void stir_request(void *arg)
     pthread_mutex_unlock(&http->mutex);
 }
 
-/* A client that comes back says which event it has seen. */
+/* Sets the field `after` to the last event that a client which comes back has seen. */
 static void resume_after(json_t *fields, const char *last_event)
 {
     json_object_del(fields, "recent");
@@ -91,8 +92,8 @@ static void resume_after(json_t *fields, const char *last_event)
     json_object_set_new(fields, "after", cli_json_bytes(tkl_str(last_event)));
 }
 
-/* Takes the field "keep", which is ours, and decides whether the answer is a stream. CLI_USAGE: the
- * answer says what is wrong. */
+/* Takes the field "keep", which the verb does not know, and decides whether the answer is a stream.
+ * CLI_USAGE: the answer says what is wrong. */
 static int prepare_stream(serve_request *r, json_t *fields, serve_caller *caller)
 {
     const json_t *keep = serve_can_keep(&r->route) ? json_object_get(fields, "keep") : NULL;
@@ -138,7 +139,7 @@ static void run_call(serve_request *r, json_t *fields)
         serve_call(r->http->client, &r->route, fields, &caller, &r->answer);
 }
 
-/* Runs as an operation of the loop. */
+/* Runs the call of a request, as an operation of the loop. */
 static int run_request(void *arg)
 {
     serve_request *r = arg;
@@ -197,7 +198,7 @@ static void unlist_running(serve_request *r)
     r->next = r->prev = NULL;
 }
 
-/* After the operation has ended, nothing stirs the request again. */
+/* Removes the request from the list `stirred`. Its operation has ended and cannot add it again. */
 static void unlist_stirred(serve_request *r)
 {
     serve_http *http = r->http;
@@ -226,8 +227,8 @@ void serve_request_free(serve_request *r)
     free(r);
 }
 
-/* The operation's first result is there, and what it holds, it holds from now on. Streams of news
- * begin without a result, and change nothing. */
+/* Notes that the stream has begun, and logs it, since its operation may hold something from now on.
+ * A stream that only follows news changes nothing and is not logged. */
 static void begin_stream(serve_request *r)
 {
     char name[NI_MAXHOST];
@@ -239,7 +240,7 @@ static void begin_stream(serve_request *r)
     serve_log_answer(r, &r->route, &begun, cli_now_ms() - r->began_ms);
 }
 
-/* Nothing of the request runs any more, and there is an answer. */
+/* Ends a request when nothing of it runs any more and its answer is there. */
 static void finish_request(serve_request *r)
 {
     unlist_running(r);
@@ -250,7 +251,7 @@ static void finish_request(serve_request *r)
         begin_stream(r);
     if (!r->is_checking || r->answer.status != 0)
         serve_log_request(r);
-    if (r->connection == NULL) { /* it has ended before the operation */
+    if (r->connection == NULL) { /* the connection has ended before the operation */
         serve_request_free(r);
         return;
     }
@@ -265,8 +266,8 @@ static void finish_batch(void *arg)
     finish_request(r);
 }
 
-/* Called when the operation has ended, in tkl_loop_dispatch(). `code` is another one than TKL_OK when
- * it did not begin. */
+/* Called when the operation has ended, in tkl_loop_dispatch(). `code` is not TKL_OK when it
+ * could not begin. */
 static void end_request(void *arg, int code, const char *text)
 {
     serve_request *r = arg;
@@ -284,8 +285,8 @@ static void end_request(void *arg, int code, const char *text)
     serve_batch_run(r->batch, r->http->loop, r->http->client, &caller, finish_batch, r);
 }
 
-/* Submits the call and suspends the connection. libmicrohttpd does not look at suspended
- * connections, so we watch for their end. */
+/* Submits the call and suspends the connection. libmicrohttpd ignores suspended connections, so
+ * `watched` reports their end. */
 enum MHD_Result serve_submit(serve_request *r)
 {
     serve_http *http = r->http;
@@ -307,7 +308,7 @@ void serve_cancel(serve_request *r)
     if (r->is_batching)
         serve_batch_cancel(r->batch);
     int code = tkl_loop_cancel(r->http->loop, r->operation);
-    (void)code; /* TKL_NOTFOUND: it has ended, and its callback comes */
+    (void)code; /* TKL_NOTFOUND: the operation has ended, and end_request() follows */
 }
 
 void serve_cancel_gone(serve_http *http)
@@ -333,7 +334,7 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
     (void)position;
     if (has_room) {
         int code = tkl_loop_wake(r->http->loop, r->operation);
-        (void)code; /* TKL_NOTFOUND: it has ended */
+        (void)code; /* TKL_NOTFOUND: the operation has ended */
     }
     r->beat_ms = cli_now_ms();
     if (taken == 0 && r->is_done)

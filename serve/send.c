@@ -27,7 +27,7 @@ void serve_log_line(const char *format, ...)
     free(text);
 }
 
-/* NULL: a Unix socket. */
+/* The address of the client; NULL: it uses a Unix socket. */
 static const struct sockaddr *address_of(const serve_request *r)
 {
     const union MHD_ConnectionInfo *info =
@@ -64,7 +64,7 @@ const char *serve_peer_network(const serve_request *r, char name[NI_MAXHOST])
     return inet_ntop(AF_INET, at, name, NI_MAXHOST);
 }
 
-/* Changes are logged, and calls that may have changed something, and whatever was refused. */
+/* Whether the log has the call: it was refused, or it has or may have changed something. */
 static bool is_logged(const serve_route *route, const serve_answer *answer)
 {
     bool refused = answer->status == 401 || answer->status == 403;
@@ -104,7 +104,7 @@ void serve_log_request(const serve_request *r)
     int64_t took_ms = cli_now_ms() - r->began_ms;
     if (!r->is_streaming)
         serve_log_answer(r, &r->route, &r->answer, took_ms);
-    else if (is_logged(&r->route, &r->answer)) /* its beginning was logged */
+    else if (is_logged(&r->route, &r->answer)) /* a stream's beginning was logged already */
         log_call(r, &r->route, r->answer.subject, "ended", took_ms);
 }
 
@@ -144,8 +144,9 @@ void serve_add_common_headers(struct MHD_Response *response, const serve_http *h
         serve_add_header(response, "Connection", "close");
 }
 
-/* Without a Path, the browser sends the cookie to where it found /login, as it sees that: behind a
- * proxy, too, which takes a prefix off. The Origin of the page says whether it came by HTTPS. */
+/* Sets or removes the cookie. Without a Path, the browser uses the folder in which it sees /login,
+ * which is right also behind a proxy that removes a prefix. The Origin of the page says whether the
+ * browser uses HTTPS. */
 static void add_cookie(struct MHD_Response *response, const serve_request *r)
 {
     const char *origin = serve_request_header(r, "Origin");

@@ -85,7 +85,7 @@ serve_framing serve_stream_framing(const serve_stream *stream)
 
 /* ---- Beginning ----------------------------------------------------------- */
 
-/* With the mutex. */
+/* Changes the state of an open stream. The caller has the mutex. */
 static serve_stream_state settle_state(serve_stream *s, serve_stream_state state)
 {
     if (s->state == SERVE_STREAM_OPEN)
@@ -108,7 +108,7 @@ bool serve_stream_has_begun(serve_stream *s)
 
 /* ---- Adding -------------------------------------------------------------- */
 
-/* With the mutex: appends the text. False: out of memory. */
+/* Appends the text. False: out of memory. The caller has the mutex. */
 static bool append_text(serve_stream *s, const char *text)
 {
     size_t len = strlen(text), used = s->to - s->from;
@@ -128,7 +128,7 @@ static bool append_text(serve_stream *s, const char *text)
     return true;
 }
 
-/* Sleeps until the client has taken most of what was added. TKL_EINTR: it is gone. */
+/* Sleeps until the client has taken most of the data. TKL_EINTR: the client is gone. */
 static int await_room(serve_stream *s)
 {
     enum { LONG_MS = 60000 };
@@ -177,6 +177,6 @@ void serve_stream_beat(serve_stream *s)
 {
     pthread_mutex_lock(&s->mutex);
     if (s->from == s->to && !append_text(s, s->framing == SERVE_EVENTS ? ":\n\n" : "\n"))
-        s->from = s->to; /* out of memory: the next one comes */
+        s->from = s->to; /* out of memory: the next sign of life comes */
     pthread_mutex_unlock(&s->mutex);
 }

@@ -10,7 +10,7 @@
  *     event: error                          {"error": "TKL_EINTR", "message": "..."}
  *     data: {"error": "TKL_EINTR", ...}
  *
- *     :                                     (an empty line, so that a dead peer is found)
+ *     :                                     (an empty line, so that a dead client is noticed)
  *
  * A stream is a buffer between an operation of the loop, which adds results, and the thread of
  * HTTP, which sends them. When the client is slower than the results, the operation sleeps, so that
@@ -54,7 +54,7 @@ typedef enum serve_stream_state {
     SERVE_STREAM_DECLINED, /* the answer is not a stream */
 } serve_stream_state;
 
-/* Makes an open stream one that has begun, or was declined. Returns the state that it has then. */
+/* Moves an open stream to `state`, begun or declined. Returns the state of the stream. */
 serve_stream_state serve_stream_settle(serve_stream *stream, serve_stream_state state);
 bool serve_stream_has_begun(serve_stream *stream);
 
@@ -66,8 +66,8 @@ int serve_stream_add(serve_stream *stream, const char *event, const char *id, co
 
 /* ---- The thread of HTTP -------------------------------------------------- */
 
-/* Moves up to `max` bytes that were added. Returns how many. *has_room: the operation may sleep, and
- * there is room again. */
+/* Moves up to `max` bytes that were added. Returns how many. *has_room: the operation may sleep,
+ * and there is room again. */
 size_t serve_stream_take(serve_stream *stream, char *to, size_t max, bool *has_room);
 
 /* Adds a sign of life if there is nothing else to send. */

@@ -75,7 +75,8 @@ static const char *find_only(const json_t *fields, const char *message, fit *fit
     return found;
 }
 
-/* The message has it in quotes: all of it, its name in "votes=3", or the beginning if it is long. */
+/* The message has it in quotes: all of it, its name in "votes=3", or the beginning if it is
+ * long. */
 static bool is_quoted(const char *message, const char *text)
 {
     enum { LONG = 20 };

@@ -75,7 +75,7 @@ static int64_t spent(stage *s, const char *name)
     return micros;
 }
 
-/* 240 views a day: 10 each hour, and what an hour leaves is the next ones'. */
+/* 240 views a day are 10 each hour. Views that an hour leaves over go to the next hours. */
 static void a_budget_is_spread_over_the_hours(void **state)
 {
     stage *s = *state;
@@ -155,7 +155,7 @@ typedef struct job {
     tkl_ads_type type;
 } job;
 
-/* Shows and clicks until nothing is left; the exit code tells of trouble. */
+/* Shows and clicks until nothing is left; the exit code is 0 when all went well. */
 static int spend(void *arg)
 {
     const job *j = arg;
@@ -200,7 +200,7 @@ static void ten_processes_spend_views(void **state)
     ten_processes(*state, TKL_ADS_CPM, 2, 500, 500);
 }
 
-/* Each may have one view under way when the last click is paid. */
+/* Each process may have one view under way when the last click is paid. */
 static void ten_processes_spend_clicks(void **state)
 {
     ten_processes(*state, TKL_ADS_CPC, 0.005, 200, 210);
@@ -284,7 +284,7 @@ static void an_ad_learns_while_its_budget_is_spent(void **state)
     expect_ad(s->ads, NULL, NULL, "tea", "a");
 }
 
-/* Hundreds come back at the change of the hour: the best of them is found at once. */
+/* Hundreds of ads come back at the change of the hour: the best of them is found at once. */
 static void many_budgets_open_at_one_moment(void **state)
 {
     stage *s = *state;

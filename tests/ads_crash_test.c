@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: programs and servers that die. What was answered is counted exactly once.
+ * Ads: programs and servers that die. An answered request is counted exactly once.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -67,7 +67,7 @@ static int use_ads(void *arg)
     return rc == TKL_OK ? 0 : 2;
 }
 
-/* Each has a place of its own, and all have one in common. */
+/* Each ad has a place of its own, and all ads have one in common. */
 static void add_all(tkl_ads *ads)
 {
     static const tkl_ads_type types[] = {TKL_ADS_CPM, TKL_ADS_CPC, TKL_ADS_CPA};
@@ -128,12 +128,12 @@ static void start_crew(stage *s, int rounds)
         s->jobs[i] = (job){s->server->url, &s->told[i], i + 1, rounds};
         s->pids[i] = process_fork(use_ads, &s->jobs[i]);
     }
-    for (int i = 0; i < CREW; i++) /* connected: from here on they wait for a server that is away */
+    for (int i = 0; i < CREW; i++) /* connected; they wait when the server is away */
         while (!has_views(&s->told[i]))
             usleep(1000);
 }
 
-/* The numbers of an ad: as the programs were told, and at most `more` others. */
+/* Compares the numbers of an ad with the answers that programs got; there may be `more` events. */
 static void compare(stage *s, int ad, int64_t more)
 {
     int64_t views = 0, clicks = 0, actions = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: what is tried. Viewers click by a fixed sequence of numbers, and nothing else is random: each
- * of these stories goes the same way each time.
+ * Ads: which ads and words are tried. Viewers click by a fixed sequence of numbers, and nothing
+ * else is random: each story goes the same way each time.
  */
 #include "support/adverts.h"
 #include "support/fixture.h"
@@ -134,7 +134,8 @@ static void a_good_ad_that_comes_late_gets_in(void **state)
     tkl_ads_close(s.ads);
 }
 
-/* Clicks are worth 1 to 40 for 1000 views; nobody knows until they are tried beside the sure 10. */
+/* Clicks are worth 1 to 40 for 1000 views, which is unknown until they are tried beside the sure
+ * 10. */
 static void clicks_are_tried_beside_ads_that_are_paid_by_view(void **state)
 {
     fixture *f = *state;

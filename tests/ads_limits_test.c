@@ -16,7 +16,7 @@ enum { PLACES = 0, OTHER_PLACES = 100, VALUES = 200, KINDS = 300, NAMES = 400, S
 
 static char stored[STORED][TKL_ADS_NAME_MAX + 1];
 
-/* They differ at the end only. */
+/* The longest names, which differ at the end only. */
 static tkl_bytes longest_name(size_t number)
 {
     char *text = stored[number];
@@ -39,8 +39,8 @@ static char *longest_words(int first, int count)
 
 /* ---- Ads and pages ------------------------------------------------------- */
 
-/* As many locations as there may be; or as many combinations of values as are kept apart, at as
- * many locations as these leave room for. */
+/* WIDE: as many locations as there may be. GATED: as many combinations of values as are kept apart,
+ * at as many locations as these leave room for. */
 typedef enum shape { WIDE, GATED } shape;
 
 static tkl_bytes places[TKL_ADS_LOCATIONS_MAX], values[TKL_ADS_VALUES_MAX];
@@ -70,7 +70,7 @@ static tkl_ad giant(shape form, size_t number, size_t from, const char *text)
                     .text = tkl_str(text)};
 }
 
-/* `fits`: the viewer is one that all ads want. */
+/* `fits`: all ads want this viewer. */
 static tkl_ads_page page_of(const char *text, size_t count, bool fits)
 {
     static tkl_ads_trait traits[TKL_ADS_PAGE_TRAITS_MAX];
@@ -129,7 +129,7 @@ static void start(stage *s)
     s->since = cpu_ms(s);
 }
 
-/* The time of a script, of those that ran since start(). */
+/* Notes the time of a script that ran since start(). */
 static void note(stage *s, operation what)
 {
     double ms = cpu_ms(s) - s->since;

@@ -135,7 +135,7 @@ static void the_score_is_base_and_mean_of_smallest_and_largest_bonus(void **stat
     tkl_ads_close(ads);
 }
 
-/* A rate is from 0 to 1, whatever the numbers say. */
+/* A rate stays between 0 and 1, also with impossible numbers. */
 static void numbers_that_cannot_be_do_no_harm(void **state)
 {
     fixture *f = *state;

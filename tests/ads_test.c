@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: who is shown where, clicks, replacing and removing.
+ * Ads: which ad is shown where, clicks, replacing and removing.
  *
  * ctest: label threads
  */
@@ -90,7 +90,7 @@ static void words_are_a_bonus(void **state)
     add_ad(ads, (advert){.name = "b", .type = TKL_ADS_CPC, .price = 1.001, .text = "coffee"});
     expect_ad(ads, NULL, NULL, "tea in a cup", "b");
     target_id id;
-    for (int i = 0; i < 3; i++) { /* b has gone: a learns that tea is good */
+    for (int i = 0; i < 3; i++) { /* b is removed, and a learns that tea is good */
         remove_ad(ads, "b");
         id = show_ad(ads, "tea");
         assert_ok(tkl_ads_click(ads, tkl_str(id.text)));
@@ -300,7 +300,7 @@ static void a_click_for_an_ad_that_was_removed(void **state)
     tkl_ads_close(ads);
 }
 
-/* Gone is gone, whether or not it had been clicked. */
+/* An ad that was removed takes no clicks, whether or not it was clicked before. */
 static void a_second_click_for_an_ad_that_was_removed(void **state)
 {
     fixture *f = *state;
@@ -486,7 +486,7 @@ static void draw_and_do(void *arg, int index)
     tkl_ads_close(ads);
 }
 
-/* Many at once add, remove, show and click: whatever the order, the index fits the ads. */
+/* Many programs add, remove, show and click at once: in any order, the index fits the ads. */
 static void programs_at_once_leave_whole_ads(void **state)
 {
     fixture *f = *state;

@@ -295,7 +295,7 @@ static void names_may_be_any_bytes(void **state)
     tkl_ads_close(ads);
 }
 
-/* Nothing of another component is touched, and nothing of it is found. */
+/* Ads neither touch nor find the data of another component. */
 static void other_components_with_the_same_words_do_not_mix(void **state)
 {
     fixture *f = *state;
@@ -383,7 +383,8 @@ static void add_pair(tkl_ads *ads)
     add_ad(ads, (advert){"b", TKL_ADS_CPC, 1, .needs = "age=1", .text = "tea"});
 }
 
-/* Whatever was lost but their values: without these it is not known what the index has of them. */
+/* Adds ads again after any loss but that of their values: without these, tackle cannot know which
+ * entries of the index belong to them. */
 static void ads_that_are_added_again_are_found(void **state)
 {
     fixture *f = *state;
@@ -424,7 +425,7 @@ static void damaged_numbers_are_reported(void **state)
     tkl_ads_close(ads);
 }
 
-/* Refused means that nothing happened: the click may come again. */
+/* A refused click has changed nothing, so it may come again. */
 static void a_click_on_damaged_numbers_counts_nothing(void **state)
 {
     static const char *const fields[] = {"clicks:a", "spent:a"};
@@ -460,7 +461,7 @@ static void a_damaged_index_is_reported(void **state)
     tkl_ads_close(ads);
 }
 
-/* Evicted: what is left is an error or fewer ads, and adding again repairs it. */
+/* After an eviction there is an error, or there are fewer ads; adding again repairs it. */
 static void lost_keys_are_survived(void **state)
 {
     fixture *f = *state;
@@ -549,7 +550,7 @@ static void the_locale_does_not_matter(void **state)
     tkl_ads_close(ads);
 }
 
-/* The reply is lost, the library asks again: each counts once. */
+/* Each event counts once when its reply is lost and the library asks again. */
 static void a_lost_reply_counts_once(void **state)
 {
     fixture *f = *state;

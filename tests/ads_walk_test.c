@@ -13,7 +13,7 @@
 #define ADS    24
 #define SEEN   37 /* words that count at 8 locations */
 
-/* "w0 w1 ...": so many words from the first on, of 100. */
+/* Writes "w0 w1 ...": `count` of 100 words, from the first on. */
 static void write_words(char *text, int first, int count)
 {
     *text = 0;
@@ -67,8 +67,8 @@ static double time_of(fixture *f, tkl_ads *ads, const char *age, const char *tex
     return least;
 }
 
-/* All ads are in the way, and in hundreds of lists: each is looked at once or twice, and no step is
- * much longer than a target that finds its ad at once. */
+/* All ads must be passed, and are in hundreds of lists: a walk looks at each once or twice, and no
+ * step is much longer than a target that finds its ad at once. */
 static void steps_over_the_most_lists_are_short(void **state)
 {
     fixture *f = *state;

@@ -85,7 +85,7 @@ static void ranges_are_of_bits(void **state)
     tkl_bits_close(bits);
 }
 
-/* Bits that were never set are 0, in a bitmap that is not there, too. */
+/* Bits that were never set are 0, also in a bitmap that does not exist. */
 static void zeros_are_found_within_the_range(void **state)
 {
     fixture *f = *state;

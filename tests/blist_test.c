@@ -293,7 +293,7 @@ static void another_type_in_the_way_is_told(void **state)
     tkl_blist_close(list);
 }
 
-/* The permissions that docs/blist.md says a user needs. */
+/* The permissions that docs/blist.md lists are enough. */
 static void the_permissions_of_the_page_suffice(void **state)
 {
     (void)state;

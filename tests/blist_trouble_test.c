@@ -105,7 +105,7 @@ static void a_silent_server_is_left_after_the_wait_and_the_time_out(void **state
     server_end(s);
 }
 
-/* Also while it is the only one that uses the client. */
+/* A waiter leaves a server that hangs, also while no other thread uses the client. */
 static void a_server_that_hangs_is_left_for_the_new_master(void **state)
 {
     (void)state;
@@ -146,8 +146,8 @@ static void a_long_wait_is_not_taken_for_a_server_that_hangs(void **state)
     int64_t pings = server_calls(f->server, "ping");
     test_sleep_ms(1800);
     assert_in_range(server_calls(f->server, "ping") - pings, 1, 6); /* one for all of them */
-    /* A waiter that took it for hanging would connect again, each of them every 500 ms. A busy server
-     * may be late for a ping. */
+    /* A waiter that took it for hanging would connect again, each of them every 500 ms. A busy
+     * server may be late for a ping. */
     assert_true(server_info(f->server, "total_connections_received") - received <= 4);
     for (int i = 0; i < 4; i++)
         push_item(list, "x");

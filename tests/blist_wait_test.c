@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting at a plain blocking queue: who is served first, and that waiters stand in nobody's way.
+ * Waiting at a plain blocking queue: who is served first, and that waiters do not keep others from
+ * calling.
  *
  * ctest: label threads
  */

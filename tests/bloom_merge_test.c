@@ -16,7 +16,8 @@ typedef struct crowd {
 
 enum { CROWD = 4, EACH = 3000 };
 
-/* Each with a handle of its own, which does not know when the others have made it grow. */
+/* Adds with a handle of its own, which does not know when other threads have made the filter
+ * grow. */
 static void add_own_share(void *arg, int index)
 {
     crowd *c = arg;
@@ -59,7 +60,7 @@ static void only_one_of_many_makes_the_filter(void **state)
     assert_int_equal(c.added, 500);
 }
 
-/* Half of them drop what the others make and fill. */
+/* Half of the threads drop the filter that the others make and fill. */
 static void add_or_drop(void *arg, int index)
 {
     crowd *c = arg;
@@ -134,7 +135,7 @@ static void unequal_filters_are_not_merged(void **state)
     tkl_bloom_close(a);
 }
 
-/* As it may be of another version of tackle. */
+/* A source may have grown differently, as with another version of tackle. */
 static void filters_that_grew_differently_are_not_merged(void **state)
 {
     fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bloom filters: how often they err, what they take, growing, refusing, merging, and many clients
- * at once.
+ * Bloom filters: how often they err, their memory, growing, refusing, merging, and many clients at
+ * once.
  *
  * ctest: label threads
  */
@@ -152,7 +152,7 @@ static void another_type_of_key_is_told(void **state)
 
 static const char *const meta_key = "tackle:bloom:{seen}:meta";
 
-/* One field of meta at a time is missing, or garbage. All ends, and nothing is made worse. */
+/* One field of meta at a time is missing, or garbage. Every call ends, and none makes it worse. */
 static void damaged_meta_is_told(void **state)
 {
     fixture *f = *state;
@@ -247,7 +247,7 @@ static void filter_of_an_older_version_is_refused_and_can_be_dropped(void **stat
     tkl_bloom_close(bloom);
 }
 
-/* Another program has removed meta alone: what is left of the parts is no part of a new filter. */
+/* Another program has removed meta alone: old parts are not used by a new filter. */
 static void parts_left_behind_are_cleared(void **state)
 {
     fixture *f = *state;
@@ -259,8 +259,8 @@ static void parts_left_behind_are_cleared(void **state)
     tkl_bloom_close(bloom);
 }
 
-/* A client began to drop it and died: it is gone for all, and the client that makes a new one ends.
- */
+/* A client has died while it dropped a filter: the filter is gone for all, and the next client that
+ * makes one finishes the drop. */
 static void drop_that_was_begun_is_finished(void **state)
 {
     fixture *f = *state;
@@ -376,7 +376,7 @@ static void size_is_that_of_the_textbook(void **state)
     assert_true(bits_to_textbook(1e-12) <= 1.02001);
 }
 
-/* Fewer would take more than 2 % more. */
+/* A filter with fewer hashes would take more than 2 % more memory. */
 static void hashes_are_as_few_as_can_be(void **state)
 {
     (void)state;
@@ -562,8 +562,8 @@ static void batch_is_one_trip(void **state)
     tkl_bloom_close(bloom);
 }
 
-/* The first of a batch are sent before the others are made: wherever it breaks, all are answered.
- */
+/* The library sends the first items of a batch before it has made the others. All are answered,
+ * wherever the connection breaks. */
 static void asking_survives_cuts(void **state)
 {
     fixture *f = *state;

@@ -574,7 +574,7 @@ static void keys_of_other_programs_are_left_alone(void **state)
     tkl_board_close(board);
 }
 
-/* Else a member would be ranked twice, or would not come back. */
+/* A board that has lost a key is not written: a member would be ranked twice, or never again. */
 static void a_board_that_was_evicted_in_part_is_not_written(void **state)
 {
     fixture *f = *state;

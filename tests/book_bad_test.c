@@ -137,7 +137,7 @@ static void a_book_in_part_is_damaged(void **state)
     }
 }
 
-/* The handle has learnt the settings of a book that is gone. */
+/* The handle knows the settings of a book that no longer exists. */
 static void a_book_that_got_lost_is_begun_anew(void **state)
 {
     fixture *f = *state;

@@ -204,8 +204,8 @@ static void without_the_index_only_beginnings_are_found(void **state)
     tkl_book_close(b);
 }
 
-/* One text holds the query a hundred times: the others are still found, or it is said that there
- * may be more. */
+/* One text holds the query a hundred times: the others are still found, or the answer says that
+ * there may be more. */
 static void repetitions_do_not_hide_others(void **state)
 {
     fixture *f = *state;

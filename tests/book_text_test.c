@@ -97,7 +97,7 @@ static void characters_pinyin_and_initials_may_be_mixed(void **state)
     tkl_book_close(b);
 }
 
-/* Behind those that begin so, and inside of a name as well. */
+/* Mixtures are found behind names that begin with the query, and also inside of a name. */
 static void mixtures_are_found_behind_the_others(void **state)
 {
     fixture *f = *state;

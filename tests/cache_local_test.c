@@ -221,7 +221,7 @@ typedef struct race {
     _Atomic int backwards, reads;
 } race;
 
-/* One writes rising numbers, the others never see one fall. */
+/* One thread writes rising numbers; the others never read a smaller one. */
 static void read_or_write(void *arg, int index)
 {
     race *r = arg;
@@ -415,7 +415,7 @@ static void wrong_options_are_refused(void **state)
 
 /* ---- Several servers ----------------------------------------------------- */
 
-/* Changes of 50 keys, wherever they are, are heard. */
+/* Checks that changes of 50 keys, on all servers, are heard. */
 static void hear_many(tkl_cache *cache, tkl_cache *theirs, const char *value)
 {
     char key[16];

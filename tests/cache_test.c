@@ -31,7 +31,7 @@ static tkl_cache *open_cache(tkl_client *client, const tkl_cache_options *option
     return cache;
 }
 
-/* The computing function: counts its calls, and does what the test says. */
+/* The computing function, which counts its calls and obeys the test. */
 typedef struct source {
     atomic_int calls, running, most; /* most: at the same time */
     atomic_int code;                 /* other than TKL_OK: that is the outcome */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Channels on one server: order, history, what is lost, where followers begin, what is refused.
+ * Channels on one server: order, history, losses, where followers begin, refusals.
  *
  * ctest: label threads
  */

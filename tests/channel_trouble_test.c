@@ -102,7 +102,7 @@ static void scene_begin(scene *s, const char *publisher, const char *reader)
     s->following = crew_start(FOLLOWERS, follow_numbers, s);
 }
 
-/* Waits until so many more are confirmed, and all followers have them. */
+/* Waits until `more` messages are confirmed and all followers have them. */
 static void go_on(scene *s, int more)
 {
     int wanted = s->confirmed + more;

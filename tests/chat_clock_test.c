@@ -36,7 +36,7 @@ static void scene_end(scene *s)
     timed_end(s->timed);
 }
 
-/* Bob comes, goes, and gets what is sent meanwhile. */
+/* Bob joins and leaves, and gets the messages that were sent meanwhile. */
 static void expect_all_goes_on(scene *s)
 {
     take_inbox(s->bob, "");
@@ -115,7 +115,7 @@ static void ages_with_a_clock_that_goes_forward(void **state)
 }
 
 /* A chat expires, a fetch takes it off the list, and it is created again: now, and when the clock
- * is back before all that. */
+ * was set back to a time before all that. */
 static void a_chat_that_expired_can_be_made_anew(void **state)
 {
     (void)state;

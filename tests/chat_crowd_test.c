@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Very many: members of a chat, chats of a member.
+ * Chats with very many members, and members with very many chats.
  *
  * ctest: label threads
  */
@@ -10,8 +10,8 @@
 
 /* ---- Members --------------------------------------------------------------- */
 
-/* All keys but that of the requests, which expires. Without SAMPLES 0 the server guesses by five of
- * the members, which is off by thousands of bytes. */
+/* The memory of all keys except that of the requests, which expires. Without SAMPLES 0 the server
+ * guesses from five of the members, and errs by thousands of bytes. */
 static int64_t memory_of_crowd(const fixture *f)
 {
     static const char *const parts[] = {"", ":messages", ":marks", ":readers"};
@@ -21,7 +21,7 @@ static int64_t memory_of_crowd(const fixture *f)
     return sum;
 }
 
-/* A member's node in the sorted set is made again, at a random height: 500 bytes more or less. */
+/* The server gives the nodes of members in a sorted set random heights: 500 bytes more or less. */
 static void the_memory_of_a_crowd_is_free_when_all_have_acknowledged(void **state)
 {
     fixture *f = *state;
@@ -52,7 +52,7 @@ static void the_memory_of_a_crowd_is_free_when_all_have_acknowledged(void **stat
 
 enum { CHATS = 300 };
 
-/* Acknowledges what comes, which must be in the last chat. */
+/* Waits for a message, which must be in the last chat, and acknowledges it. */
 static void wait_in_thread(void *arg, int index)
 {
     (void)index;
@@ -79,7 +79,7 @@ static void create_chats(const fixture *f)
     }
 }
 
-/* One by one they would take 300 times the delay. */
+/* Subscribing to one chat after the other would take 300 times the delay. */
 static void an_inbox_subscribes_to_many_chats_at_once(void **state)
 {
     fixture *f = *state;

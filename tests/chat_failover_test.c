@@ -79,7 +79,7 @@ static int message_of(const tkl_message *message, int *sender, int *number)
     return 1 + *sender * MOST + *number;
 }
 
-/* Positions go back only by a failover that loses acknowledgements, and not behind the barrier. */
+/* Positions go back only in a failover that loses acknowledgements, and not behind the barrier. */
 static void check_position(const scene *s, const reader *r, int64_t first)
 {
     assert_true(first <= r->acked + 1);
@@ -105,7 +105,8 @@ static void note_messages(const scene *s, reader *r, const tkl_messages *message
     }
 }
 
-/* TKL_EMPTY: there is nothing. An acknowledgement may be refused: its message is lost. */
+/* Reads and acknowledges. TKL_EMPTY: there is nothing. An acknowledgement of a lost message may be
+ * refused. */
 static int read_chat(const scene *s, reader *r)
 {
     tkl_inbox_chats *chats;
@@ -136,8 +137,8 @@ static int read_mail(const scene *s, reader *r)
     return rc;
 }
 
-/* Until the end, and then until there is nothing: a server that was away may be left alone for a
- * moment. */
+/* Reads until the end, and then until nothing is left. Clients leave a server alone for a moment
+ * after it was away. */
 static void read_on(void *arg, int index)
 {
     scene *s = arg;
@@ -185,7 +186,7 @@ static void let_send(scene *s, int more)
     }
 }
 
-/* Messages that were confirmed until now are safe. */
+/* Makes all messages safe that were confirmed until now. */
 static void barrier(scene *s, server *master, int replicas)
 {
     for (int i = 0; i < READERS; i++)
@@ -197,7 +198,7 @@ static void barrier(scene *s, server *master, int replicas)
     s->trouble = true;
 }
 
-/* All is well again: what is confirmed from now on stays. */
+/* Notes that the failover is over: messages that are confirmed from now on stay. */
 static void recovered(scene *s)
 {
     for (int i = 0; i < SENDERS; i++)
@@ -207,8 +208,8 @@ static void recovered(scene *s)
 
 /* ---- Survivors ----------------------------------------------------------- */
 
-/* The readers of the chat have a message that survived. Or they have acknowledged a lost one with
- * the same id, when it was lost already. */
+/* Checks that readers of the chat have a message that survived, or have acknowledged a lost message
+ * with the same id. */
 static void check_readers(const scene *s, int64_t id, int sender, int number)
 {
     for (int i = 0; i < READERS - 1; i++) {
@@ -220,7 +221,8 @@ static void check_readers(const scene *s, int64_t id, int sender, int number)
     }
 }
 
-/* The whole history: without a gap, no message twice, those of a sender in order. */
+/* Reads the whole history, which has no gap, no message twice, and each sender's messages in
+ * order. */
 static int64_t read_archive(const scene *s, char *survived[SENDERS])
 {
     int64_t last = 0;
@@ -250,7 +252,7 @@ static bool may_be_lost(const scene *s, int sender, int number)
     return may && !s->strict;
 }
 
-/* Counts messages that were confirmed and are not there. Safe ones are there. */
+/* Counts confirmed messages that are missing. No safe message may be missing. */
 static int check_survivors(const scene *s, char *survived[SENDERS])
 {
     int lost = 0;
@@ -265,7 +267,7 @@ static int check_survivors(const scene *s, char *survived[SENDERS])
     return lost;
 }
 
-/* All have acknowledged the last message, and nothing is kept any more. */
+/* Checks that all members have acknowledged the last message, and that nothing is kept any more. */
 static void check_chat(const scene *s, int64_t last)
 {
     tkl_chat_info *info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Receivers that are killed (kill -9), of mail and of chats: whatever they had not acknowledged
- * comes again, in order, and nothing that they had.
+ * Receivers of mail and of chats that are killed (kill -9): messages that they have not
+ * acknowledged come again, in order, and no others.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -92,7 +92,7 @@ static int receive_once(void *arg)
     return 1;
 }
 
-/* It may be killed between the two. */
+/* Notes a message. The receiver may be killed between the two steps. */
 static void note_handled(int id)
 {
     shared->handled[shared->count] = id;
@@ -189,8 +189,8 @@ static void chats_that_were_not_acknowledged_come_again(void **state)
 
 /* ---- At any moment -------------------------------------------------------- */
 
-/* A new receiver begins with what is not acknowledged, and goes on without a gap. Returns the
- * highest id. */
+/* Checks that each new receiver begins with the first message that is not acknowledged, and goes on
+ * without a gap. Returns the highest id. */
 static int check_handled(void)
 {
     int highest = 0, before = -1;
@@ -269,7 +269,7 @@ static int come_and_go(void *arg)
     }
 }
 
-/* Whether Eve is a member says the chat. Then her inbox must know of it. */
+/* Checks that Eve's inbox knows the chat when the chat says that she is a member. */
 static bool check_eve(const fixture *f, tkl_chat *chat)
 {
     tkl_chat_info *info;

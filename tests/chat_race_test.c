@@ -11,7 +11,7 @@
 
 /* ---- Leaving between fetch and acknowledgement ---------------------------- */
 
-/* The chat is told by name of code; the others are acknowledged all the same. */
+/* A member that has left a chat cannot acknowledge its messages, but those of its other chats. */
 static void who_left_cannot_acknowledge_but_in_other_chats(void **state)
 {
     fixture *f = *state;
@@ -28,7 +28,7 @@ static void who_left_cannot_acknowledge_but_in_other_chats(void **state)
     assert_contains(tkl_errmsg(), "not a member any more");
     tkl_inbox_chats_free(chats);
     expect_inbox(bob, "");
-    /* Back again, it begins at the end: what it had fetched before is not for it any more. */
+    /* A member that comes back begins at the end, not with messages that it fetched before. */
     assert_ok(chat_join(lunch, "bob"));
     expect_inbox(bob, "");
     chat_say(lunch, "ann", "z");
@@ -131,7 +131,7 @@ static void fetch_together(void *arg, int index)
     }
 }
 
-/* They may get the same message, and all together miss none. */
+/* Threads may get the same message, and together they miss none. */
 static void an_inbox_may_be_used_by_several_threads(void **state)
 {
     fixture *f = *state;

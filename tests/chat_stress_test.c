@@ -89,8 +89,8 @@ static void read_message(reader *r, const tkl_message *message)
     r->last++;
 }
 
-/* Sometimes it "dies" between fetch and acknowledgement: the same must come again. False: there is
- * nothing to read. */
+/* Reads once. Sometimes the reader "dies" between fetch and acknowledgement: then the same messages
+ * must come again. False: there is nothing to read. */
 static bool read_once(reader *r, int64_t wait_ms)
 {
     tkl_inbox_chats *chats;

@@ -62,7 +62,7 @@ static void what_all_have_acknowledged_is_gone(void **state)
     tkl_chat_close(chat);
 }
 
-/* ---- Messages of one's own ------------------------------------------------ */
+/* ---- A member's own messages ---------------------------------------------- */
 
 static int64_t unread_of(tkl_chat *chat, const char *member)
 {
@@ -874,7 +874,7 @@ static void dropping_and_creating_at_once(void **state)
     tkl_chat_close(chat);
 }
 
-/* A chat that has expired, as its keys do. */
+/* Lets a chat expire. */
 static void let_expire(fixture *f, const char *chat)
 {
     server_do(f->server, "DEL tackle:chat:{%s} tackle:chat:{%s}:readers", chat, chat);
@@ -894,7 +894,7 @@ static void entries_of_chats_that_are_no_more_are_forgotten(void **state)
     let_expire(f, "lunch");
     server_do(f->server, "ZADD tackle:chats:{bob} %lld lunch", (long long)later);
     expect_inbox(bob, "");
-    assert_int_equal(listed(f, "bob"), 1); /* young: somebody may be adding him */
+    assert_int_equal(listed(f, "bob"), 1); /* young: a program may be adding him */
     age_list(f, "bob", "lunch");
     expect_inbox(bob, "");
     assert_int_equal(listed(f, "bob"), 0);

@@ -42,7 +42,7 @@ static int64_t listeners(server *s, const char *channel)
     return count;
 }
 
-/* Returns when it waits. */
+/* Starts the thread, and returns when it waits. */
 static void start_waiting(waiter *w, server *s, const char *channel)
 {
     w->thread = crew_start(1, fetch_in_thread, w);
@@ -139,7 +139,7 @@ static void an_idle_inbox_sends_nothing_and_asks_only_where_a_message_is(void **
     tkl_inbox_close(bob);
 }
 
-/* It is named, and neither ends the wait at once nor hides what comes. */
+/* The error names the damaged chat, which neither ends the wait at once nor hides new messages. */
 static void a_damaged_chat_does_not_end_a_wait(void **state)
 {
     fixture *f = *state;
@@ -181,7 +181,7 @@ static void ones_own_messages_do_not_end_a_wait(void **state)
     tkl_chat_close(chat);
 }
 
-/* Listening to so many takes longer than the wait: that is no reason not to look. */
+/* Listening to many chats takes longer than the wait, which looks at all of them nevertheless. */
 static void a_short_wait_for_many_chats_looks_at_all(void **state)
 {
     enum { CHATS = 200 };
@@ -296,7 +296,7 @@ static void a_wait_survives_lost_connections_and_flushall(void **state)
     proxy_end(p);
 }
 
-/* Each reply is lost: the chat is made once, each message is sent once. */
+/* The chat is made once, and each message is sent once, although each reply is lost. */
 static void lost_replies_change_nothing(void **state)
 {
     fixture *f = *state;
@@ -376,7 +376,7 @@ static void damage_is_told_and_nothing_is_changed(void **state)
     }
 }
 
-/* Without messages, too, and whoever asks. */
+/* Every caller hears of an evicted part, also without messages. */
 static void an_evicted_part_is_told_to_all(void **state)
 {
     fixture *f = *state;
@@ -458,7 +458,7 @@ static void times_in_the_future_do_no_harm(void **state)
 
 /* ---- Permissions --------------------------------------------------------- */
 
-/* A user who may do what docs/chat.md lists, and no more. */
+/* Opens a client of a user who has the permissions that docs/chat.md lists, and no more. */
 static tkl_client *open_as_documented(fixture *f)
 {
     static char text[65536];

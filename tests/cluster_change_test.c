@@ -14,7 +14,7 @@
 
 /* ---- Slots that move ----------------------------------------------------- */
 
-/* How often a server has sent somebody elsewhere. */
+/* How often a server has redirected a client. */
 static int64_t times_moved(server *s)
 {
     char *text = server_ask(s, "INFO errorstats");
@@ -165,7 +165,7 @@ static void an_unserved_slot_is_waited_for(void **state)
 #define THREADS  16
 #define COUNTERS 48
 
-/* Threads that increment counters, and know what they did. */
+/* Threads that increment counters and remember the outcomes. */
 typedef struct hammer {
     tkl_client *client;
     bool lossy; /* a server is killed: some outcomes are unknown, and its last writes may be lost */
@@ -219,8 +219,8 @@ static void hammer_start(hammer *h, tkl_client *client, bool lossy)
     hammer_wait(h, 1000);
 }
 
-/* Replication is asynchronous: of each connection, the killed server may have answered one command
- * that its replica never saw. */
+/* Stops the threads and compares the counters. Replication is asynchronous: on each connection, the
+ * killed server may have answered one command that its replica never got. */
 static void hammer_stop(hammer *h)
 {
     hammer_wait(h, 1000);
@@ -330,7 +330,7 @@ static void run_pipeline(tkl_client *client, const tkl_call_options *options)
     tkl_pipeline_close(pipeline);
 }
 
-/* The clients have connections to the old master, which swallows what it is sent. */
+/* The clients have connections to the old master, which reads requests and answers none. */
 static void a_call_that_may_be_repeated_finds_the_master_that_took_over(void **state)
 {
     clustered *f = *state;

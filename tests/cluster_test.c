@@ -176,7 +176,7 @@ static void tls_is_spoken_with_every_server(void **state)
     cluster_end(c);
 }
 
-/* 127.1 is the same machine, but not what the certificate is for. */
+/* The certificate is not for 127.1, although that is the same machine. */
 static void a_certificate_for_another_name_behind_a_redirection_is_told(void **state)
 {
     (void)state;
@@ -198,8 +198,8 @@ static void a_certificate_for_another_name_behind_a_redirection_is_told(void **s
     cluster_end(c);
 }
 
-/* A server that speaks no TLS hangs up, which may pass: its callers are sent there again and again.
- * Where they are when their time is up varies with it. */
+/* A server without TLS hangs up, which may be temporary: callers are redirected there again and
+ * again. So the error depends on where they are when their time is up. */
 static void a_server_without_tls_behind_a_redirection_is_told(void **state)
 {
     (void)state;

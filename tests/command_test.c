@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the client knows about commands, against what a real server says about them.
+ * The client's knowledge of commands, compared with a real server's.
  */
 #include "core/command.h"
 
@@ -99,7 +99,8 @@ static void slots_are_those_of_the_server(void **state)
 
 /* ---- Positions of keys --------------------------------------------------- */
 
-/* The server's word on a command: [name, arity, flags, first, last, step, ...]. */
+/* Whether the server says that a command has movable keys: [name, arity, flags, first, last,
+ * ...]. */
 static bool movable(const tkl_reply *info)
 {
     const tkl_reply *flags = tkl_reply_at(info, 2);

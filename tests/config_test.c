@@ -149,7 +149,7 @@ static void compare_and_set_finds_other_changes(void **state)
     tkl_config_close(config);
 }
 
-/* Adds one, again and again until nobody was quicker. */
+/* Adds one, and tries again when another thread was quicker. */
 static void count_up(void *arg, int index)
 {
     tkl_config *config = open_config(arg);
@@ -211,7 +211,7 @@ static void *make_change(void *arg)
     return NULL;
 }
 
-/* The reply is lost, and until the server is reached again others make many changes. */
+/* The reply is lost, and other programs make many changes before the server is reached again. */
 static void a_request_is_made_once_however_many_others_there_are(void **state)
 {
     fixture *f = *state;

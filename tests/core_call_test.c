@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls on one server: what they carry, and what becomes of them when connections are lost.
+ * Calls on one server: their words and replies, and their outcome when connections are lost.
  *
  * ctest: label threads
  */

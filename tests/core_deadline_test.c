@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deadlines: a call ends in time whatever the server does, and what comes late reaches nobody.
+ * Deadlines: a call ends in time whatever the server does, and a late reply reaches no later call.
  *
  * ctest: label threads
  */
@@ -12,8 +12,8 @@
 
 #define SLACK_MS 50
 
-/* A busy machine can delay anybody, also between the beginning of a call and its sending: the
- * promise is kept when it is kept in one of the rounds. A broken one is broken in all of them. */
+/* A busy machine can delay a call, also before it is sent. So one round in time is enough: broken
+ * code is late in all of them. */
 #define ROUNDS 30
 #define UNFAIR 1000000 /* ms late: the round says nothing */
 
@@ -28,7 +28,7 @@ typedef struct trial {
     atomic_int late_ms; /* the worst */
 } trial;
 
-/* One call with a time-out of its own; remembers by how much it was missed. */
+/* Makes one call with a time-out of its own, and notes by how much it was late. */
 static void call_in_time(void *arg, int index)
 {
     trial *t = arg;

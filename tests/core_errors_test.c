@@ -328,7 +328,7 @@ static void credentials_are_checked_and_never_shown(void **state)
     server_end(s);
 }
 
-/* Every way a wrong password can come in. */
+/* A wrong password comes in every possible way, and no message shows it. */
 static void no_way_in_shows_the_password(void **state)
 {
     (void)state;

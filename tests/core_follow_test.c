@@ -11,7 +11,7 @@
 #include "support/call.h"
 #include "support/cluster.h"
 
-#define PATIENCE_MS 60000 /* for what must happen, on a machine however busy */
+#define PATIENCE_MS 60000 /* for events that must come, also on a busy machine */
 #define BEAT_US     300000
 
 static int64_t in(int64_t ms)
@@ -26,7 +26,7 @@ static tkl_client *open_client(const char *url)
     return client;
 }
 
-/* A component listens again after a cut, as often as need be. */
+/* Listens again after a cut, as often as needed, as components do. */
 static void listen_again(tkl_client *client, const char *channel, tkl__waiter *waiter)
 {
     tkl__unlisten(waiter);
@@ -34,7 +34,7 @@ static void listen_again(tkl_client *client, const char *channel, tkl__waiter *w
                PATIENCE_MS);
 }
 
-/* Messages are published on `master` until the waiter hears one. */
+/* Publishes messages on `master` until the waiter hears one. */
 static void hear_from(tkl_client *client, server *master, const char *channel, tkl__waiter *waiter)
 {
     int64_t until = test_now_ms() + PATIENCE_MS;
@@ -51,7 +51,7 @@ static void hear_from(tkl_client *client, server *master, const char *channel, t
     }
 }
 
-/* Not asked of a server that is frozen. */
+/* Whether a server is a master. It must not be frozen. */
 static bool is_master(server *s)
 {
     char *role = server_ask(s, "ROLE");
@@ -70,7 +70,7 @@ static int64_t subscribers(server *s)
     return count;
 }
 
-/* The permissions that docs/client.md says a user needs, and two commands. */
+/* The permissions that docs/client.md lists, and two commands. */
 #define PERMISSIONS "~* resetchannels &tackle:* +get +set +spublish +ssubscribe +sunsubscribe"
 
 static void use_permissions(const char *url, server *const *servers, int count, const char *more)
@@ -180,7 +180,7 @@ static void the_permissions_of_the_page_suffice_in_a_cluster(void **state)
 
 /* ---- Sentinels ----------------------------------------------------------- */
 
-/* By the word of the Sentinels only: a frozen server cannot be asked. */
+/* The master that all Sentinels name; a frozen server cannot be asked. */
 static server *named_by_all(sentinels *trio)
 {
     for (int i = 0; i < 3; i++) {

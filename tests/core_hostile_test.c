@@ -13,7 +13,7 @@
 #include "support/call.h"
 #include "support/fake.h"
 
-/* On a machine however busy, and far less than what each of these took. */
+/* Enough for a busy machine, and far less than these attacks would take. */
 #define SOON_MS 15000
 
 static tkl_client *open_cluster(const fake *f, int64_t timeout_ms)
@@ -26,7 +26,7 @@ static tkl_client *open_cluster(const fake *f, int64_t timeout_ms)
 
 /* ---- Maps of a cluster --------------------------------------------------- */
 
-/* Slot 0 by a server with so many replicas, each with a name of its own. */
+/* Names a server for slot 0 with very many replicas, each with a name of its own. */
 static void name_many_hosts(fake_conn *c, void *arg)
 {
     const int *count = arg;

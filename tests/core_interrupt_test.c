@@ -22,7 +22,7 @@
 
 /* Longer than any test takes. */
 #define LONG_MS 60000
-/* "At once", on a machine however busy. */
+/* "At once", also on a busy machine. */
 #define SOON_MS 10000
 
 static int64_t in(int64_t ms)
@@ -183,7 +183,7 @@ static void interrupting_and_resuming_race(void *arg, int index)
     }
 }
 
-/* The last word counts: neither a lost interruption nor one that is never over. */
+/* The last call counts: no interruption is lost, and none lasts for ever. */
 static void the_last_word_counts(void **state)
 {
     fixture *f = *state;

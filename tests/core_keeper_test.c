@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keeper: what is due is done, together where possible, until it is taken off the list.
+ * The keeper: it does what is due, together where possible, until that is taken off its list.
  *
  * ctest: label threads
  */

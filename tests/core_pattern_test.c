@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every component is built with: arguments, keys, numbers, checks of options, texts of calls.
+ * Helpers of all components: arguments, keys, numbers, checks of options, texts of calls.
  */
 #include <math.h>
 

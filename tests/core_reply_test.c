@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies: what the accessors answer, and what becomes of bytes that are no reply.
+ * Replies: what the accessors return, and how calls end when bytes are no reply.
  */
 #include <math.h>
 

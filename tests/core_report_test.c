@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a client tells of itself: events, numbers, keys; and what it refuses to be told.
+ * Reports of a client: events, numbers, keys; and arguments that it refuses.
  *
  * ctest: label threads
  */

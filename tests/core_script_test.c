@@ -193,7 +193,7 @@ static void a_user_who_may_not_load_is_told_what_to_do(void **state)
     assert_code(tkl__run(clerk, &add_five, soon(), &reply), TKL_EAUTH);
     assert_contains(tkl_errmsg(), "+function|load");
     assert_contains(tkl_errmsg(), "tackle_test_1");
-    add(f->client); /* somebody else may: from then on it works */
+    add(f->client); /* another user may load; from then on it works */
     assert_int_equal(add(clerk), 10);
     tkl_close(clerk);
 }
@@ -238,7 +238,8 @@ static void an_error_inside_has_its_code(void **state)
     assert_null(reply);
 }
 
-/* Neither the hash of a script nor a line of it, also when the server has seen it already. */
+/* An error has neither the hash of a script nor a line of it, also when the server knows the
+ * script. */
 static void an_error_inside_does_not_tell_where(void **state)
 {
     fixture *f = *state;

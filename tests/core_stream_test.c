@@ -14,7 +14,7 @@
 #include "core/stream.h"
 #include "support/test.h"
 
-/* Longer than anybody stays awake. */
+/* Longer than any thread stays awake. */
 #define LATE_US 2000
 
 typedef struct peer {
@@ -97,7 +97,7 @@ static void a_closed_peer_is_told_in_both_manners(void **state)
     }
 }
 
-/* Both manners are tried; replies that are late for both are slept for. */
+/* The stream tries both manners, and sleeps for replies that are late for both. */
 static void who_is_kept_waiting_sleeps(void **state)
 {
     (void)state;

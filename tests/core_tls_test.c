@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TLS: who is believed, what is said when somebody is not, and calls over it.
+ * TLS: which certificates are trusted, what errors say about others, and calls over it.
  *
  * ctest: label threads
  */

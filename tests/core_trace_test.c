@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a client reports of the commands it sends, and its numbers as text for Prometheus.
+ * Reports of the commands that a client sends, and its numbers as text for Prometheus.
  */
 #include <tackle/queue.h>
 

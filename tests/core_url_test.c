@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs and options: what each form means, and what is said about those that mean nothing.
+ * URLs and options: what each form means, and what errors say about wrong ones.
  */
 #include <unistd.h>
 

@@ -124,7 +124,7 @@ static void a_server_that_hangs_is_a_cut_at_several_places_too(void **state)
     close(bell);
 }
 
-/* However many waiters there are. */
+/* A server gets one PING for all of its waiters. */
 static void the_heart_beats_once_for_all_waiters(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting: many waiters over one connection, each of which hears what is meant for it.
+ * Waiting: many waiters over one connection, each of which hears its own messages.
  *
  * ctest: label threads
  */

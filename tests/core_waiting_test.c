@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop of everything that waits: when it looks, and when it ends.
+ * The loop of all waits: when it looks, and when it ends.
  *
  * ctest: label threads
  */
@@ -24,7 +24,7 @@ typedef struct diary {
     tkl_client *client;
     char text[64];
     const char *until; /* the text at which the wait ends */
-    int fails;         /* so many looks fail first */
+    int fails;         /* this many looks fail first */
     int64_t again_us;  /* the next look comes after this; 0: not set */
     atomic_int looks;
     int result;

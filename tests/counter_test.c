@@ -640,7 +640,7 @@ static int add_many(void *url)
     return failures;
 }
 
-/* Precisions whose window is longer than what the clock goes through have all of it. */
+/* Precisions whose window is longer than the jumps of the clock have all counts. */
 static void a_clock_that_jumps_under_load_of_eight_processes_loses_nothing(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the pages say is what the code says.
+ * The pages agree with the code.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 
 #define WAIT_MS 20000
 
-/* Where the servers of one test live. */
+/* The directory of the servers of one test. */
 static char runtime[64];
 
 /* ---- The server as a program sees it ------------------------------------- */
@@ -432,7 +432,8 @@ static void an_empty_path_means_the_usual_places(void **state)
     tkl_close(test_open("embedded:", NULL));
 }
 
-/* An empty PATH, or an empty part of one, is the current directory to a shell. */
+/* A shell takes an empty PATH, or an empty part of one, for the current directory; tackle does
+ * not. */
 static void nothing_of_the_current_directory_is_run(void **state)
 {
     (void)state;

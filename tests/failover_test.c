@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiters of locks, permits and jobs across failovers: at every moment one of them has it, none is
- * forgotten, and fences grow. On a cluster; sentinel_wait_test.c has the same under Sentinels.
+ * Waiters for locks, permits and jobs across failovers: there is one holder at every moment, no
+ * waiter is forgotten, and fences grow. On a cluster; sentinel_wait_test.c has the same under
+ * Sentinels.
  *
  * ctest: label threads
  * ctest: cost 30
@@ -101,7 +102,7 @@ static void waiters_outlast_the_death_of_a_master(void **state)
     room_survives(&(room){.url = f->cluster->url}, kill_master, f->cluster, SETTLE_MS);
 }
 
-/* Hand-overs all the time. A planned failover loses nothing, so nothing may go wrong. */
+/* Hand-overs happen all the time. A planned failover loses nothing, so nothing may go wrong. */
 static void planned_failovers_under_load_leave_one_holder(void **state)
 {
     clustered *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sender of many files that was interrupted, called again: what it had sent is not sent twice.
+ * A sender of many files that was interrupted and is called again: it sends no file twice.
  */
 #include <tackle/files.h>
 
@@ -199,7 +199,8 @@ static void a_wait_that_was_interrupted_goes_on(void **state)
     unpack(&s);
 }
 
-/* While the sender waits for room, what it has sent is not forgotten; when it is gone, it is. */
+/* The server remembers sent files while the sender waits for room, and forgets them when it is
+ * gone. */
 static void what_was_sent_is_remembered_for_a_while(void **state)
 {
     fixture *f = *state;

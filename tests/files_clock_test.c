@@ -178,8 +178,8 @@ static void stay(void *arg, int index)
     free(dir);
 }
 
-/* The receiver is there and waits; the sender waits for another one, which is gone, and drops those
- * that are gone too long. */
+/* One receiver waits. The sender waits for another receiver, which is gone, and drops receivers
+ * that are gone for too long. */
 static void a_jump_does_not_drop_a_receiver_that_is_there(void **state)
 {
     (void)state;

@@ -55,7 +55,8 @@ static void fail_over(cluster *servers, int slot)
     cluster_fail_over(servers, slot);
 }
 
-/* Its replica takes over within seconds, perhaps without the last writes. */
+/* Kills the master of a slot; its replica takes over within seconds, perhaps without the last
+ * writes. */
 static void kill_master(cluster *servers, int slot)
 {
     server_kill(cluster_owner(servers, slot));

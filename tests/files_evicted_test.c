@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files on a server that evicts keys: what is lost is reported, and the rest arrives.
+ * Files on a server that evicts keys: lost files are reported, and the others arrive.
  */
 #include <tackle/files.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files among hostile or clumsy neighbours: obstacles in the directory, keys that another program has
- * changed, odd names, forked children, tiny limits.
+ * Files among hostile or clumsy neighbours: obstacles in the directory, keys that another program
+ * has changed, odd names, forked children, tiny limits.
  */
 #include <tackle/files.h>
 
@@ -318,7 +318,7 @@ static void fill(fixture *f, tkl_files *files, const transfer *p, char *const pa
     assert_ok(tkl_files_drop_receiver(files, tkl_str("dropped"), NULL));
 }
 
-/* Damage is either not met, because the damaged key was not needed, or reported as damage. */
+/* Checks that damage is reported as damage, unless the damaged key was not needed. */
 static void expect_told(int rc, const char *key, const char *type, const char *what)
 {
     if (rc < 0 && rc != TKL_EDAMAGED && rc != TKL_ETYPE && rc != TKL_EPROTO)

@@ -23,7 +23,7 @@
 /* Lines as "[one][two]". */
 typedef struct page {
     char text[4096];
-    int left; /* the callback refuses after so many; negative: never */
+    int left; /* lines until the callback refuses; negative: it never does */
 } page;
 
 static int note_line(tkl_bytes file, tkl_bytes line, void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files on a server that comes back with older data, or with none: what it has lost is sent again,
- * and nobody believes that it has arrived.
+ * Files on a server that comes back with older data, or with none: lost files are sent again, and
+ * no sender believes that they have arrived.
  */
 #include <tackle/files.h>
 
@@ -42,7 +42,7 @@ static void end(job *j)
     server_end(j->server);
 }
 
-/* The server has what was saved. */
+/* Restarts the server with the data that was saved. */
 static void lose_what_was_not_saved(job *j)
 {
     server_kill(j->server);
@@ -106,7 +106,7 @@ static int64_t read_letters(char *buffer, size_t size, void *arg)
     return (int64_t)len;
 }
 
-static int told; /* files of which on_file has told */
+static int told; /* files that on_file has reported */
 
 static void count_file(const tkl_files_outcome *outcome, void *arg)
 {
@@ -147,7 +147,7 @@ static int send_in_child(void *arg)
     return rc == TKL_OK ? 0 : rc == TKL_ELOST ? 2 : 1;
 }
 
-/* A file of this size, sent alone; at the end it is there. */
+/* Sends a file of this size alone; at the end it has arrived. */
 static void send_one(job *j, const char *name, size_t size)
 {
     char *path = transfer_file(&j->p, name, size, (unsigned)size);
@@ -226,7 +226,7 @@ static void a_receiver_finds_new_files(void **state)
     end(&j);
 }
 
-/* They are not in the way for ever. */
+/* Files that are back do not stay for ever. */
 static void a_receiver_is_done_again_with_files_that_are_back(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void await_stop(pid_t child)
     assert_true(WIFSTOPPED(status));
 }
 
-/* The exit code of a sender, which must come to its end. */
+/* The exit code of a sender, which must end. */
 static int end_of(pid_t sender)
 {
     int status = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files through the server: what arrives, under which name, and what is left.
+ * Files through the server: contents and names that arrive, and keys that are left.
  *
  * ctest: label threads
  */
@@ -30,7 +30,7 @@ static tkl_files *open_channel(fixture *f)
     return open_with(f, (tkl_files_options){0});
 }
 
-/* Nothing but what the channel remembers of itself. */
+/* Fails when more is left than what a channel keeps of itself. */
 static void expect_clean(fixture *f)
 {
     char *keys = server_ask(f->server, "KEYS *");
@@ -263,7 +263,7 @@ static void a_file_larger_than_the_limit_passes(void **state)
     }
 }
 
-/* The one who watches sees the account of the channel at every moment. */
+/* A watcher looks at the account of the channel at every moment. */
 static void watch_limit(void *arg, int index)
 {
     receiver *r = arg;
@@ -386,7 +386,7 @@ typedef struct told {
     int waits;
     char text[256];
     bool gone;
-    tkl_files *drops; /* drops whom it waits for, at the second report */
+    tkl_files *drops; /* drops the receivers that it waits for, at the second report */
 } told;
 
 static void note_wait(const tkl_files_waiting *waiting, void *arg)
@@ -443,7 +443,7 @@ static void receivers_that_are_gone_too_long_are_dropped(void **state)
     tkl_files_close(files);
 }
 
-/* A receiver that never was there has no lease to renew, so it needs no second look. */
+/* A receiver that has never run has no lease, so the sender drops it without a second look. */
 static void a_receiver_that_never_came_is_dropped_at_the_first_look(void **state)
 {
     fixture *f = *state;
@@ -463,10 +463,10 @@ typedef struct takers {
     fixture *f;
     const transfer *p;
     int waits;
-    char text[64]; /* for whom the sender waits in the end */
+    char text[64]; /* the receivers that the sender waits for in the end */
 } takers;
 
-/* At the first report the receiver a takes what is there, and goes. */
+/* At the first report the receiver a takes all files, and ends. */
 static void let_one_take_all(const tkl_files_waiting *waiting, void *arg)
 {
     takers *t = arg;

@@ -310,7 +310,7 @@ static void die_after(const tkl_files_outcome *outcome, void *arg)
         raise(SIGKILL);
 }
 
-/* Runs a call in a child that is killed after so many files. */
+/* Runs a call in a child that is killed after `count` files. */
 static void killed_after(fixture *f, int count, const char *send, const char *dir)
 {
     pid_t child = fork();

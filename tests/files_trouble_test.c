@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files when something goes wrong: killed senders and receivers, a server that is restarted, sources
- * that change, disks that are full.
+ * Files when something goes wrong: killed senders and receivers, a server that is restarted,
+ * sources that change, disks that are full.
  *
  * ctest: label threads
  */
@@ -238,7 +238,8 @@ static void on_file_comes_again_after_a_crash(void **state)
     }
 }
 
-/* It is in place, and the server does not know: as if killed between the two. */
+/* The file is in place, and the server does not know it, as after a kill between these two
+ * steps. */
 static void a_file_that_is_in_place_is_not_fetched_again(void **state)
 {
     fixture *f = *state;
@@ -269,7 +270,7 @@ static void stay(const tkl_files_progress *progress, void *arg)
     test_sleep_ms(60000);
 }
 
-/* Has written one chunk and may write more, but does not. */
+/* Writes one chunk, and then no more, although it may. */
 static int reserve_in_child(void *arg)
 {
     const job *j = arg;

@@ -421,7 +421,7 @@ static void components_work_while_functions_are_flushed(void **state)
 
 typedef struct input {
     const char *words; /* number of keys, keys, arguments */
-    int first, step;   /* keys of a type that no function expects: from this on, each so many */
+    int first, step;   /* keys of a type that no function expects: every `step`th from this one */
 } input;
 
 static const input inputs[] = {
@@ -437,7 +437,7 @@ static const input inputs[] = {
 };
 enum { INPUTS = sizeof inputs / sizeof *inputs, FUNCTIONS_MOST = 300 };
 
-/* Takes numbers, also hexadecimal ones, of so many digits and more out of a text. */
+/* Removes numbers of `least` or more digits, also hexadecimal ones, from a text. */
 static void drop_numbers(char *text, size_t least)
 {
     char *to = text;
@@ -452,8 +452,9 @@ static void drop_numbers(char *text, size_t least)
     *to = '\0';
 }
 
-/* Removes all functions. Redis 8.0 crashes when they are flushed right after a function has called a
- * command with an argument that is neither a text nor a number, so another function runs first. */
+/* Removes all functions. Redis 8.0 crashes when they are flushed right after a function has called
+ * a command with an argument that is neither a text nor a number, so another function runs
+ * first. */
 static void flush_functions(server *s)
 {
     server_do(s, "FUNCTION LOAD REPLACE %s",

@@ -10,7 +10,7 @@
 #include "support/fixture.h"
 #include "support/ways.h"
 
-/* "At once", on a machine however busy. */
+/* "At once", also on a busy machine. */
 #define SOON_MS 20000
 
 /* Room for the results of all ways. */
@@ -52,7 +52,7 @@ static void every_wait_of_every_component_ends(void **state)
     }
 }
 
-/* A client takes leave of a server that hangs within its time-out. */
+/* A client leaves a server that hangs, within its time-out. */
 static void a_server_that_hangs_keeps_no_wait_from_ending(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IP tables: what is found and what is not, on one server or a cluster, while the table changes.
+ * IP tables: addresses that are found or not, on one server or a cluster, while the table changes.
  *
  * ctest: label threads
  */

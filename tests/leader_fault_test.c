@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Five processes stand for one name. They resign, and are killed and stopped at random. Checked is
- * that
+ * Five processes stand for one name. They resign, and are killed and stopped at random. The test
+ * checks that
  *
  *   - never two lead by their own clocks (all share this machine's monotonic clock);
  *   - terms rise in the order in which they led;
- *   - a register takes writes in the order of terms, and refuses nobody who leads.
+ *   - a register takes writes in the order of terms, and refuses no leader.
  *
- * So it is when a master under Sentinels dies. Then failovers: of a cluster and by Sentinels.
+ * It checks the same when a master under Sentinels dies, and in failovers of a cluster and by
+ * Sentinels.
  *
  * ctest: label threads
  * ctest: cost 20
@@ -51,7 +52,7 @@ static int64_t now_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* How far the wall clock, which is the server's, is ahead of ours. */
+/* How far the wall clock, which the server uses, is ahead of the monotonic one. */
 static int64_t wall_ahead_us(void)
 {
     struct timespec t;
@@ -67,14 +68,14 @@ static uint32_t dice(uint32_t *seed, uint32_t sides)
 
 /* ---- A candidate, in a process of its own ----------------------------------- */
 
-/* Whether it led at the moment before it asked. */
+/* Whether the candidate leads; *when is the moment before it asked. */
 static bool leads(tkl_leader *leader, int64_t *when)
 {
     *when = now_us();
     return tkl_leader_leads(leader);
 }
 
-/* Prints the first one, and lets the server recover. */
+/* Prints the first error, and lets the server recover. */
 static void note_error(chronicle *c, const char *what)
 {
     if (atomic_fetch_add(&c->errors, 1) == 0)
@@ -188,7 +189,7 @@ static void election_begin(election *e)
         e->pids[i] = spawn_candidate(e);
 }
 
-/* Another one takes the place of the dead. */
+/* Kills a candidate, and starts another one in its place. */
 static void kill_candidate(election *e, int index)
 {
     kill(e->pids[index], SIGKILL);
@@ -222,7 +223,7 @@ static void check_reigns(reign *log, int count)
     }
 }
 
-/* Ends it, and checks all that has happened. */
+/* Ends the election, and checks its records. */
 static void election_end(election *e)
 {
     chronicle *c = e->chronicle;
@@ -325,7 +326,7 @@ static int64_t candidates(tkl_leader *probe)
     return count;
 }
 
-/* The leader leads on, and the candidate follows it when it resigns. */
+/* Checks that the leader still leads, and that the candidate follows it when it resigns. */
 static void survive(const char *url, int replicas, void (*fail_over)(void *), void *where)
 {
     tkl_client *client = test_open(url, &(tkl_options){.timeout_ms = 60000});

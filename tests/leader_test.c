@@ -51,7 +51,7 @@ static uint64_t seen_term(tkl_leader *probe)
     return term;
 }
 
-/* A thread that stands for ever. */
+/* A thread that stands as a candidate without an end. */
 typedef struct candidate {
     tkl_leader *leader;
     int result;
@@ -254,7 +254,7 @@ static void observe(void *arg, int index)
     o->result = tkl_leader_watch(o->probe, o->term, -1, &o->holders);
 }
 
-/* Waits until the thread listens: what happens then is told, not looked for. */
+/* Waits until the thread listens, so that it hears of events and does not look for them. */
 static void start_observing(observer *o, fixture *f)
 {
     int64_t before = server_functions(f->server);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views of a cluster whose master hangs: what the others have is shown, and soon.
+ * Views of a cluster with a master that hangs: they show the data of the others, and soon.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which limits refused lately, and which keys: what is counted, what it costs, what stays.
+ * Which limits and which keys were refused lately: the counts, their cost, their life.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int64_t refused_of(const tkl_limit_refusals *limit, const char *key)
     return 0;
 }
 
-/* Takes all of a key, and is refused so often. */
+/* Takes all of a key, and is then refused `times` times. */
 static void be_refused(tkl_limit *limit, const char *key, int64_t most, int times)
 {
     assert_ok(tkl_limit_check(limit, tkl_str(key), most, NULL));
@@ -98,7 +98,7 @@ static void allowed_checks_are_counted_if_asked_for(void **state)
     tkl_limit_overview_free(all);
 }
 
-/* A check is a refusal in whichever way it is made; a look and a wait that gets it are none. */
+/* Every kind of check counts as a refusal; a look does not, nor a wait that succeeds. */
 static void every_way_of_checking_counts(void **state)
 {
     fixture *f = *state;

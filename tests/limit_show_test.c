@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators see of limits: names, keys, usage; and denied checks that count.
+ * Limits as operators see them: names, keys, usage; and denied checks that count.
  */
 #include "support/limits.h"
 
@@ -204,7 +204,7 @@ static void full_server_still_shows(void **state)
 
 /* ---- Denied checks that count --------------------------------------------- */
 
-/* The time until the next fits does not pass while a caller goes on asking. */
+/* Denied checks count: a caller that goes on asking does not come nearer to its turn. */
 static void denied_checks_count(void **state)
 {
     fixture *f = *state;

@@ -45,7 +45,7 @@ static int64_t one_of(const int64_t *numbers, int count)
 
 /* ---- The scripts with another clock -------------------------------------- */
 
-/* Replaces all that there are, and takes over the text. */
+/* Replaces all occurrences, and takes over the text. */
 static char *replace(char *text, const char *what, const char *by)
 {
     char *result = test_format("%s", ""), *rest = text;
@@ -430,7 +430,7 @@ typedef struct holder {
     int64_t size, left, epoch, ends;
 } holder;
 
-/* Settles what it has, and takes a slice of at least that; 0: none. */
+/* Settles a holder's slice, and takes a slice of at least this quantity; 0: none. */
 static void lend(fixture *f, const model *m, const timed_function *script, int64_t now,
                  int64_t quantity, holder *h)
 {
@@ -463,7 +463,7 @@ static void lend(fixture *f, const model *m, const timed_function *script, int64
     tkl_reply_free(reply);
 }
 
-/* Whatever was allowed, by whomever, the textbook would have allowed. */
+/* Checks that the textbook would have allowed everything that any client was allowed. */
 static void lending_walk(fixture *f, model *m, const timed_function *check,
                          const timed_function *slice)
 {
@@ -523,7 +523,8 @@ static void slices_never_exceed_the_limit(void **state)
     timed_free(slice);
 }
 
-/* While slices are lent, a denial says when it would fit if nobody settled: not earlier. */
+/* While slices are lent, a denial says when the quantity would fit if no client settled: not
+ * earlier. */
 static void retry_is_not_too_early_while_slices_are_lent(void **state)
 {
     fixture *f = *state;

@@ -125,7 +125,7 @@ static void many_ended_entries_are_removed_in_steps(void **state)
 
 /* ---- Trouble ------------------------------------------------------------- */
 
-/* The server has done it, but its word does not arrive. */
+/* The server has executed the request, but its reply is lost. */
 static void shorter_period_ends_no_earlier_entry(void **state)
 {
     fixture *f = *state;

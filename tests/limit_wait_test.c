@@ -78,7 +78,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each has one trip and its own turn. */
+/* Each waiter makes one round trip and gets a turn of its own. */
 static void waiting_in_order_books_ahead(void **state)
 {
     fixture *f = *state;
@@ -226,7 +226,7 @@ static void say(fake_conn *c, void *arg)
     }
 }
 
-/* No answer makes a wait run hot, or last longer than was asked for. */
+/* No answer makes a wait send requests without a pause, or last longer than its limit. */
 static void senseless_answers_end_the_wait(void **state)
 {
     static const char *const answers[] = {
@@ -256,7 +256,8 @@ static void senseless_answers_end_the_wait(void **state)
     }
 }
 
-/* The first of two answers makes no sense, the second is a "no": the text is that of the failure. */
+/* The first of two answers makes no sense, the second is a "no": the text is that of the
+ * failure. */
 static void a_failure_of_several_keeps_its_text(void **state)
 {
     (void)state;

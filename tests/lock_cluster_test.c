@@ -64,8 +64,9 @@ static void assert_keys_of_node_expire(server *s)
     free(keys);
 }
 
-/* The waiter gets it, and then it works as ever. What was handed over is confirmed within a second:
- * on a machine that stood still for so long it may be lost, and must be known to be. */
+/* Checks that the waiter gets the lock, and that the lock works afterwards. A hand-over must be
+ * confirmed within a second: on a machine that stood still for so long the lock may be lost, and
+ * its handle must know it. */
 static void assert_handed_over(tkl_lock *holder, pending *w)
 {
     uint64_t fence = tkl_lock_fence(holder);
@@ -472,7 +473,7 @@ static void a_killed_master_keeps_what_its_replica_has(void **state)
     assert_handed_over(holder, &w);
 }
 
-/* The server does not answer, nor close the connection: who looks and is answered by another
+/* A server neither answers nor closes the connection: a waiter whose look another server answers
  * listens there from then on. */
 static void a_silent_master_is_left_by_those_who_wait(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a handle can be told beside acquire and release: to stop waiting, and to let go of its
- * claim without releasing it.
+ * Other uses of a handle than acquire and release: stopping a wait, and detaching from a claim
+ * without releasing it.
  *
  * ctest: label threads
  */
@@ -69,7 +69,7 @@ static void interrupted_waits_leave_the_line(void **state)
         assert_code(w[i].result, TKL_EINTR);
         assert_int_equal(tkl_lock_state(w[i].lock), TKL_HOLD_FREE);
     }
-    /* From then on waits end at once, but what is free is had, until tkl_resume(). */
+    /* Until tkl_resume() waits end at once, but a free lock can be acquired. */
     assert_code(tkl_lock_acquire(w[0].lock, -1), TKL_EINTR);
     assert_code(tkl_lock_acquire(w[0].lock, 0), TKL_BUSY);
     assert_ok(tkl_lock_release(holder));

@@ -40,7 +40,7 @@ static tkl_lock *watched(tkl_client *client, int64_t lease_ms, bool auto_renew, 
     return lock;
 }
 
-/* Rung once, and not again. */
+/* Checks that the bell has rung once, and does not ring again. */
 static void assert_rung_once(alarm_bell *bell)
 {
     eventually(atomic_load(&bell->rung) > 0, LONG_MS);
@@ -219,8 +219,8 @@ static void a_release_beside_a_renewal_is_no_loss(void **state)
     tkl_lock_close(lock);
 }
 
-/* Holders that listen renew at every message, so that the keeper's renewals fall into whatever
- * their owners do. */
+/* Holders that listen renew at every message, so renewals happen during all calls of their
+ * owners. */
 typedef struct hustle {
     fixture *f;
     atomic_bool over;
@@ -392,7 +392,7 @@ static void suspicion_passes(void **state)
     server_end(s);
 }
 
-/* Renewing the one may take as long as its lease allows: not when the other has to be told. */
+/* Renewing a long lease may take long, but must not keep a short lease from being renewed. */
 static void a_long_renewal_holds_up_no_short_lease(void **state)
 {
     (void)state;
@@ -413,8 +413,8 @@ static void a_long_renewal_holds_up_no_short_lease(void **state)
     server_end(s);
 }
 
-/* On a server whose clock was set back by an hour leases end that much later. It may be set right
- * again, or the lock may be broken: holders go on renewing, and learn it. */
+/* On a server whose clock was set back by an hour, leases end an hour later. Holders go on
+ * renewing, so they notice when the clock is corrected or the lock is broken. */
 static void a_clock_set_back_does_not_end_the_renewals(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a lock is called, who is shown to hold it, and what lies under its name on the server.
+ * Names of locks, the holders that are shown, and the keys on the server.
  *
  * ctest: label threads
  */
@@ -124,7 +124,8 @@ static void held_names_are_listed(void **state)
     tkl_lock_close(gone);
 }
 
-/* Whichever of its keys is another's: a clear answer, and nothing is changed. */
+/* Any key of the lock may belong to another program: the answer is clear, and nothing is
+ * changed. */
 static void a_key_of_another_type_is_told_and_left_alone(void **state)
 {
     fixture *f = *state;
@@ -183,7 +184,7 @@ static int64_t cost_of_a_cycle(fixture *f, tkl_lock *lock)
 /* Two functions; each asks for the time, reads, writes, and says when keys expire. */
 #define CYCLE_COST 10
 
-/* Also when there was a line before. */
+/* A free lock costs few commands, also when it had a line before. */
 static void a_free_lock_costs_few_commands(void **state)
 {
     fixture *f = *state;

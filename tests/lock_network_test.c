@@ -46,7 +46,7 @@ static void a_connection_cut_before_the_request_does_no_harm(void **state)
     proxy_end(p);
 }
 
-/* The first of two requests did it: that the second finds nothing is no loss. */
+/* The first of two requests has released the lock: that the second finds nothing is no loss. */
 static void a_release_whose_reply_was_lost_is_no_false_alarm(void **state)
 {
     fixture *f = *state;
@@ -138,7 +138,8 @@ static void released_without_waiting_is_free_for_the_next(void **state)
     tkl_lock_close(two);
 }
 
-/* The server turned it down, and nobody was there to hear: it ends with its lease. */
+/* The server refused the release and no caller waited for the answer: the lock ends with its
+ * lease. */
 static void released_without_waiting_after_a_script_flush(void **state)
 {
     fixture *f = *state;
@@ -157,7 +158,7 @@ static void released_without_waiting_after_a_script_flush(void **state)
     tkl_lock_close(lock);
 }
 
-/* Repeated where nothing can be reached any more: it is not known that nothing was done. */
+/* A repeated request reaches no server, but the first one may have been executed. */
 static void a_lost_reply_is_not_called_unsent(void **state)
 {
     fixture *f = *state;
@@ -177,7 +178,7 @@ static void a_lost_reply_is_not_called_unsent(void **state)
     proxy_end(p);
 }
 
-/* The reply that says so is read by the next call on that connection, whatever it is. */
+/* The next call on that connection reads the refusal, and the release is made again. */
 static void a_release_that_was_refused_unseen_is_made_again(void **state)
 {
     fixture *f = *state;

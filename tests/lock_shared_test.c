@@ -66,7 +66,7 @@ static void readers_share_and_keep_writers_out(void **state)
     tkl_lock_close(w);
 }
 
-/* As long as nobody waits, the key of the line is neither read nor written. */
+/* Without waiters, scripts neither read nor write the key of the line. */
 static void a_foreign_key_in_the_way_of_waiters_is_told_and_left_alone(void **state)
 {
     fixture *f = *state;
@@ -144,7 +144,8 @@ static void a_writer_that_gives_up_lets_the_readers_in(void **state)
     tkl_lock_close(late.lock);
 }
 
-/* Nobody releases anything, and the lease is an hour: only its death can open the way. */
+/* No holder releases, and leases last an hour: readers can enter only because the writer is
+ * dead. */
 static void a_writer_that_died_waiting_keeps_no_readers_out(void **state)
 {
     fixture *f = *state;

@@ -13,7 +13,8 @@
 
 /* ---- The dead and the silent --------------------------------------------- */
 
-/* Holders have an hour: who gets it within seconds did not wait for the end of a lease. */
+/* Leases last an hour: a waiter that gets the lock within seconds did not wait for the end of
+ * one. */
 #define SOON_MS 20000
 
 /* 0 when nobody holds it. */
@@ -48,7 +49,7 @@ static void a_killed_waiter_is_skipped_at_once(void **state)
     tkl_lock_close(holder);
 }
 
-/* A holder, and two that wait: the first will be silent. */
+/* A holder, and two waiters, of which the first will be silent. */
 typedef struct scene {
     tkl_lock *holder;
     peer *silent, *alive;
@@ -84,8 +85,8 @@ static void a_silent_waiter_is_passed_over(void **state)
     close_scene(&s);
 }
 
-/* The first and the last in the line are of the same process: nobody may rely on the one
- * to look after the other. */
+/* The first and the last waiter in line are of the same process, so the last one must not be the
+ * looker for the first. */
 static void a_silent_process_with_many_waiters_is_passed_over(void **state)
 {
     fixture *f = *state;
@@ -123,7 +124,7 @@ static void the_looker_is_on_another_machine_than_the_heir(void **state)
     tkl_close(client);
 }
 
-/* The one who is asked to look is silent as well. */
+/* The waiter that is asked to look is silent, too. */
 static void many_silent_waiters_are_passed_over_together(void **state)
 {
     fixture *f = *state;
@@ -147,8 +148,8 @@ static void many_silent_waiters_are_passed_over_together(void **state)
     tkl_close(client);
 }
 
-/* Two holders in turn renew what was handed to them, and let it end: the waiters keep their places.
- * So the next one in order has it, although it is stopped. */
+/* Two holders in turn renew the lock that was handed to them, and let it end: the waiters keep
+ * their places. So the next waiter in line gets it, although it is stopped. */
 static void those_who_confirmed_are_not_taken_for_silent(void **state)
 {
     fixture *f = *state;
@@ -205,7 +206,7 @@ static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
     tkl_lock_close(holder);
 }
 
-/* On a channel that it shared with its parent it would seem alive as long as that. */
+/* On a channel of its parent, the child would seem alive as long as its parent is. */
 static void a_forked_child_waits_on_a_channel_of_its_own(void **state)
 {
     fixture *f = *state;
@@ -243,7 +244,7 @@ static void a_cut_subscription_does_not_cost_the_lock(void **state)
     }
     server_do(f->server, "CLIENT KILL TYPE pubsub");
     assert_ok(tkl_lock_release(holder)); /* nobody hears it */
-    for (int i = 0; i < 2; i++)          /* whoever comes first */
+    for (int i = 0; i < 2; i++)          /* either waiter may be first */
         eventually(tkl_lock_state(w[i].lock) == TKL_HOLD_HELD ||
                        tkl_lock_state(w[!i].lock) == TKL_HOLD_HELD,
                    LONG_MS);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sixteen processes want a lock, or one of three permits, and are killed and stopped at random.
- * A register on another server takes writes only in the order of fences. Checked is that
+ * Sixteen processes acquire a lock, or one of three permits, and are killed and stopped at random.
+ * A register on another server takes writes only in the order of fences. The test checks that
  *
  *   - never more hold, by their own belief, than may (all share this machine's monotonic clock);
  *   - fences rise in the order in which they held;
- *   - the register refuses nobody who holds;
- *   - nobody waits for more than about a second while something is available.
+ *   - the register refuses no holder;
+ *   - no process waits for more than about a second while a lock or permit is available.
  *
  * Runs for 16 seconds, or as many as $TACKLE_STRESS says.
  *
@@ -40,8 +40,8 @@ typedef struct interval {
 typedef struct board {
     atomic_bool stop;
     atomic_int used;                      /* intervals */
-    atomic_int refused;                   /* by the register, rightly */
-    atomic_int wrongly;                   /* ... and not */
+    atomic_int refused;                   /* writes that the register refused rightly */
+    atomic_int wrongly;                   /* writes that it refused wrongly */
     atomic_int errors;                    /* calls that failed */
     char error[200];                      /* the text of one of them */
     _Atomic int64_t waits_since[WORKERS]; /* 0: does not wait */
@@ -88,7 +88,7 @@ static uint64_t fence_of(const worker *w)
     return w->lock ? tkl_lock_fence(w->lock) : tkl_semaphore_fence(w->sem);
 }
 
-/* Holds at the moment before it asks, or not at all. */
+/* Whether the worker holds; *when is the moment before it asked. */
 static bool holds(const worker *w, int64_t *when)
 {
     *when = now_us();
@@ -138,7 +138,7 @@ static void hold_for_a_while(worker *w)
         sleep_us(500);
         if (!holds(w, &when)) {
             if (w->lock)
-                write_register(w); /* as one would who did not ask */
+                write_register(w); /* as a holder that does not know of its loss */
             return;
         }
         atomic_store(&i->end, when);
@@ -212,7 +212,7 @@ typedef struct stress {
     int64_t stopped_until[WORKERS]; /* 0: runs */
     int64_t runs_since[WORKERS];
     int kills, stops;
-    int64_t idle_max; /* the longest that somebody waited for what was available */
+    int64_t idle_max; /* the longest wait while a lock or permit was available */
     int64_t idle_since;
 } stress;
 
@@ -281,7 +281,7 @@ static bool something_is_to_be_had(stress *s, tkl_lock *lock, tkl_semaphore *sem
     return free;
 }
 
-/* How long has a thread that runs, and waits, been waiting for what was available? */
+/* Checks for how long running processes have waited while a lock or permit was available. */
 static void check_idleness(stress *s, bool free)
 {
     int64_t now = now_us();
@@ -306,7 +306,7 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* None of the last holders may hold still when more than `limit` would. */
+/* Fails when more than `limit` of the last holders hold at one moment. */
 static void check_intervals(interval *log, int count, int64_t limit)
 {
     qsort(log, (size_t)count, sizeof(*log), by_start);

@@ -37,7 +37,7 @@ static void a_full_server_renews_and_releases(void **state)
     tkl_lock_close(brief);
 }
 
-/* Everything but publishing. */
+/* Opens a client that may do everything but publish. */
 static tkl_client *open_mute(fixture *f)
 {
     server_do(f->server, "ACL SETUSER mute on >secret allkeys allcommands resetchannels");
@@ -112,7 +112,7 @@ static void line_start(fixture *f, line *l)
     }
 }
 
-/* All get it, one after the other, while leases of an hour last. */
+/* Checks that all waiters get the lock, one after the other, although leases last an hour. */
 static void line_served(line *l, int first)
 {
     bool served[WAITERS] = {false};
@@ -145,7 +145,7 @@ static void all_waiters_come_back_when_the_server_was_flushed(void **state)
     line l;
     line_start(f, &l);
     server_do(f->server, "FLUSHALL");
-    /* The first script that comes by finds out: here a newcomer's. */
+    /* The next script on the lock notices the loss: here that of a newcomer. */
     tkl_lock *newcomer = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 3600000});
     assert_ok(tkl_lock_acquire(newcomer, 0));
     eventually(lock_waiters(newcomer) == WAITERS, LONG_MS);
@@ -155,7 +155,7 @@ static void all_waiters_come_back_when_the_server_was_flushed(void **state)
     line_end(&l);
 }
 
-/* No script comes by: they find out themselves. */
+/* No other client runs a script: the waiters notice the loss themselves. */
 static void all_waiters_come_back_within_heartbeats(void **state)
 {
     fixture *f = *state;
@@ -220,7 +220,8 @@ static void a_stall_after_a_hand_over_does_not_cost_the_lock(void **state)
     server_end(s);
 }
 
-/* A release without an answer is repeated in the background: the caller may never come back. */
+/* The library repeats a release without an answer in the background: the caller may never call
+ * again. */
 static void a_release_that_had_no_answer_is_made_again(void **state)
 {
     (void)state;
@@ -235,7 +236,7 @@ static void a_release_that_had_no_answer_is_made_again(void **state)
     server_thaw(s);
     eventually(lock_holders(probe) == 0, LONG_MS);
     assert_ok(tkl_lock_acquire(probe, 0));
-    eventually(tkl_lock_release(lock) == TKL_OK, LONG_MS); /* its owner is told the same */
+    eventually(tkl_lock_release(lock) == TKL_OK, LONG_MS); /* its owner hears the same */
     assert_int_equal(lock_holders(probe), 1);
     tkl_lock_close(lock);
     tkl_lock_close(probe);
@@ -243,7 +244,7 @@ static void a_release_that_had_no_answer_is_made_again(void **state)
     server_end(s);
 }
 
-/* The grant has ended when the answer comes: the wait goes on. */
+/* The wait goes on when the grant has ended before its answer comes. */
 static void a_wait_for_ever_outlasts_stalls_longer_than_the_lease(void **state)
 {
     (void)state;
@@ -388,7 +389,7 @@ static void breaking_ends_on_a_server_that_always_says_more(void **state)
 
 /* ---- Garbage ------------------------------------------------------------- */
 
-/* Whatever another program wrote into the keys: an answer, and no script that does not end. */
+/* Any garbage in the keys leads to an answer, and to no script that does not end. */
 static void garbage_in_the_keys_is_refused_or_passed_over(void **state)
 {
     fixture *f = *state;

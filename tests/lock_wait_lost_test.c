@@ -14,7 +14,7 @@
 #include "support/fixture.h"
 #include "support/locks.h"
 
-/* A thread that waits for ever. */
+/* A thread that waits for the loss. */
 typedef struct onlooker {
     pthread_t thread;
     tkl_lock *lock;
@@ -69,7 +69,7 @@ static void a_break_ends_the_wait(void **state)
     tkl_lock_close(lock);
 }
 
-/* Nobody renews, nobody tells: the lease just ends. */
+/* The lease ends without a renewal and without a message. */
 static void the_end_of_the_lease_ends_the_wait(void **state)
 {
     fixture *f = *state;

@@ -57,7 +57,7 @@ static void those_who_give_up_leave_no_subscriptions_behind(void **state)
     assert_all_keys_expire(f->server);
 }
 
-/* A wait that had no answer may have left a place in the line: giving up clears it away. */
+/* A wait whose request had no answer may have left a place in the line, which giving up removes. */
 static void a_wait_cut_off_leaves_no_ghost(void **state)
 {
     fixture *f = *state;
@@ -117,7 +117,7 @@ static void a_place_asked_for_twice_is_one_place(void **state)
 typedef struct queue {
     tkl_client *client;
     tkl_lock *probe;
-    int order[64]; /* who came when; guarded by the lock */
+    int order[64]; /* indexes of the threads in the order of their turns; guarded by the lock */
     int served;
     atomic_int next; /* whose turn it is to join */
 } queue;
@@ -193,7 +193,7 @@ static void nobody_overtakes_those_who_wait(void **state)
 
 /* ---- Hand-over ----------------------------------------------------------- */
 
-/* The waiter is stopped: if the lock is its own all the same, the release gave it away. */
+/* The waiter is stopped, so it can hold the lock only because the release handed it over. */
 static void a_release_hands_over_in_one_step(void **state)
 {
     fixture *f = *state;
@@ -243,7 +243,7 @@ static void breaking_hands_over(void **state)
 
 /* ---- The end of a lease -------------------------------------------------- */
 
-/* How much later than the end of the lease it may come on a busy machine: less than the wait. */
+/* How late after the end of the lease a busy machine may be: less than the wait. */
 #define LATE_MS 10000
 
 static void an_expired_lease_hands_over_without_a_releaser(void **state)
@@ -288,7 +288,8 @@ static void a_lease_cut_short_is_noticed(void **state)
     tkl_lock_close(holder);
 }
 
-/* Renewed again and again while they wait: whoever looks, the next look is in time. */
+/* The lease is renewed again and again while threads wait: the next look is in time, by any of
+ * them. */
 static void renewed_leases_are_watched_by_threads_together(void **state)
 {
     fixture *f = *state;

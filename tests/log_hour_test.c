@@ -285,7 +285,7 @@ static void tables_expire_by_themselves(void **state)
 
 enum { EACH = 300 };
 
-/* Writes its messages; the result is the number of failures. */
+/* Writes messages, in a process of its own; returns the number of failures. */
 static int write_many(void *url)
 {
     tkl_client *client;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Logs: recent and common messages, what is refused, what others put in the way.
+ * Logs: recent and common messages, refusals, and keys that other programs put in the way.
  */
 #include <tackle/log.h>
 
@@ -128,7 +128,8 @@ static void many_messages_are_written_in_one_trip(void **state)
     tkl_log_close(log);
 }
 
-/* A hundred messages, and then a megabyte a step: no command keeps the server for long. */
+/* A step reads a hundred messages, and then a megabyte: no command keeps the server busy for
+ * long. */
 static void long_messages_are_read_in_short_steps(void **state)
 {
     fixture *f = *state;
@@ -157,7 +158,7 @@ static void long_messages_are_read_in_short_steps(void **state)
     tkl_log_close(log);
 }
 
-/* 64 KB a step. */
+/* A step writes 64 KB. */
 static void long_messages_are_written_in_short_steps(void **state)
 {
     fixture *f = *state;
@@ -182,7 +183,7 @@ static void long_messages_are_written_in_short_steps(void **state)
     tkl_log_close(log);
 }
 
-/* 512 KB an answer. */
+/* An answer has 512 KB. */
 static void common_messages_that_are_long_are_read_in_short_steps(void **state)
 {
     fixture *f = *state;
@@ -232,7 +233,7 @@ static void a_full_table_gives_way_and_the_sum_stays_right(void **state)
     tkl_log_close(log);
 }
 
-/* Writes messages, so many in a batch as one step may have. */
+/* Writes messages, in batches as large as one step may be. */
 typedef struct batch {
     tkl_log *log;
     tkl_log_message messages[100];

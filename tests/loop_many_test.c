@@ -78,7 +78,7 @@ static int await_result(void *arg)
     return rc;
 }
 
-/* The locks and permits are held by `holder`, who gives all of them back by closing them. */
+/* `holder` holds the locks and permits, and gives all of them back by closing them. */
 typedef struct keeper_of_all {
     tkl_client *client;
     tkl_lock *locks[EACH];

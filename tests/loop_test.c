@@ -20,7 +20,7 @@
 #include "support/proxy.h"
 #include "support/ways.h"
 
-/* "At once", on a machine however busy. */
+/* "At once", also on a busy machine. */
 #define SOON_MS 20000
 #define LONG_MS 120000
 
@@ -308,7 +308,7 @@ static int take_nap(void *arg)
     return TKL_OK;
 }
 
-/* One carrier keeps all their times. */
+/* Operations in one thread sleep, each for a time of its own. */
 static void operations_sleep_beside_each_other(void **state)
 {
     fixture *f = *state;
@@ -347,7 +347,7 @@ static int sleep_until_told(void *arg)
     return TKL_OK;
 }
 
-/* All of them share one thread. */
+/* Operations in one thread sleep until they are woken. */
 static void operations_sleep_until_they_are_woken(void **state)
 {
     fixture *f = *state;
@@ -848,8 +848,8 @@ static int stand_in_line(void *arg)
     return rc;
 }
 
-/* All of them leave their lines through one connection to a server that is far away: together that
- * takes longer than any of them would wait for an answer. */
+/* Ends many waits, which all leave their lines through one connection to a slow server: together
+ * that takes longer than one of them waits for an answer. */
 static void end_many_waits(const fixture *f, int64_t wait_ms)
 {
     enum { COUNT = 24 };
@@ -976,7 +976,7 @@ static void waits_go_on_when_the_server_restarts(void **state)
     server_end(s);
 }
 
-/* Each of them asks the server when its time is up, and gets no answer: all at the same time. */
+/* Each wait asks the server when its time is up, and gets no answer; all do so at the same time. */
 static void waits_at_a_server_that_hangs_end_together(void **state)
 {
     (void)state;

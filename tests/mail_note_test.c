@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small message comes with the notification that wakes its receiver; everything else is asked
- * for. Whatever is published on the channel, nobody gets a wrong message.
+ * A small message comes with the notification that wakes its receiver; other messages are fetched.
+ * No receiver gets a wrong message, whatever is published on the channel.
  *
  * ctest: label threads
  */
@@ -33,7 +33,7 @@ static void fetch_in_thread(void *arg, int index)
     w->result = tkl_mail_fetch(w->box, 10, LONG_MS, &w->mail);
 }
 
-/* Returns when it sleeps: it has subscribed, and then looked. */
+/* Starts the thread, and returns when it sleeps: it has subscribed, and then looked. */
 static void start_waiting(waiter *w, fixture *f, tkl_mail *box)
 {
     int64_t looks = server_functions(f->server);
@@ -145,7 +145,7 @@ static void what_was_missed_is_told_with_it(void **state)
     tkl_mail_close(box);
 }
 
-/* Another program's words on the channel wake the receiver, and that is all. */
+/* Words that another program publishes on the channel only wake the receiver. */
 static void nonsense_on_the_channel_is_no_message(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mailboxes: what is sent stays until it is acknowledged, within limits.
+ * Mailboxes: a message stays until it is acknowledged, within limits.
  *
  * ctest: label threads
  */
@@ -360,7 +360,7 @@ static void messages_expire_after_the_time_to_live(void **state)
     tkl_mail_close(box);
 }
 
-/* A limit removed some: these are not left. */
+/* Messages that a limit has removed do not count as left. */
 static void what_is_left_is_what_can_be_fetched(void **state)
 {
     tkl_mail *box = open_box(*state, "ann");

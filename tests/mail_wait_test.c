@@ -61,7 +61,7 @@ static int64_t listeners(server *s, const char *owner)
     return count;
 }
 
-/* Returns when it waits. */
+/* Starts the thread, and returns when it waits. */
 static void start_waiting(waiter *w, server *s, const char *owner)
 {
     w->thread = crew_start(1, fetch_in_thread, w);
@@ -203,7 +203,7 @@ static void a_request_is_remembered_as_long_as_it_may_be_repeated(void **state)
     tkl_mail_close(box);
 }
 
-/* As if the last 20,000 requests had come at that time. */
+/* Stores 20,000 requests, as if they had come at that time. */
 static void remember_others(fixture *f, const char *time)
 {
     char script[256];
@@ -280,7 +280,7 @@ static void a_wait_survives_a_server_that_hangs(void **state)
     tkl_close(client);
 }
 
-/* A reply that takes longer than the wait: it has begun to come, and is waited for. */
+/* A reply takes longer than the wait: since it has begun to come, the call waits for its end. */
 static void a_short_wait_gets_a_message_that_comes_slowly(void **state)
 {
     fixture *f = *state;
@@ -354,7 +354,7 @@ static server *start_persistent(void)
     return server_start(&(server_options){.config = config});
 }
 
-/* Killed with all that was in memory; what was acknowledged stays so. */
+/* The server is killed with all of its memory; acknowledged messages stay acknowledged. */
 static void nothing_is_lost_when_a_persistent_server_is_killed(void **state)
 {
     (void)state;
@@ -408,7 +408,7 @@ static void a_full_server_refuses_to_send_but_not_to_acknowledge(void **state)
     tkl_mail_close(box);
 }
 
-/* Ids begin again; who waits is not stuck. */
+/* Ids begin again at 1, and waiters still get messages. */
 static void a_waiter_survives_flushall(void **state)
 {
     fixture *f = *state;
@@ -425,7 +425,7 @@ static void a_waiter_survives_flushall(void **state)
 
 /* ---- Permissions --------------------------------------------------------- */
 
-/* A user who may do what docs/mail.md lists, and no more. */
+/* Opens a client of a user who has the permissions that docs/mail.md lists, and no more. */
 static tkl_client *open_as_documented(fixture *f)
 {
     static char text[65536];

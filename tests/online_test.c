@@ -241,7 +241,7 @@ static void a_large_bitmap_is_made_of_chunks(void **state)
     tkl_online_close(online);
 }
 
-/* However it grows: the server would give it twice the room. */
+/* A bitmap may grow in any way: left alone, the server would give it twice the room. */
 static void a_bitmap_takes_little_more_than_its_bits(void **state)
 {
     fixture *f = *state;
@@ -687,7 +687,7 @@ static void a_heartbeat_is_present_for_its_window(void **state)
     mark(online, "bob"); /* forgets the others: their marks lie in the future */
     assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 1);
     assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 1);
-    timed_shift(t, 40000); /* a full server marks nobody, also where somebody could be forgotten */
+    timed_shift(t, 40000); /* a full server marks no user, also where it could forget another */
     tkl_bytes eve = tkl_str("eve");
     server_do(t->server, "CONFIG SET maxmemory 1");
     assert_code(tkl_online_mark(online, &eve, 1, NULL), TKL_EOOM);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everything at once: what an overview has, in how many round trips, and what it says of what it
- * may not read.
+ * Overviews: their contents, their round trips, and parts that the user may not read.
  */
 #include <stdlib.h>
 #include <string.h>

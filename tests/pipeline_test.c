@@ -87,7 +87,7 @@ enum {
     OPERATIONS,
 };
 
-/* All that one request of a visitor does, and what comes of it. */
+/* The operations of a visitor's request, and their outcomes. */
 typedef struct visit {
     tkl_result results[OPERATIONS];
     tkl_session_info *session;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators do with queues.
+ * Operators of queues: show, cancel, promote, retry, requeue, drop.
  *
  * ctest: label threads
  */
@@ -89,7 +89,7 @@ static void ready_jobs_are_listed_in_their_turn(void **state)
     assert_claims(consumer, queue, "a b c");
 }
 
-/* Nobody claims: they stand among the delayed, but nobody needs to know. */
+/* Without claims a due job stays in the set of delayed jobs, but views show it as ready. */
 static void a_delayed_job_is_ready_from_its_time_on(void **state)
 {
     fixture *f = *state;
@@ -179,7 +179,7 @@ static void assert_payload(const tkl_job_info *job, const char *payload, size_t 
     assert_int_equal(job->payload_size, size);
 }
 
-/* The first job of a state, looked at with a cut: its payload must be this, of so many bytes. */
+/* Reads the first job of a state with a cut: its payload must be this, and its size `size`. */
 static void assert_cut(tkl_job_state state, size_t cut, const char *payload, size_t size)
 {
     tkl_listing *l, *one;
@@ -379,7 +379,7 @@ static void only_a_dead_letter_is_cancelled_as_one(void **state)
     assert_code(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL), TKL_NOTFOUND);
     finish_job(queue, &job, TKL_OUTCOME_DEAD);
     assert_ok(tkl_queue_retry(queue, &(tkl_job_filter){.id = id.text},
-                              NULL)); /* and somebody had just seen it dead */
+                              NULL)); /* a user has just seen it among the dead letters */
     job = claim_one(consumer);
     assert_code(tkl_queue_drop_dead(queue, &(tkl_job_filter){.id = id.text}, NULL), TKL_NOTFOUND);
     finish_job(queue, &job, TKL_OUTCOME_DEAD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys of a queue that another program has written to: what is refused has not happened, and no
+ * Keys of a queue that another program has written to: a refused call has changed nothing, and no
  * script runs for ever.
  */
 #include "support/fixture.h"
@@ -10,7 +10,7 @@
 
 /* ---- Scores -------------------------------------------------------------- */
 
-/* Whatever looks at the queue ends. */
+/* Calls everything that looks at the queue, and must end. */
 static void look_at_everything(void)
 {
     static const tkl_job_state states[] = {TKL_JOB_STATE_READY, TKL_JOB_STATE_DELAYED,
@@ -94,7 +94,7 @@ static void a_damaged_count_of_a_group_is_none(void **state)
     assert_no_garbage(f->server);
 }
 
-/* Writes what is no record. */
+/* Replaces the record of a job by garbage. */
 static void damage(fixture *f, const char *id)
 {
     assert_int_equal(call_int(f->client, "HSET", WORK "jobs", id, "priority=garbage\nx", NULL), 0);
@@ -177,7 +177,7 @@ static void a_waiter_that_is_given_a_damaged_record_waits_on(void **state)
     assert_int_equal(stats_of(queue).dead, 1);
 }
 
-/* Meta data that no command could be given: the record is not read. */
+/* A record with metadata that no call can write is not read. */
 static void a_record_that_cannot_be_read_does_not_stop_the_others(void **state)
 {
     fixture *f = *state;
@@ -335,7 +335,8 @@ static void an_ended_lease_counts_as_ready(void **state)
     assert_claims(consumer, queue, "a b");
 }
 
-/* Not longer than since that moment of this program's clock. */
+/* Fails when the oldest ready job has been ready since before that moment of this program's
+ * clock. */
 static void assert_ready_since(int64_t moment_ms)
 {
     int64_t oldest_ms = stats_of(queue).oldest_ms;

@@ -172,7 +172,7 @@ static void jobs_are_found_in_every_state(void **state)
     assert_finds(TKL_JOB_STATE_READY, &(tkl_job_filter){.older_ms = 3600000}, 7, "");
 }
 
-/* All have the same place in READY, so that only their ids tell them apart. */
+/* All jobs have the same place in READY, so only their ids differ. */
 static void a_search_goes_on_behind_jobs_that_are_gone(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void a_ready_job_is_edited_and_keeps_the_rest(void **state)
     assert_int_equal(stats_of(queue).bytes, 0);
 }
 
-/* Every state in which no worker has it. */
+/* Jobs can be edited in every state in which no worker has them. */
 static void jobs_that_wait_in_other_ways_are_edited(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many workers at the jobs of a few groups, while operators change their minds: nobody is stuck, no
- * group is worked on by too many, and one that has a single place keeps its order.
+ * Many workers run the jobs of a few groups, while operators change settings: no job is stuck, no
+ * group has too many active jobs, and a group with a single place keeps its order.
  *
  * ctest: label threads
  */
@@ -48,7 +48,7 @@ static void push_all_jobs(void)
     assert_ok(tkl_queue_push(y.queue, jobs, n, NULL, NULL));
 }
 
-/* As if the worker had died, and some time had passed. */
+/* Ends the lease of a job, as if its worker had died. */
 static void abandon(const tkl_job *job)
 {
     const char *dot = strchr(job->id, '.');
@@ -108,7 +108,7 @@ static void worker(void *arg, int index)
         tkl_consumer_cancel(y.consumers[i]);
 }
 
-/* The groups' places stay; all else is changed back and forth until the work is done. */
+/* Changes all settings but the groups' places back and forth, until the work is done. */
 static void operator_at_work(const tkl_queue_limits *changes, int count)
 {
     int64_t deadline = test_now_ms() + 120000;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Done jobs that a queue keeps: what operators see of them, their bounds, and that nothing else in the
- * queue notices them.
+ * Done jobs that a queue keeps: what operators see of them, their bounds, and that nothing else in
+ * the queue notices them.
  */
 #include "support/work.h"
 
 #define HOUR_MS 3600000
 #define WORK    "tackle:queue:{work}:"
 
-/* Pushes a job and is done with it. */
+/* Pushes a job, claims it and reports it as done. */
 static job_id do_job(const tkl_push *job)
 {
     job_id id = push_one(queue, job);
@@ -166,7 +166,8 @@ static void a_large_payload_is_kept_in_part(void **state)
     assert_true(call_int(f->client, "HGET", WORK "done_jobs", "bytes", NULL) < 70000);
 }
 
-/* One script copies about 512 KB of records: jobs that are reported behind them are kept without. */
+/* One script copies about 512 KB of records: jobs that are reported behind them are kept
+ * without. */
 static void very_many_bytes_are_kept_in_part(void **state)
 {
     (void)state;
@@ -481,7 +482,7 @@ static void a_foreign_key_stops_nobodys_work(void **state)
     }
 }
 
-/* One of the two keys was evicted. */
+/* The server has evicted one of the two keys. */
 static void a_lost_key_is_made_good(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is claimed is leased, reported, tried again or buried; and nothing is lost on the way.
+ * Claimed jobs are leased, reported, tried again or buried; and none is lost on the way.
  *
  * ctest: label threads
  */
@@ -357,7 +357,8 @@ static void a_claim_that_came_too_late_is_not_begun(void **state)
     proxy_end(p);
 }
 
-/* A claim that times out may have got something: the next one brings it, closing gives it back. */
+/* A claim that times out may have got jobs: the next claim returns them, and closing gives them
+ * back. */
 static void a_claim_that_timed_out_keeps_nothing_back(void **state)
 {
     fixture *f = *state;

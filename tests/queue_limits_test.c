@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Limits at the claim: how many of a group or of a queue run at once, and how many start in a time.
- * Others pass those who must wait, and those get on as soon as they may.
+ * Limits of claims: how many jobs of a group or of a queue run at once, and how many start in a
+ * time. Other jobs pass the jobs that must wait, and these start as soon as they may.
  *
  * ctest: label threads
  */
@@ -130,7 +130,7 @@ static void groups_are_told_apart_by_every_byte(void **state)
     assert_no_garbage(f->server);
 }
 
-/* Whatever happens to those that are let in or parked, the others get on. */
+/* The other jobs of a group start, whatever happens to a job that has a place or is parked. */
 static void nobody_of_a_group_is_stuck(void **state)
 {
     fixture *f = *state;

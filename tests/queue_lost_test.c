@@ -44,7 +44,7 @@ static void hall_close(hall *h)
     }
 }
 
-/* Each gets one of the jobs, long before it would have looked by itself. */
+/* Checks that each waiter gets one of the jobs, long before it would have looked by itself. */
 static void everybody_gets_a_job(hall *h)
 {
     for (int i = 0; i < CLIENTS; i++) {
@@ -76,7 +76,7 @@ static void waiters_whose_places_are_lost_stand_in_line_again(void **state)
     tkl_queue_close(queue);
 }
 
-/* The one who comes finds the line empty, and says so. */
+/* A newcomer finds the line empty, and calls the other waiters. */
 static void a_waiter_that_is_alone_in_line_calls_the_others(void **state)
 {
     hall h;
@@ -122,7 +122,7 @@ static void waiters_that_hang_delay_a_job_by_seconds(void **state)
     proxy_end(px);
 }
 
-/* A job is claimed with a short lease, again and again: one of those who wait looks for all. */
+/* A job is claimed with a short lease, again and again: one of the waiters looks for all. */
 static void one_waiter_looks_for_all(void **state)
 {
     fixture *f = *state;
@@ -171,7 +171,7 @@ static void an_interruption_ends_a_claim_and_a_wait_for_a_result(void **state)
 
 /* ---- Clocks and servers -------------------------------------------------- */
 
-/* Nobody pushes, and no lease is about to end. */
+/* No job is pushed, and no lease is about to end. */
 static void a_jump_of_the_servers_clock_makes_delayed_jobs_due(void **state)
 {
     (void)state;

@@ -4,8 +4,8 @@
  * answers, the same order and the same statistics; and at the end an empty queue has left nothing
  * behind.
  *
- * Time does not pass by itself here: what is delayed becomes due, and leases end, when the test
- * moves their times on the server.
+ * Time does not pass by itself here: delayed jobs become due, and leases end, when the test moves
+ * their times on the server.
  */
 #include "support/fixture.h"
 #include "support/insides.h"
@@ -222,7 +222,7 @@ static void do_claim(void)
 
 /* ---- Ends ---------------------------------------------------------------- */
 
-/* By the consumer that claimed it. */
+/* Reports a job, by the consumer that has claimed it. */
 static int report(const model_job *j, tkl_outcome outcome, int64_t delay)
 {
     tkl_job claim = {.queue = queue};
@@ -329,7 +329,7 @@ static void do_retry_all(void)
             model_retry(&model.jobs[model.live[i]]);
 }
 
-/* Parents go first: nothing that is removed makes them ready. */
+/* Removes all jobs of a state, parents first, so that no removal makes a parent ready. */
 static int model_remove(model_state s)
 {
     int n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue of several partitions on a cluster: spread over its servers, one queue to those who use
- * it, through failovers and moving slots.
+ * A queue of several partitions on a cluster: spread over its servers, one queue for its users,
+ * through failovers and moving slots.
  *
  * ctest: label threads
  */
@@ -124,7 +124,7 @@ static void operators_see_all_partitions(void **state)
     tkl_queue_close(queue);
 }
 
-/* Claims and finishes so many jobs, one after the other. */
+/* Claims and finishes `count` jobs, one after the other. */
 static void finish_some(tkl_consumer *consumer, size_t count)
 {
     while (count > 0) {
@@ -140,7 +140,7 @@ static void finish_some(tkl_consumer *consumer, size_t count)
     }
 }
 
-/* A server that falls silent has those of its partitions wait, and not those of the others. */
+/* A silent server delays the jobs of its partitions, and no others. */
 static void a_silent_server_does_not_hold_up_the_others(void **state)
 {
     enum { TIMEOUT_MS = 60000 };
@@ -179,7 +179,7 @@ typedef struct traffic {
     atomic_int pushed;
 } traffic;
 
-/* Pushed with request ids, until they are in. */
+/* Pushes all jobs with request ids, and repeats until each push is answered. */
 static void push_all(traffic *t)
 {
     for (int i = 0; i < JOBS; i++) {

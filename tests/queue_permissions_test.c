@@ -10,7 +10,7 @@
 #include "support/one_queue.h"
 #include "support/waits.h"
 
-/* A user who may do what docs/queue.md lists, and no more. */
+/* Opens a client of a user who has the permissions that docs/queue.md lists, and no more. */
 static tkl_client *open_as_documented(fixture *f)
 {
     char text[65536];
@@ -52,7 +52,7 @@ static void push_all_kinds(tkl_queue *queue)
     assert_ok(tkl_queue_push(queue, jobs, sizeof jobs / sizeof *jobs, NULL, NULL));
 }
 
-/* Each outcome, some of them in one trip with others. */
+/* Reports each outcome, some of them together in one round trip. */
 static void work(tkl_queue *queue, tkl_consumer *consumer)
 {
     static const tkl_outcome outcomes[] = {TKL_OUTCOME_DONE, TKL_OUTCOME_DONE, TKL_OUTCOME_FAILED,
@@ -122,8 +122,8 @@ static void manage(tkl_client *client, tkl_queue *queue)
     assert_ok(tkl_queue_partitions(client, tkl_str("q"), &partitions));
 }
 
-/* A job that waits for its result, and a schedule. It fires at the full second, which may come before
- * the claim: then nobody gets into the line. */
+/* A job that waits for its result, and a schedule. It fires at the full second, which may come
+ * before the claim: then nobody gets into the line. */
 static void wait_for_things(tkl_queue *queue, tkl_consumer *consumer, server *s)
 {
     tkl_schedules *schedules;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is written down about a job, and its id.
+ * The stored record of a job, and its id.
  */
 #include "queue/partition.h"
 #include "queue/record.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results: kept for a time, waited for, and told however a job ends.
+ * Results: kept for a time, waited for, and reported for every end of a job.
  *
  * ctest: label threads
  */
@@ -8,7 +8,7 @@
 
 #include "support/work.h"
 
-/* Beyond the moment at which one who was told nothing looks by itself, and ctest gives up. */
+/* Longer than the time after which a waiter looks by itself, or ctest gives up. */
 #define FOREVER_MS 600000
 
 static job_id push_for_result(int64_t result_ms)
@@ -96,7 +96,7 @@ static int64_t result_channels(fixture *f)
                           "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:result:*')");
 }
 
-/* Each way a job can end is told to those who wait for it. */
+/* Waiters hear of each way in which a job can end. */
 static void those_who_wait_for_a_result_are_told(void **state)
 {
     fixture *f = *state;
@@ -134,7 +134,7 @@ static void those_who_wait_for_a_result_are_told(void **state)
     }
 }
 
-/* Whatever the name of the queue, those of another one are not told. */
+/* Waiters of another queue hear nothing, whatever the name of the queue. */
 static void those_who_wait_for_a_result_are_told_of_its_removal(void **state)
 {
     fixture *f = *state;

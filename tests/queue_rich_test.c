@@ -40,7 +40,7 @@ static void swap_out(fixture *f, const char *part)
               part);
 }
 
-/* It is told, and nothing is lost. */
+/* A foreign key is reported, and nothing is lost. */
 static void a_foreign_key_in_the_way_loses_nothing(void **state)
 {
     fixture *f = *state;
@@ -98,7 +98,7 @@ static int ended(const claimed *job, int how)
     }
 }
 
-/* However a job ends: what was refused has changed nothing, and can be done afterwards. */
+/* A job may end in any way: a refused call has changed nothing, and works afterwards. */
 static void a_foreign_key_in_the_way_keeps_jobs_where_they_are(void **state)
 {
     fixture *f = *state;
@@ -132,7 +132,7 @@ static int brought_back(const char *id, int how)
     }
 }
 
-/* The same for what brings jobs back. */
+/* The same holds for calls that bring jobs back. */
 static void a_foreign_key_in_the_way_of_an_operator_changes_nothing(void **state)
 {
     fixture *f = *state;
@@ -186,7 +186,7 @@ static void a_foreign_key_in_the_way_keeps_the_timer_of_a_group(void **state)
     }
 }
 
-/* Neither a lease that ended nor a delay that is over: whoever finds them cannot move them on. */
+/* Due jobs and ended leases stay: a call that finds them cannot move them. */
 static void a_foreign_key_in_the_way_keeps_what_is_due(void **state)
 {
     fixture *f = *state;

@@ -127,7 +127,7 @@ static void only_the_newest_dead_letters_stay(void **state)
     assert_no_garbage(f->server);
 }
 
-/* More than one step removes. */
+/* A lower limit removes more dead letters than one step does. */
 static void a_lower_limit_of_dead_letters_holds_at_once(void **state)
 {
     fixture *f = *state;
@@ -183,7 +183,7 @@ static void a_foreign_key_in_the_way_is_told(void **state)
     }
 }
 
-/* Nothing that is wrong in the keys keeps operators from clearing up. */
+/* Operators can clear up, whatever is wrong in the keys. */
 static void what_is_broken_can_be_cleared_away(void **state)
 {
     fixture *f = *state;

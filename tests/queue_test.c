@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queues: what is pushed is claimed in order and at its time, once, within limits; and nothing is
- * lost on the way.
+ * Queues: jobs are claimed in order and at their time, once, within limits; and none is lost on the
+ * way.
  *
  * ctest: label threads
  */
@@ -252,7 +252,7 @@ static int push_in_child(void *arg)
     return tkl_queue_push(arg, &(tkl_push){.payload = tkl_str("child's")}, 1, NULL, NULL);
 }
 
-/* It must not be taken for a repetition of its parent's, nor the parent's next for one of its. */
+/* A child's push must not pass for a repetition of its parent's, nor the other way round. */
 static void a_forked_child_pushes_for_itself(void **state)
 {
     skip_under_sanitizers();
@@ -331,7 +331,8 @@ static void a_time_out_of_its_own_ends_a_call_to_a_silent_server(void **state)
     proxy_end(p);
 }
 
-/* Plain jobs, unique ones and those of a group, in several chunks, and the server has no function. */
+/* Plain jobs, unique ones and those of a group, in several chunks, and the server has no
+ * function. */
 static void jobs_of_all_kinds_keep_their_order(void **state)
 {
     enum { N = 2500 };

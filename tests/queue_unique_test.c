@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unique jobs: which keys are one, and when a key is free again.
+ * Unique jobs: which keys are equal, and when a key is free again.
  *
  * ctest: label threads
  */

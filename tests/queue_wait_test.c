@@ -58,7 +58,7 @@ static void those_who_wait_are_served_in_order_of_arrival(void **state)
     tkl_queue_close(queue);
 }
 
-/* More of them than one script serves. */
+/* There are more waiters than one script serves. */
 static void a_large_push_wakes_all_who_wait(void **state)
 {
     enum { N = 130 };
@@ -209,8 +209,8 @@ static void do_jobs(void *arg, int index)
     }
 }
 
-/* Beside jobs that a rate holds back, one program looks for all. The others would look should that
- * one hang: once, if this machine stalls. */
+/* While a rate holds jobs back, one program looks for all. The others look only when it hangs:
+ * once, when this machine stalls. */
 static void one_of_many_programs_looks_for_all(void **state)
 {
     enum { N = 60, SECONDS = 6, PER_JOB = 4 /* scripts */, RATE = 2 /* a second */ };
@@ -297,7 +297,7 @@ static void an_earlier_time_is_told_to_those_who_wait(void **state)
     tkl_queue_close(queue);
 }
 
-/* The one who promised to look leaves: another has to. */
+/* The looker leaves, so another waiter must look. */
 static void the_promise_to_look_is_passed_on(void **state)
 {
     fixture *f = *state;
@@ -484,7 +484,8 @@ static void waiting_at_several_queues_takes_one_thread(void **state)
     tkl_queue_close(queues[1]);
 }
 
-/* Two queues hand over at once what one has room for: the other's goes back, unused. */
+/* Two queues hand over at the same time, and the consumer has room for one job: the other goes
+ * back. */
 static void what_is_handed_over_beyond_the_need_goes_back(void **state)
 {
     fixture *f = *state;
@@ -536,7 +537,7 @@ static void partitions_are_one_queue(void **state)
     tkl_queue_close(queue);
 }
 
-/* One whom a push has told to come for its job, and who gives up in that moment. */
+/* A push tells a waiter to fetch its job, and the waiter gives up in that moment. */
 static void what_one_who_gives_up_did_not_fetch_goes_to_the_next(void **state)
 {
     fixture *f = *state;
@@ -546,7 +547,7 @@ static void what_one_who_gives_up_did_not_fetch_goes_to_the_next(void **state)
     pending next = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS};
     start_waiting(&first, f->server);
     start_waiting(&next, f->server);
-    assert_ok(tkl_queue_pause(queue)); /* nobody is told */
+    assert_ok(tkl_queue_pause(queue)); /* no waiter hears of it */
     push_job(queue, &job, NULL);
     server_do(f->server, "ZPOPMIN " KEY "waiters");
     server_do(f->server, "HDEL " KEY "meta paused");
@@ -587,7 +588,7 @@ static void whoever_waits_gets_what_a_removed_dead_letter_held(void **state)
     tkl_queue_close(queue);
 }
 
-/* The one who waits knows of the end of the other's lease only, which is far. */
+/* The waiter only knows the end of the other consumer's lease, which is far. */
 static void whoever_waits_learns_when_a_parent_is_due(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for jobs through whatever happens to connections, servers and others who wait.
+ * Waiting for jobs while connections break, servers fail and other waiters hang.
  *
  * ctest: label threads
  * ctest: cost 40
@@ -14,7 +14,7 @@
 #include "support/proxy.h"
 #include "support/waits.h"
 
-/* A push that is refused for a foreign key has written nothing, and whoever waits goes on. */
+/* A push that is refused for a foreign key has written nothing, and waiters go on. */
 static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
 {
     static const char *const parts[] = {"active", "jobs", "history"};
@@ -41,7 +41,8 @@ static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
 
 /* ---- Trouble ------------------------------------------------------------- */
 
-/* A producer that may not publish wakes no consumer. Its jobs are there, and go with the next. */
+/* A producer that may not publish wakes no consumer. Its jobs are stored, and the next push hands
+ * them over, too. */
 static void one_who_may_not_wake_others_pushes_all_the_same(void **state)
 {
     fixture *f = *state;
@@ -176,8 +177,8 @@ static void end_silence(silent *s)
     proxy_end(s->proxy);
 }
 
-/* The silent worker has not begun, so the job goes to the next worker within seconds, and uses up no
- * attempt: also when it has but one, and when the silent worker was only told to come for it. */
+/* The silent worker has not begun, so the job goes to the next worker within seconds, and uses up
+ * no attempt: also when it has but one, and when the silent worker was only told to come for it. */
 static void one_who_fell_silent_delays_a_job_by_seconds(void **state)
 {
     fixture *f = *state;
@@ -300,8 +301,8 @@ static void count_error(int code, const char *message, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-/* As after a stop of this program, which had asked and got nothing before: the hand-over is another
- * consumer's by the time that it is read. */
+/* This program was stopped while it waited: when it reads the hand-over, the job belongs to another
+ * consumer. */
 static void a_hand_over_that_came_too_late_is_not_begun(void **state)
 {
     fixture *f = *state;
@@ -535,7 +536,7 @@ static void killed_connections_lose_nothing(void **state)
     static traffic t;
     t = (traffic){.f = *state};
     t.queue = open_queue(t.f->client, "q", 1);
-    call_expect(t.f->client, "PONG", "PING", NULL); /* only who was reached once is tried again */
+    call_expect(t.f->client, "PONG", "PING", NULL); /* only a server that was reached is retried */
     crew *killer = crew_start(1, kill_connections, &t);
     crew_run(PUSHERS + WORKERS, push_or_work, &t);
     atomic_store(&t.stop, true);

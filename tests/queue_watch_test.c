@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Watching a queue: which events there are, for whom, and what they cost when nobody watches.
+ * Watching a queue: which events there are, who gets them, and what they cost without a watcher.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who works on queues, since when, and how long jobs wait and run.
+ * The workers of queues, since when they work, and how long jobs wait and run.
  *
  * ctest: label threads
  */
@@ -34,7 +34,7 @@ static size_t worker_count(tkl_queue *queue)
     return count;
 }
 
-/* Whether there is one worker, and it waits and has done so many jobs. */
+/* Whether there is one worker, which waits and has done `done` jobs. */
 static bool waits_alone(tkl_queue *queue, int64_t done)
 {
     tkl_queue_worker_list *list = workers_of(queue);
@@ -110,8 +110,8 @@ static void a_worker_is_seen_with_its_jobs(void **state)
     one_queue_close(&d);
 }
 
-/* All may see the id of a worker. Whoever knows it, and earlier tokens, cannot guess another: each of
- * the other characters is one of 64. With hex digits no place would have more than 16 of them. */
+/* All users may see the id of a worker. With it and earlier tokens they cannot guess another token:
+ * each of the other characters is one of 64. With hex digits no place would have more than 16. */
 static void a_token_has_128_bits_besides_its_worker(void **state)
 {
     enum { CLAIMS = 200, PLACES = TKL_TOKEN_SIZE - TKL_WORKER_ID_SIZE };
@@ -300,7 +300,7 @@ static void workers_that_are_gone_are_forgotten(void **state)
     assert_true(server_ask_int(d.f->server, "PTTL " KEY "workers") > 0);
     for (int i = 0; i < 50; i++)
         tkl_consumer_close(alive[i]);
-    assert_int_equal(worker_count(d.queue), 0); /* who ends says so */
+    assert_int_equal(worker_count(d.queue), 0); /* a worker that ends says so */
     one_queue_close(&d);
 }
 
@@ -499,7 +499,7 @@ static void hand_overs_and_reports_by_hand_are_counted(void **state)
     tkl_jobs_free(jobs);
     send_counts(&d);
     assert_int_equal(kind_of(d.queue, "mail").wait.count, 1);
-    assert_int_equal(worker_count(d.queue), 1); /* who leaves a claim behind is still shown */
+    assert_int_equal(worker_count(d.queue), 1); /* it is shown while it has a claim */
     one_queue_close(&d);
 }
 

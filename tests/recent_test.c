@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recent contacts: order, limits, completion, and what can go wrong.
+ * Recent contacts: order, limits, completion, and failures.
  *
  * ctest: label threads
  */

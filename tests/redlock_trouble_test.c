@@ -255,7 +255,7 @@ static void a_minority_that_is_another_owners_stays_so(void **state)
     assert_int_equal(world_holds(w, 3, "other"), 1);
 }
 
-/* Two servers have it, two do not, one is silent: it may be the third that has it. */
+/* Two servers have the lock, two do not, one is silent: that one may be the third that has it. */
 static void what_a_silent_server_may_have_is_not_called_lost(void **state)
 {
     world *w = *state;

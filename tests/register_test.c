@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The register of names: what programs announce in passing, and what operators read.
+ * The register of names: programs announce names in passing, and operators read them.
  */
 #include <stdlib.h>
 #include <string.h>

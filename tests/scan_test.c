@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scanning: what is there throughout comes once, whatever happens to the rest meanwhile.
+ * Scanning: an element that is there all the time comes once, whatever happens to others meanwhile.
  */
 #include <tackle/scan.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each due time of a schedule is fired once: however many claim, whoever is killed, and whatever
- * time it is where they live.
+ * Each due time of a schedule is fired once: with many consumers, when consumers are killed, and
+ * with wrong clocks.
  *
  * ctest: label threads
  */
@@ -119,8 +119,8 @@ static void fire_together(void *arg, int index)
     tkl__queue_fire_schedules(d->source, d->due, tkl__deadline_ms(LONG_MS), &unfit);
 }
 
-/* Told of a time, and so slow that another has fired it by now: the next time must not come early.
- */
+/* A consumer was told of a time, and is so slow that another one has fired it: the next time must
+ * not come early. */
 static void who_comes_too_late_fires_nothing(void **state)
 {
     one_queue d = one_queue_open(state);
@@ -171,7 +171,7 @@ static void each_time_fires_once_however_many_claim(void **state)
 
 #define LIVES 3
 
-/* Consumers that are killed at any moment, for so long; the server too, if it keeps its data. */
+/* Kills consumers at any moment, for `ms`; also the server, if it keeps its data. */
 static void let_them_die(server *s, int64_t ms, bool server_too)
 {
     pid_t children[LIVES] = {0};
@@ -221,7 +221,7 @@ static void each_time_fires_once_when_the_server_is_killed_too(void **state)
 
 #define WRONG_CLOCK "--wrong-clock"
 
-/* As another program, whose wall clock is an hour off: sets a schedule and consumes. */
+/* Sets a schedule and consumes, as a program whose wall clock is an hour off. */
 static int live_in_another_time(void *url)
 {
     char self[512];

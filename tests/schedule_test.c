@@ -267,7 +267,7 @@ static void a_claim_that_does_not_wait_gets_what_is_due(void **state)
     one_queue_close(&d);
 }
 
-/* Set by a program on another machine. */
+/* A program on another machine has set a schedule with a zone that this machine lacks. */
 static void a_zone_that_is_not_known_here_is_told(void **state)
 {
     one_queue d = one_queue_open(state);
@@ -310,7 +310,7 @@ static void missed_times_are_skipped_where_that_was_asked_for(void **state)
     one_queue_close(&d);
 }
 
-/* A claim puts what it found off by a second; whoever made it died then. */
+/* A claim puts a due schedule off by a second, and its consumer dies then. */
 static void what_a_dead_consumer_was_told_is_fired_by_another(void **state)
 {
     one_queue d = one_queue_open(state);

@@ -221,8 +221,8 @@ static void a_result_is_kept_in_steps(void **state)
     tkl_search_close(s);
 }
 
-/* Makes the index believe that it has had so many documents, and the bitmap of the common word that
- * long: the server needs long to combine it with another. */
+/* Makes the index believe that it has had this many documents, and the bitmap of the common word
+ * that long: the server needs long to combine it with another. */
 static void lengthen_bitmap(fixture *f, int documents)
 {
     char next[16], last[16];
@@ -276,7 +276,8 @@ static void the_best_are_found_in_steps(void **state)
     tkl_search_close(s);
 }
 
-/* Documents that may be among the best, more than one reply has room for; the others are not sent. */
+/* Documents that may be among the best, more than one reply has room for; the others are not
+ * sent. */
 static void many_candidates_come_in_parts(void **state)
 {
     enum { ALL = 3000, EACH = 5, AT_ONCE = 500 };

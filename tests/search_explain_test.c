@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Explanations: what a query asks for, what a document has of it, and what that adds to its
- * relevance. They agree with what the query finds.
+ * Explanations: the parts of a query, the parts that a document has, and what they add to its
+ * relevance. Explanations agree with the results of the query.
  */
 #include <math.h>
 
@@ -210,7 +210,8 @@ static void a_query_is_parsed_without_a_server(void **state)
     assert_code(tkl_search_parse(tkl_str("x"), &wrong, &is), TKL_EINVAL);
 }
 
-/* A document whose terms are in pieces, of which only those with the words of the query are read. */
+/* A document whose terms are in pieces, of which only those with the words of the query are
+ * read. */
 static void large_documents_are_explained(void **state)
 {
     enum { WORDS = 30000 };

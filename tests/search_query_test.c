@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The query language of search: what a query means, which queries are the same, and what is said
+ * The query language of search: what a query means, which queries are equal, and what errors say
  * about wrong ones.
  */
 #include "core/buf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Search: queries of so many words that they are answered in steps.
+ * Search: queries with many words, which are answered in steps.
  */
 #include "support/pages.h"
 
@@ -115,7 +115,7 @@ static void facets_of_many_words(void **state)
     tkl_search_close(s);
 }
 
-/* Documents of so many words that a reply does not take all that match. */
+/* Documents with many words: those that match do not fit into one reply. */
 /* The best by relevance are found without a look at all hits: more than may be compared. */
 static void the_best_of_many_are_found(void **state)
 {

@@ -114,7 +114,7 @@ static void limits_out_of_range_are_refused(void **state)
     tkl_semaphore_close(NULL);
 }
 
-/* Lowering takes nothing away; nobody gets a new one until enough came back. */
+/* A lower limit takes no permit away, and gives none until enough have come back. */
 static void a_limit_lowered_below_the_holders(void **state)
 {
     fixture *f = *state;

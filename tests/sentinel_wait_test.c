@@ -70,7 +70,8 @@ static bool is_master(server *s)
     return master;
 }
 
-/* A planned failover, and the client's writes go to the new master before the old one is demoted. */
+/* A planned failover, and the client's writes go to the new master before the old one is
+ * demoted. */
 static void a_replaced_master_gets_no_more_writes(void **state)
 {
     fixture *f = *state;
@@ -207,8 +208,8 @@ static void kill_master(void *where)
     sentinels_await_other(trio, master);
 }
 
-/* Sentinels have two masters for a moment: lock.md says what is not promised then. All waiters get
- * their turn, and not all at once. */
+/* Sentinels have two masters for a moment, in which lock.md promises less. All waiters get their
+ * turn, and not all at once. */
 static void waiters_outlast_a_planned_failover(void **state)
 {
     fixture *f = *state;

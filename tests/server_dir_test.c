@@ -319,7 +319,7 @@ static void a_configuration_that_others_may_write_is_refused(void **state)
     free(config);
 }
 
-/* Opening one waits for its other end: for ever, if there is none. */
+/* Opening a FIFO waits for its other end, which may never come. */
 static void a_fifo_in_place_of_a_file_is_refused(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void the_server_of_another_user_is_told_from_none(void **state)
     assert_ok(tkl_server_stop(home_url));
 }
 
-/* Root may write anywhere, so somebody else has to try. */
+/* Tries as another user than root, who may write anywhere. */
 static int start_as_nobody(void *arg)
 {
     (void)arg;

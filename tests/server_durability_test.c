@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the persistent server of a directory keeps: the words for it, changes from one to another,
- * settings of the user.
+ * The durability of the server of a directory: its words, changes from one to another, settings of
+ * the user.
  */
 #include "support/call.h"
 #include "support/home.h"

@@ -14,7 +14,7 @@
 
 enum { STRANGER = 12345 }; /* another user */
 
-/* Every use of the directory fails, and says why. */
+/* Fails unless every use of the directory fails with this text. */
 static void assert_refused(const char *part)
 {
     tkl_server_info info;
@@ -172,7 +172,7 @@ static int set_trap(void *arg)
     }
 }
 
-/* The pid of a stranger that listens on the directory's socket. */
+/* Starts a stranger that listens on the directory's socket. Returns its pid. */
 static pid_t start_trap(bool bind_first)
 {
     char byte;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The persistent server of a directory when it crashes, hangs, loads, dies, or is stopped under
- * those who open it.
+ * The persistent server of a directory when it crashes, hangs, loads, dies, or is stopped while
+ * programs open it.
  */
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -55,7 +55,7 @@ static void a_server_that_hangs_is_told_from_none(void **state)
     free(at);
 }
 
-/* 2000 keys that take so many microseconds each to load. */
+/* Stores 2000 keys, each of which takes `delay_us` microseconds to load. */
 static void fill_for_a_slow_start(const char *delay_us)
 {
     home_start(home_with("snapshot"));

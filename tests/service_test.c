@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Services: listed while they live, gone when they crash, found by those who look for them.
+ * Services: they are listed while they live and gone when they crash, and programs find them.
  *
  * ctest: label threads
  */
@@ -277,7 +277,7 @@ static void a_clock_that_was_set_back_keeps_no_dead_for_ever(void **state)
     assert_true(server_ask_int(f->server, "ZSCORE " KEY " dead") <= now + 330000);
     assert_ok(tkl_registration_close(a));
     server_do(f->server, "ZADD " KEY " %lld dead", (long long)(now + 3600000));
-    list(service); /* nobody is left to register, but somebody looks */
+    list(service); /* no instance registers any more, but a caller looks */
     assert_true(server_ask_int(f->server, "ZSCORE " KEY " dead") <= now + 330000);
     tkl_service_close(service);
 }

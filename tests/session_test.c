@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions: whose a token is, what was viewed last and most, and when sessions end.
+ * Sessions: the users of tokens, the items viewed last and most, and the ends of sessions.
  *
  * ctest: label threads
  */
@@ -480,7 +480,7 @@ static void another_half_life_is_refused(void **state)
         tkl_session_close(other);
     }
     assert_recent(store, token, 0, 10, "teapot ");
-    touch(any, token, "teapot"); /* with no wish of its own it takes what there is */
+    touch(any, token, "teapot"); /* without a half-life of its own, it takes the stored one */
     assert_top(any, 0, 10, "teapot ");
     assert_in_range((int)(views_of(store, "teapot") * 10 + 0.5), 19, 20);
     assert_ok(tkl_session_drop_item(any, tkl_str("teapot"))); /* empty: it may change */

@@ -11,7 +11,8 @@
 
 #include "support/fixture.h"
 
-/* Time-outs of a handle; "kept", on a machine however busy; and of the client, not used then. */
+/* The time-out of a handle; the bound for keeping it on a busy machine; the client's, which is not
+ * used then. */
 #define SHORT_MS 200
 #define SOON_MS  20000
 #define LONG_MS  120000

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Processes push jobs, others work on them, and all of them are killed at random; so is the server,
- * and so are all connections, every second. Checked is that afterwards
+ * and so are all connections, every second. The test checks that afterwards
  *
  *   - every job whose push was answered was done, or is in the dead letters;
  *   - the queue's own books balance: pushed is done and dead, and nothing is left anywhere;
  *   - no job was done twice but by a worker that was killed, or that lost its claim.
  *
- * On one server, which keeps what it has (append-only, every write synced), nothing may be lost.
- * Replicas are told asynchronously: where one takes over from a master that died, what was answered
- * in the moment before may be gone (docs/queue.md). That much is tolerated there, counted, and no
- * more.
+ * On one server, which keeps its data (append-only, every write synced), nothing may be lost.
+ * Replication is asynchronous: when a replica takes over from a dead master, writes that were
+ * answered in the moment before may be gone (docs/queue.md). The test counts and tolerates these,
+ * and no more.
  *
  * Runs for about 24 seconds, or as many as $TACKLE_STRESS says.
  *
@@ -41,7 +41,7 @@
 #define LIVES_MAX    4096
 #define STRIKES_MAX  256
 #define BATCH_MAX    150
-#define SETTLE_MS    90000 /* until everything has come to rest, on a machine however busy */
+#define SETTLE_MS    90000 /* until everything has come to rest, also on a busy machine */
 #define REPLICATE_MS 2000  /* a replica is not further behind than this */
 #define NOTE_MS      1000  /* and a pusher notes its answers within this */
 
@@ -120,7 +120,7 @@ static void make_job(tkl_push *job, int number, const char *text)
 
 /* ---- A pusher ------------------------------------------------------------------ */
 
-/* Repeated until it is answered, as one who must know would do. */
+/* Pushes jobs, and repeats until the push is answered. */
 static bool push_surely(role *r, const tkl_push *jobs, size_t count, const char *request)
 {
     int64_t until = test_now_ms() + SETTLE_MS;
@@ -379,7 +379,7 @@ static void check(storm *s, tkl_queue *queue)
         assert_in_range(all.twice, 0, all.lost + (uint64_t)(s->worker_kills * UNREPORTED));
 }
 
-/* Workers that waited all the while still hear. */
+/* Checks that workers that waited during the strike still hear of new jobs. */
 static void wake_after_strike(storm *s, tkl_queue *queue)
 {
     char text[12];
@@ -489,7 +489,7 @@ static void cut_cluster(void *servers)
         cut_server(c->servers[i]);
 }
 
-/* First as planned, which loses nothing; then its master dies. */
+/* Fails over: the first time as planned, which loses nothing; later the master dies. */
 static int64_t fail_over_cluster(void *servers, int nth)
 {
     cluster *c = servers;
@@ -528,8 +528,9 @@ static void cut_trio(void *servers)
         cut_server(trio->data[i]);
 }
 
-/* First it dies, and is back as a master before the Sentinels have told it that there is another:
- * nobody falls for that. Then as planned: the old master takes writes until it is told. */
+/* Fails over: first the master dies, and comes back as a master before the Sentinels demote it,
+ * which must deceive no client. Then a planned failover: the old master takes writes until it is
+ * demoted. */
 static int64_t fail_over_trio(void *servers, int nth)
 {
     sentinels *trio = servers;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workers on a server that is well.
+ * Workers, while the server is well.
  *
  * ctest: label threads
  */
@@ -264,7 +264,7 @@ static void a_failed_job_is_tried_again_with_its_error(void **state)
     tkl_queue_close(queue);
 }
 
-/* Does what its payload says. */
+/* Handles a job as its payload says. */
 static int obey(tkl_task *task, void *arg)
 {
     const tkl_job *job = tkl_task_job(task);

@@ -29,7 +29,7 @@ typedef struct stage {
     tkl_worker *worker;
     scene scene;
     atomic_int errors;  /* told to the hook */
-    int64_t timeout_ms; /* time limit of calls; 0: TIMEOUT_MS */
+    int64_t timeout_ms; /* time-out of calls; 0: TIMEOUT_MS */
 } stage;
 
 static void note_error(int code, const char *message, void *arg)
@@ -157,7 +157,7 @@ static void a_worker_ends_though_its_server_is_gone(void **state)
     stage_close(&s);
 }
 
-/* With nothing to report, it waits neither for an answer nor for the server to come back. */
+/* A worker with nothing to report waits neither for an answer nor for the server to come back. */
 static void an_idle_worker_ends_at_once_though_its_server_is_gone(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void no_broken_connection_deafens_it(void **state)
         pushed += 5;
     }
     eventually(stats_of(s.queue).done == pushed, LONG_MS);
-    /* And one who waits hears it. */
+    /* A waiter hears of it, too. */
     eventually(stats_of(s.queue).waiters == 1, LONG_MS);
     push_text(s.queue, "last");
     eventually(worker_stats(s.worker).done + worker_stats(s.worker).lost == (uint64_t)pushed + 1,
@@ -261,7 +261,7 @@ static void a_foreign_key_in_the_way_is_told_and_survived(void **state)
 
 /* ---- Other processes ------------------------------------------------------- */
 
-/* Writes down what it does; "crash" is the end of it. */
+/* Notes the payload; "crash" ends the process. */
 static int log_or_crash(tkl_task *task, void *client)
 {
     const tkl_job *job = tkl_task_job(task);

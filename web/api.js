@@ -1,8 +1,8 @@
-// The HTTP interface: calls, who we are, and the stream of samples.
+// The HTTP interface: calls, the user, and the stream of samples.
 
 const SILENCE_MS = 15000;
 
-// A call that was not done. `status` is 0 when the server did not answer.
+// The failure of a call. `status` is 0 when the server did not answer.
 export class Refusal extends Error {
   constructor(status, body) {
     super(body?.message ?? 'HTTP ' + status);
@@ -19,8 +19,8 @@ export const me = () => caller;
 // Whether a call is offered and permitted: "queue/pause".
 export const may = (name) => caller.calls.has(name);
 
-// Asks the server, which knows us by a cookie that no script can read. `warn` gets the text when
-// masters of a cluster did not answer, so that something is missing.
+// Asks the server, which knows the user by a cookie that no script can read. `warn` gets the text when
+// masters of a cluster did not answer, so that data is missing.
 async function ask(path, options, warn) {
   let response;
   try {
@@ -51,7 +51,7 @@ export async function weekOf(name, signal) {
   return lists[0][1].map((_, i) => ({ time: Date.parse(week.from) + i * week.every_ms, ...Object.fromEntries(lists.map(([key, list]) => [key, list[i]])) }));
 }
 
-// The same; for what is not there, the answer that says so, or null.
+// Runs a verb; for a thing that does not exist, returns the answer that says so, or null.
 export async function callOrNull(name, fields = {}, signal = undefined) {
   try {
     return await call(name, fields, signal);
@@ -64,7 +64,7 @@ export async function callOrNull(name, fields = {}, signal = undefined) {
 // The holders of a lock, a semaphore or a leadership, which has at most one, in the same form.
 export const holdersOf = (answer) => answer.holders ?? (answer.host ? [answer] : []);
 
-// Finds out who we are, or logs in. Throws a Refusal with status 401 when a token is needed.
+// Finds out who the user is, or logs in. Throws a Refusal with status 401 when a token is needed.
 export async function enter(token = undefined) {
   const answer = await (token === undefined ? ask('caller') : ask('login', { method: 'POST', body: JSON.stringify({ token }) }));
   caller = { ...answer, calls: new Set(answer.calls) };
@@ -77,8 +77,8 @@ export const leave = () => ask('logout', { method: 'POST' });
 // Follows the samples until `signal` aborts. `hear(event, data)` gets each of them, and
 // ('lost', {message}) when the server does not answer.
 //
-// A tab that holds the lock reads the stream and passes it on to the others. Hidden tabs neither
-// hold the lock nor wait for it, so that without a visible tab nothing is read.
+// The tab that holds a lock of the browser reads the stream and passes it on to the others. Hidden
+// tabs neither hold the lock nor wait for it, so without a visible tab nothing is read.
 export function followSamples(signal, hear) {
   const name = 'tackle-events ' + location.pathname + ' ' + caller.name;
   const channel = new BroadcastChannel(name);
@@ -121,7 +121,8 @@ async function readForEver(signal, tell) {
   }
 }
 
-// Reads server-sent events by fetch(), which reports the status of a failure, until the stream ends or is silent.
+// Reads server-sent events until the stream ends or is silent. It uses fetch(), which reports the
+// status of a failure.
 async function readStream(signal, tell) {
   const silence = new AbortController();
   const both = () => silence.abort();

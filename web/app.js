@@ -1,4 +1,4 @@
-// The dashboard: its frame, the way from addresses to pages, keys, login, and what is live.
+// The dashboard: its frame, the way from addresses to pages, keys, login, and the live state.
 import { h, put } from './dom.js';
 import { chooseLanguage, language, t } from './words.js';
 import * as api from './api.js';

@@ -6,7 +6,7 @@ export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-// The same for SVG.
+// Makes an element of SVG in the same way.
 export function s(tag, attributes, ...children) {
   return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }
@@ -26,8 +26,8 @@ function nodesOf(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }
 
-// Makes these the children of an element. Those that are there already stay where they are, so that
-// focus and selection survive; a text that says the same is left alone.
+// Makes these the children of an element. Children that are there already stay where they are, so
+// that focus and selection survive; an equal text is left alone.
 export function put(element, ...children) {
   const old = element.childNodes;
   const wanted = nodesOf(children).map((child, i) => {

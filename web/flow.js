@@ -1,12 +1,12 @@
-// A flow as a drawing: jobs in columns from left to right, each behind those that it waits for.
+// A flow as a drawing: jobs in columns from left to right, each behind the jobs that it waits for.
 import { h, put, s } from './dom.js';
 import { t } from './words.js';
 import { count, cut, textOf, visible } from './format.js';
 
 const WIDTH = 140, HEIGHT = 38, ACROSS = 56, DOWN = 12, EDGE = 6, ROWS = 10, KIND_LONGEST = 18;
 
-// The columns: a job stands one column behind the last of those that it waits for, and one that
-// waits for none stands just before the first that waits for it.
+// The columns: a job stands one column behind the last job that it waits for. A job that waits for
+// none stands just before the first job that waits for it.
 function columnsOf(jobs, parents) {
   const level = jobs.map(() => 0);
   jobs.forEach((job, i) => { level[i] = Math.max(0, ...job.after.map((child) => level[child] + 1)); });
@@ -60,8 +60,8 @@ function spotsOf(columns) {
   return { spots, width: left - ACROSS + EDGE, height: 2 * EDGE + most * (HEIGHT + DOWN) - DOWN };
 }
 
-// Draws what `queue flow` says into `root`: `mine` is the job in the middle, `linkTo(id)` the address
-// of one. A job that stands alone is no flow.
+// Draws the answer of `queue flow` into `root`: `mine` is the job in the middle, `linkTo(id)` the
+// address of a job. A job that stands alone is no flow.
 export function drawFlow(root, flow, mine, linkTo) {
   if (flow.jobs.length < 2) {
     put(root);

@@ -4,7 +4,7 @@ import { h, put } from './dom.js';
 
 const NAME_LONGEST = 80;
 
-// Control characters, and those that turn the direction of a text, are shown as codes.
+// Shows control characters, and characters that turn the direction of a text, as codes.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 export function visible(text) {
@@ -98,7 +98,7 @@ export function timeNode(text) {
   return h('time', { datetime: text, title: new Date(text).toLocaleString(language()) + '\n' + text }, distance(text));
 }
 
-// Lets the times on the screen go on.
+// Updates the times on the screen.
 export function refreshTimes() {
   for (const node of document.querySelectorAll('time')) put(node, distance(node.dateTime));
 }
@@ -137,8 +137,8 @@ function isJson(text) {
   }
 }
 
-// A payload laid out: JSON with indentation, anything else as it is; cut. `isCut`: it is only the
-// beginning of one.
+// Lays out a payload, and cuts it: JSON with indentation, anything else as it is. `isCut`: it is
+// only the beginning of a payload.
 export function layOut(value, { longest = 4096, masks = true, isCut = false } = {}) {
   let text = textOf(value);
   if (/^\s*[{[]/.test(text) && (isCut ? /^\s*(\{\s*"|\[\s*["{[\d])/.test(text) : isJson(text))) text = indented(text, longest);

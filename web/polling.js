@@ -1,5 +1,6 @@
-// Samples for a token that may read some components, but not the state of all of them: what it may
-// list is asked for every few seconds, and put into the form of a sample. There are no rates.
+// Samples for a token that may read some components, but not the state of all of them. The page asks
+// for the lists that the token may read every few seconds, and puts them into the form of a sample,
+// without rates.
 import { call, holdersOf, may } from './api.js';
 
 const PAUSE_MS = 3000;

@@ -1,4 +1,4 @@
-// A view: a page on the screen, from when it is opened to when another one is.
+// A view: a page on the screen, until another one is opened.
 import { h, put } from './dom.js';
 import { t } from './words.js';
 import { nameFromPath } from './format.js';
@@ -48,7 +48,7 @@ export class View {
     return made.element;
   }
 
-  // Whether a value is another one than last time: what is shown of it must be made again.
+  // Whether a value differs from last time, so that the elements that show it must be made again.
   changed(key, value) {
     const text = JSON.stringify(value);
     if (this.said.get(key) === text) return false;
@@ -66,8 +66,8 @@ export class View {
     for (const hear of this.listeners) hear(fresh);
   }
 
-  // Runs `load` now, every `ms` milliseconds while the page is looked at, and after refresh(). A
-  // failure of the first run is thrown; after a later one a note says so, until a run succeeds.
+  // Runs `load` now, every `ms` milliseconds while the page is visible, and after refresh(). A failure
+  // of the first run is thrown; after a later failure a note says so, until a run succeeds.
   async every(ms, load) {
     const again = async () => {
       if (this.signal.aborted) return;

@@ -1,4 +1,4 @@
-// Tables, lists of facts, questions and notices: what all pages are made of.
+// Tables, lists of facts, questions and notices: the parts of all pages.
 import { h, put } from './dom.js';
 import { label, t } from './words.js';
 import * as format from './format.js';
@@ -52,7 +52,7 @@ export function empty(text) {
 // table({title, columns, id, actions, none}): `element`, and update(rows). A column is
 // {key, title?, cell?, number?, sort?}; `cell(row)` makes what is shown. Rows with the same id(row)
 // keep their elements, so that focus stays where it is while numbers change. At most 100 rows are
-// shown until somebody asks for more.
+// shown until the user asks for more.
 export function table({ title, columns, id = (row) => JSON.stringify(row.name), actions = null, none = t('nothing'), sort = null }) {
   const body = h('tbody'), note = h('p', { class: 'more' }), kept = new Map();
   let rows = [], by = sort, down = columns.some((column) => column.key === sort && column.number), most = ROWS, wanted = '';
@@ -154,7 +154,7 @@ export function rowsTable(title, rows, keys, more = {}) {
 
 // ---- Buttons and questions ------------------------------------------------------------------------
 
-// A button for a verb; null when the caller may not call it. `act` says which one it is.
+// A button for a verb; null when the caller may not call it. data-act identifies it in the page.
 export function button(text, verb, onclick, { danger = false } = {}) {
   if (!may(verb)) return null;
   return h('button', { type: 'button', class: danger ? 'danger' : null, 'data-act': verb + ' ' + text, onclick }, text);
@@ -199,7 +199,8 @@ export function notice(text, bad = false) {
   setTimeout(() => line.remove(), bad ? 10000 : 4000);
 }
 
-// Runs a verb and says how it ended; true when it was done. `asks` is a question, if it destroys.
+// Runs a verb and shows how it ended; true when it has succeeded. `asks` is the question before a verb
+// that destroys something.
 export async function act(verb, fields, { asks = null, done = t('done'), then = null } = {}) {
   if (asks !== null && (await question({ danger: true, ...asks })) === null) return false;
   try {

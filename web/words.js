@@ -1,5 +1,5 @@
-// All texts of the dashboard, in English and Chinese. {0}, {1} are what a sentence is about.
-// Messages of the server come as they are.
+// All texts of the dashboard, in English and Chinese. {0} and {1} are names and numbers in a sentence.
+// Messages of the server are not translated.
 
 const texts = {
   // Groups and pages.
@@ -344,7 +344,7 @@ const texts = {
   'other keys': ['(other keys)', '（其他键）'],
 };
 
-// Fields of the command's JSON, where their own names do not do.
+// Titles for fields of the command's JSON whose names are not enough.
 const labels = {
   name: ['Name', '名称'], state: ['State', '状态'], kind: ['Kind', '种类'], id: ['Id', '编号'], payload: ['Payload', '载荷'], payload_size: ['Size of the payload', '载荷大小'],
   ready: ['Ready', '就绪'], active: ['Active', '执行中'], delayed: ['Delayed', '延迟'], held: ['Held', '持有'], dead: ['Dead', '死信'],

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // BENCH_WORKERS processes that acquire and release one lock, again and again, for BENCH_SECONDS;
-// see bench.h for what is printed. With BENCH_COUNT=handed only what was handed over counts: not what
-// a process gets that had it the last time, too, while the others slept. Latencies are those of
-// acquiring where several compete, and of the whole cycle otherwise.
+// bench.h describes the output. With BENCH_COUNT=handed only hand-overs count, and not acquisitions
+// by the last holder while the others slept. Latencies are those of acquiring where several compete,
+// and of the whole cycle otherwise.
 'use strict';
 const { fork } = require('child_process');
 const { performance } = require('perf_hooks');

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What a queue is measured by: `node bullmq.js push|process|wake`, BENCH_JOBS jobs of 50 bytes that do
-// nothing; see bench.h for what is printed. push: in batches of 1000. process: jobs that were
-// pushed before, and only the time from the first to the last is counted. wake: one job after the
-// other, from the call that pushes to the start of its handler, in a process that has nothing else to do.
+// Measures a queue: `node bullmq.js push|process|wake`, with BENCH_JOBS jobs of 50 bytes that do
+// nothing; bench.h describes the output. push: in batches of 1000. process: jobs that were pushed
+// before; only the time from the first to the last counts. wake: one job after the other, from the
+// call that pushes to the start of its handler, in an otherwise idle process.
 'use strict';
 const { performance } = require('perf_hooks');
 const { setTimeout: sleep } = require('timers/promises');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Its Mutex with the defaults, which its README recommends; asks again every 10 ms.
+// The Mutex of redis-semaphore with the defaults, which its README recommends; it asks every 10 ms.
 'use strict';
 const Redis = require('ioredis');
 const { Mutex } = require('redis-semaphore');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of its README, but for retryCount: whoever waits here waits for ever.
+// The settings of its README except for retryCount: waiters wait for ever here.
 'use strict';
 const Redis = require('ioredis');
 const Redlock = require('redlock');

@@ -21,7 +21,7 @@ type Fields map[string]any
 // Refused is an expected "no" (404, 409, 429) or an error.
 type Refused struct {
 	Status     int
-	RetryAfter string `json:"-"` // seconds; "" if nobody knows
+	RetryAfter string `json:"-"` // seconds; "" if unknown
 	Code       string `json:"error"`
 	Message    string `json:"message"`
 }

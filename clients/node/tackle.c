@@ -7,13 +7,13 @@
  *     cc -shared -fPIC -I"$include" -o tackle.node tackle.c $(pkg-config --cflags --libs tackle)
  *
  * Each call from JavaScript is an operation: a function in C that makes ordinary blocking calls.
- * tkl_loop_submit() runs it on a stack of its own, beside thousands of others. Node's loop, which is
- * libuv, watches the descriptor of the tkl_loop; tkl_loop_dispatch() then calls back in Node's thread,
- * where the Promise of the operation gets its result: a value, or an Error with the code and the text
- * of this very operation.
+ * tkl_loop_submit() runs it on a stack of its own, beside thousands of others. Node's loop, which
+ * is libuv, watches the descriptor of the tkl_loop; tkl_loop_dispatch() then calls back in Node's
+ * thread, where the Promise of the operation gets its result: a value, or an Error with the code
+ * and the text of this very operation.
  *
- * To offer another function of the library, write `run`, which calls it, and `give`, which makes a
- * value of its result, and add a line to the table of verbs.
+ * To offer another function of the library, write `run`, which calls it, and `give`, which turns
+ * its result into a value, and add a line to the table of verbs.
  */
 #include <math.h>
 #include <node_api.h>
@@ -31,7 +31,7 @@ typedef struct handle {
     tkl_consumer *consumer;
     tkl_queue *queue;
     int users;      /* operations under way */
-    bool closing;   /* one of them closes it */
+    bool closing;   /* one of these operations closes it */
     bool forgotten; /* no JavaScript has it: the client frees it */
     struct handle *next, *prev;
 } handle;
@@ -351,7 +351,8 @@ static const verb verbs[] = {
 
 /* ---- Operations ----------------------------------------------------------- */
 
-/* Runs on a stack of the loop. What closes comes last, since it may change the thread's last text. */
+/* Runs an operation, on a stack of the loop. It closes handles last, since that may change the
+ * thread's last text. */
 static int run_operation(void *arg)
 {
     operation *op = arg;
@@ -405,7 +406,7 @@ static void free_operation(operation *op)
     free(op);
 }
 
-/* Settles the Promise. Runs in tkl_loop_dispatch(), in Node's thread. */
+/* Settles the Promise of an operation, in tkl_loop_dispatch(), in Node's thread. */
 static void operation_done(void *arg, int code, const char *text)
 {
     operation *op = arg;
@@ -514,7 +515,8 @@ static napi_value call_cancel(napi_env env, napi_callback_info info)
 
 /* ---- Clients -------------------------------------------------------------- */
 
-/* Node's loop calls this when operations have ended. What awaits them runs at the end of the scope. */
+/* Node's loop calls this when operations have ended. Functions that await them go on at the end of
+ * the scope. */
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     client *c = poll->data; /* may be gone after the scope of callbacks */
@@ -560,7 +562,7 @@ static void unlist_client(client *c)
     c->next = c->prev = NULL;
 }
 
-/* Ends what is under way, and releases what is held. */
+/* Ends the operations and closes all handles, which releases locks. */
 static void end_client(void *data)
 {
     client *c = data;

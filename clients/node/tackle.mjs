@@ -11,7 +11,7 @@
 //     }
 //     await tackle.close()
 //
-// Times are in milliseconds; `wait: -1` waits for ever. What fails throws an Error whose `code` is
+// Times are in milliseconds; `wait: -1` waits for ever. A failure throws an Error whose `code` is
 // 'TKL_BUSY' or the like. Every wait takes a `signal` of an AbortController.
 import { createRequire } from 'node:module'
 
@@ -24,7 +24,7 @@ process.on('exit', native.exit)
 export class Client {
   #client
   #pending = new Set()
-  #open = new Set() // what is held
+  #open = new Set() // locks and consumers that are open
 
   /** Without a URL: the server that TACKLE_URL or the configuration file names. */
   constructor(url = null) {
@@ -102,7 +102,7 @@ export class Client {
   }
 }
 
-/** Something that is released once. */
+/** A lock or a consumer, which is released once. */
 class Held {
   #release
   released
@@ -143,7 +143,7 @@ class Job {
     return this.#finish(DONE, result)
   }
 
-  /** It is tried again later, while retries are left; or not, when it is `dead`. */
+  /** The job is tried again later, while retries are left; with `dead` it is not. */
   fail(reason = '', { dead = false } = {}) {
     return this.#finish(dead ? DEAD : FAILED, String(reason))
   }

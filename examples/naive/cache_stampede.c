@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A cached value that is missing: GET, compute, SET. Every caller that comes while it is computed
- * computes it, too.
+ * A cached value that is missing: GET, compute, SET. Callers that come during the computation
+ * compute it, too.
  */
 #include <pthread.h>
 #include <stdatomic.h>

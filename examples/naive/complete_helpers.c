@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Completion by helper members: a predecessor and a successor of the prefix are put into the sorted
- * set, what lies between them is read, and they are removed. Another user sees them meanwhile.
+ * Completion by helper members: a program adds a predecessor and a successor of the prefix to the
+ * sorted set, reads the members between them, and removes them. Another user sees them meanwhile.
  */
 #include "naive.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Delayed jobs by a poller that moves what is due: ZREM, then RPUSH. It is killed in between, and
- * the job is in neither place.
+ * Delayed jobs by a poller that moves due jobs: ZREM, then RPUSH. It is killed in between, and the
+ * job is in neither place.
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * "OK" is taken for "saved". The server is killed, and what it has only in memory is gone. Private
- * servers in directories of their own show it: one keeps nothing, one every write.
+ * A program takes "OK" for "saved". The server is killed, and data that was only in memory is gone.
+ * Private servers in directories of their own show it: one keeps nothing, one every write.
  */
 #include <ftw.h>
 #include <signal.h>

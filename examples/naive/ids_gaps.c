@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A chat in a sorted set: INCR gives the number, ZADD stores the message. A sender that dies in
- * between leaves a number without a message, at which readers wait.
+ * between leaves a number without a message, and readers wait for it.
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lock by SETNX, without an expiry. Its holder dies, and nobody gets it any more.
+ * A lock by SETNX, without an expiry. Its holder dies, and no program gets the lock any more.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -41,7 +41,7 @@ static int wait_naively(void)
     return shut_out;
 }
 
-/* The lease of the dead holder ends, and its waiter is told. */
+/* The lease of the dead holder ends, and the waiter gets the lock. */
 static int wait_by_lock(void)
 {
     tkl_lock *door;

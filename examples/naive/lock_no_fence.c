@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A holder that sleeps, wakes up and writes. The lock of Ann expires meanwhile, Bob has it and
- * writes; then Ann writes what she had in mind, and what Bob wrote is gone.
+ * writes; then Ann writes her old sum, and Bob's write is gone.
  */
 #include "naive.h"
 
 enum { LEASE_MS = 50, SLEEP_US = 200000 };
 
-static void take(const char *who, const char *ms)
+static void take_lock(const char *who, const char *ms)
 {
     if (tkl_reply_is_nil(COMMAND("SET", "naive-door", who, "NX", "PX", ms)))
         exit(1);
@@ -29,10 +29,10 @@ static void write_naively(int balance)
 static int add_naively(void)
 {
     write_naively(10);
-    take("ann", "50");
+    take_lock("ann", "50");
     int seen = read_balance();
     usleep(SLEEP_US); /* her machine sleeps for longer than that */
-    take("bob", "60000");
+    take_lock("bob", "60000");
     write_naively(read_balance() + 100);
     write_naively(seen + 1); /* Ann wakes up: she has the lock, as far as she knows */
     int missing = 111 - read_balance();
@@ -54,14 +54,14 @@ static bool write_fenced(uint64_t fence, int balance)
 }
 
 /* Waits for the lock, reads, and writes with its fence. */
-static bool add(tkl_lock *lock, int amount)
+static bool add_amount(tkl_lock *lock, int amount)
 {
     check(tkl_lock_acquire(lock, 10000));
     bool written = write_fenced(tkl_lock_fence(lock), read_balance() + amount);
     return tkl_lock_release(lock) == TKL_OK && written;
 }
 
-/* The late write of Ann is refused. So she begins again, with what is there now. */
+/* The late write of Ann is refused. So she begins again, with the present balance. */
 static int add_with_fence(void)
 {
     tkl_lock *ann, *bob;
@@ -73,11 +73,11 @@ static int add_with_fence(void)
     uint64_t fence = tkl_lock_fence(ann);
     int seen = read_balance();
     usleep(SLEEP_US);
-    if (!add(bob, 100) || write_fenced(fence, seen + 1) || tkl_lock_release(ann) == TKL_OK)
+    if (!add_amount(bob, 100) || write_fenced(fence, seen + 1) || tkl_lock_release(ann) == TKL_OK)
         exit(1);
     tkl_lock_close(ann);
     check(tkl_lock_open(client, tkl_str("naive-door"), NULL, &ann));
-    int missing = add(ann, 1) ? 111 - read_balance() : 1;
+    int missing = add_amount(ann, 1) ? 111 - read_balance() : 1;
     tkl_lock_close(bob);
     tkl_lock_close(ann);
     COMMAND("DEL", "naive-account");

@@ -5,7 +5,7 @@
  */
 #include "naive.h"
 
-static bool take(const char *who, const char *ms)
+static bool take_lock(const char *who, const char *ms)
 {
     return !tkl_reply_is_nil(COMMAND("SET", "naive-page", who, "NX", "PX", ms));
 }
@@ -13,13 +13,13 @@ static bool take(const char *who, const char *ms)
 /* Returns how many are at work beside Bob. */
 static int write_naively(void)
 {
-    if (!take("ann", "50"))
+    if (!take_lock("ann", "50"))
         exit(1);
     usleep(100000); /* the work takes longer than she thought */
-    if (!take("bob", "60000"))
+    if (!take_lock("bob", "60000"))
         exit(1);
     COMMAND("DEL", "naive-page"); /* Ann is done, and frees what is not hers */
-    int beside = take("eve", "60000") ? 1 : 0;
+    int beside = take_lock("eve", "60000") ? 1 : 0;
     COMMAND("DEL", "naive-page");
     return beside;
 }

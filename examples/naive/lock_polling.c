@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting by asking again: SET NX, sleep 10 ms, SET NX. Bob waits half a second for the lock of Ann,
- * and 50 of his commands are for nothing. A waiter in line sends a few, however long it waits.
+ * Waiting by asking again: SET NX, sleep 10 ms, SET NX. Bob waits half a second for the lock of
+ * Ann, and 50 of his commands are for nothing. A waiter in line sends a few, however long it waits.
  */
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 
 enum { ROUNDS = 50, PAUSE_US = 10000 };
 
-static bool take(const char *who)
+static bool take_lock(const char *who)
 {
     return !tkl_reply_is_nil(COMMAND("SET", "naive-door", who, "NX", "PX", "60000"));
 }
@@ -18,16 +18,16 @@ static bool take(const char *who)
 static int64_t wait_naively(void)
 {
     int64_t asked = 0;
-    if (!take("ann"))
+    if (!take_lock("ann"))
         exit(1);
     while (asked < ROUNDS) { /* Ann is at work as long */
-        if (take("bob"))
+        if (take_lock("bob"))
             exit(1);
         asked++;
         usleep(PAUSE_US);
     }
     COMMAND("DEL", "naive-door"); /* free; and it stays free until Bob wakes up and asks */
-    if (!take("bob"))
+    if (!take_lock("bob"))
         exit(1);
     COMMAND("DEL", "naive-door");
     return asked + 1;
@@ -56,7 +56,7 @@ static int64_t count_requests(void)
     return stats.calls;
 }
 
-/* The release hands the lock to the first in line, and tells it. */
+/* The release hands the lock to the first waiter in line, and wakes it. */
 static int64_t wait_by_lock(void)
 {
     tkl_lock *ann, *bob;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A mailbox that is a list: LRANGE to read, DEL to acknowledge. What arrives in between is deleted
- * unread.
+ * A mailbox that is a list: LRANGE to read, DEL to acknowledge. A message that arrives in between
+ * is deleted unread.
  */
 #include "naive.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the programs of this folder share. Each shows a classic technique as it is often written, how
+ * Shared by the programs of this folder. Each shows a classic technique as it is often written, how
  * it fails, and the same work with tackle. The failures are not left to chance: where two programs
  * must meet at the wrong moment, one function plays both, step by step, with real commands.
  *
@@ -54,7 +54,7 @@ static inline void open_client(void)
     check(tkl_open(url ? url : "embedded:", NULL, &client));
 }
 
-/* Prints both counts of what went wrong. Returns the exit code. */
+/* Prints both counts of failures. Returns the exit code. */
 static inline int compare(const char *what, int64_t naive, int64_t ours)
 {
     printf("%s: naive %" PRId64 ", tackle %" PRId64 "\n", what, naive, ours);
@@ -62,7 +62,8 @@ static inline int compare(const char *what, int64_t naive, int64_t ours)
     return naive > 0 && ours == 0 ? 0 : 1;
 }
 
-/* The same for what both ways need: tackle must need less. */
+/* Prints both counts of something that both ways need; tackle must need less. Returns the exit
+ * code. */
 static inline int compare_less(const char *what, int64_t naive, int64_t ours)
 {
     compare(what, naive, ours);

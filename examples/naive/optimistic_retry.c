@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimistic locking with WATCH, MULTI and EXEC: of all that have read the same value one succeeds,
- * and the others begin again. Six writers that meet need 21 attempts. WATCH needs a connection for
- * each writer, here with hiredis: link with -lhiredis.
+ * Optimistic locking with WATCH, MULTI and EXEC: of all writers that have read the same value one
+ * succeeds, and the others begin again. Six writers that meet need 21 attempts. WATCH needs a
+ * connection for each writer, here with hiredis: link with -lhiredis.
  */
 #include <hiredis/hiredis.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ static int watch_and_read(redisContext *redis)
     return atoi(send_on(redis, "GET naive-sum", 0)->str);
 }
 
-/* Returns whether the number was written: nobody else has written since WATCH. */
+/* Returns whether the number was written: no other writer has written since WATCH. */
 static bool write_if_unchanged(redisContext *redis, int number)
 {
     send_on(redis, "MULTI", 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PUBLISH reaches those who listen at that moment. Bob is away, and nobody can tell what he missed.
+ * PUBLISH reaches the listeners of that moment. Bob is away, and what he has missed is lost.
  */
 #include "naive.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue that is a list. What is popped is gone: a worker that is killed takes its job along.
+ * A queue that is a list. A popped job is gone: a worker that is killed takes its job along.
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which addresses has a crawler seen? A set keeps each of them whole. A Bloom filter keeps ten bits
- * of each, and errs for one in a hundred that it has not seen.
+ * Which addresses has a crawler seen? A set keeps each address whole. A Bloom filter keeps ten bits
+ * of each, and errs for one in a hundred addresses that are new.
  */
 #include "naive.h"
 

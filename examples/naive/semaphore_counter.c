@@ -50,7 +50,7 @@ static int lose_naively(void)
     return LIMIT - left;
 }
 
-/* A permit has a lease. It ends by itself, and the waiter gets the permit. */
+/* A permit has a lease, which ends by itself: then the waiter gets the permit. */
 static int lose_by_semaphore(void)
 {
     tkl_semaphore *seats[LIMIT];

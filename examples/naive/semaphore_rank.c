@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A semaphore of one permit that is a sorted set: who has rank 0 has the permit. Bob comes later and
- * gets rank 0 all the same, because his clock is slow, or because he took his number earlier.
+ * A semaphore of one permit that is a sorted set: the program with rank 0 has the permit. Bob
+ * comes later and gets rank 0 all the same, because his clock is slow, or because he took his
+ * number earlier.
  */
 #include "naive.h"
 
 /* Enters a program with its score. True: it has the permit now. */
-static bool enter(const char *who, const char *score)
+static bool enter_semaphore(const char *who, const char *score)
 {
     COMMAND("ZADD", "naive-permits", score, who);
     return tkl_reply_int(COMMAND("ZRANK", "naive-permits", who)) == 0;
@@ -15,8 +16,8 @@ static bool enter(const char *who, const char *score)
 /* The scores are times, and the clock of Bob is 10 ms behind. Returns the holders too many. */
 static int enter_by_clock(void)
 {
-    int holders = enter("ann", "1000");
-    holders += enter("bob", "995"); /* 5 ms after Ann */
+    int holders = enter_semaphore("ann", "1000");
+    holders += enter_semaphore("bob", "995"); /* 5 ms after Ann */
     COMMAND("DEL", "naive-permits");
     return holders - 1;
 }
@@ -27,8 +28,8 @@ static int enter_by_number(void)
     char bob[24], ann[24];
     snprintf(bob, sizeof bob, "%" PRId64, tkl_reply_int(COMMAND("INCR", "naive-number")));
     snprintf(ann, sizeof ann, "%" PRId64, tkl_reply_int(COMMAND("INCR", "naive-number")));
-    int holders = enter("ann", ann);
-    holders += enter("bob", bob);
+    int holders = enter_semaphore("ann", ann);
+    holders += enter_semaphore("bob", bob);
     COMMAND("DEL", "naive-permits", "naive-number");
     return holders - 1;
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# One rule for what does not exist: a verb about one thing that is not there exits with 1, prints
-# nothing on stdout, and says on stderr what is missing, with its name.
+# One rule for things that do not exist: a verb about one thing that is not there exits with 1,
+# prints nothing on stdout, and names the missing thing on stderr.
 . "$(dirname "$0")/lib.bash"
 start_server
 
-# The arguments of a verb that its usage wants, all with the same name.
+# The arguments that the usage of a verb needs, all with the same name.
 wanted() {
     [ "$*" != "cache drop" ] || echo nobody # KEY, or --tag
     tackle "$@" --help |

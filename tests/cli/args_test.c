@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a verb gets to see of its command line, for verbs that take everything there is to take.
+ * The arguments and options that a verb gets from its command line.
  */
 #include "args.h"
 
@@ -26,7 +26,8 @@ static const cli_verb work_verb = {
 static const cli_verb push_verb = {
     .name = "push", .args = "NAME [PAYLOAD]", .options = options, .run = never};
 
-/* The words behind "tackle thing run", separated by spaces; the result of reading and checking. */
+/* Reads and checks a command line, whose words behind "tackle thing run" are separated by
+ * spaces. */
 static int reads(cli_session *cli, const cli_verb *verb, const char *line)
 {
     static char text[256];
@@ -141,7 +142,7 @@ static void a_password_in_the_url_is_wiped_where_others_see_it(void **state)
     }
 }
 
-/* The job's time limit in "queue push", the reply's everywhere else. */
+/* --timeout is the job's time limit in "queue push", and the reply's everywhere else. */
 static void a_verbs_own_option_does_not_hide_the_global_one(void **state)
 {
     (void)state;

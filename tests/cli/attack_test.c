@@ -5,10 +5,10 @@
  * code of its own, and the server goes on answering: no crash, no endless loop, no script that
  * hangs.
  *
- * What is run are the examples of the verbs, so a new component is attacked by being registered.
- * Several attackers share the verbs, because an attack mostly waits; each is a process with a server
- * of its own. One pass, or as many as fit into $TACKLE_STRESS seconds, each with other seeds. A failure tells
- * its pass: ATTACK_PASS=7 ATTACK_ONLY=queue repeats it.
+ * The test runs the examples of the verbs, so a new component is attacked by being registered.
+ * Several attackers share the verbs, because an attack mostly waits; each attacker is a process
+ * with a server of its own. The test makes one pass, or as many as fit into $TACKLE_STRESS seconds,
+ * each with other seeds. A failure names its pass: ATTACK_PASS=7 ATTACK_ONLY=queue repeats it.
  *
  * ctest: cost 50
  */
@@ -23,11 +23,11 @@
 #include "support/proxy.h"
 #include "support/test.h"
 
-/* Not attacked: they use no server, or servers of their own. serve_attack
- * attacks `serve`. */
+/* Components without attacks: they use no server, or servers of their own. serve_attack attacks
+ * `serve`. */
 static const char *const spared[] = {"server", "serve", "demo", "lab", "cron", "help", "version"};
 
-/* Seconds until a command that has not ended is killed, on a machine however busy. */
+/* Seconds until a command that has not ended is killed; enough for a busy machine. */
 #define PATIENCE "40"
 
 enum { ATTACKERS = 4 };
@@ -37,7 +37,7 @@ typedef struct attack {
     server *server;
     proxy *proxy;
     char dir[64];  /* where the examples run */
-    uint64_t pass; /* others have other seeds */
+    uint64_t pass; /* each pass has other seeds */
     uint64_t seed; /* seed of the attack under way */
     int runs;
 } attack;
@@ -55,7 +55,7 @@ static bool is_spared(const cli_component *component)
 
 /* ---- Running an example -------------------------------------------------- */
 
-/* Nobody waits for long here. */
+/* Shortens all waits in an example, so that no attack waits for long. */
 static char *shorten_waits(const char *text)
 {
     regex_t pattern;
@@ -103,13 +103,14 @@ static char *replace(char *text, const char *from, const char *to)
     return whole;
 }
 
-/* A lock on several servers is one on the server that is attacked. */
+/* Puts a lock on several servers onto the one server that is attacked. */
 static char *one_node(char *text)
 {
     return replace(text, "embedded:,embedded:,embedded:", "\"$TACKLE_URL\"");
 }
 
-/* "tackle limit wait ..." waits for ever unless told otherwise, and damaged keys may say so. */
+/* Adds --wait to the calls of verbs that have it. Some, such as `limit wait`, wait for ever by
+ * default, which damaged keys may cause. */
 static char *bound_waits(const cli_component *component, char *text)
 {
     for (const cli_verb *v = component->verbs; v->run != NULL; v++) {
@@ -124,7 +125,7 @@ static char *bound_waits(const cli_component *component, char *text)
     return text;
 }
 
-/* Keys that are dropped at the end cannot be damaged. */
+/* Removes the lines that drop keys, since dropped keys cannot be damaged. */
 static char *without_drops(const char *text)
 {
     char *kept = test_format("%s", "");
@@ -143,7 +144,7 @@ static char *without_drops(const char *text)
     return kept;
 }
 
-/* Each call of tackle leaves its exit code in a file. */
+/* Lets each call of tackle write its exit code into a file. */
 static char *instrument(const attack *a, const char *text)
 {
     return test_format("tackle() { timeout -s KILL " PATIENCE " '" TACKLE_BINARY_DIR
@@ -227,8 +228,8 @@ static void show_failure(const attack *a, const char *how, const char *what, con
     free(log);
 }
 
-/* A sender of files waits for room as long as the channel says that it is full, which a damaged
- * account may say for ever. It says what it waits for. */
+/* Whether a sender of files waits for room, which it reports. A channel with a damaged account may
+ * be full for ever. */
 static bool waits_for_room(const attack *a, int code, const char *line)
 {
     char *log = read_all(a, "log");
@@ -237,7 +238,7 @@ static bool waits_for_room(const attack *a, int code, const char *line)
     return waits;
 }
 
-/* No crash and no endless loop, here or on the server. */
+/* Checks that neither the command nor the server has crashed or loops without an end. */
 static int judge(attack *a, const char *how, const char *text)
 {
     int failures = 0;
@@ -288,7 +289,7 @@ static int attack_wire(attack *a, const char *example)
     return failures;
 }
 
-/* The same for a verb whatever others there are. */
+/* The seed of a verb, which does not depend on the other verbs. */
 static uint64_t seed_of(const cli_component *component, const cli_verb *verb)
 {
     uint64_t seed = 5381;
@@ -310,7 +311,7 @@ static int attack_verb(attack *a, const cli_component *component, const cli_verb
     return failures;
 }
 
-/* The share of this attacker. */
+/* Attacks the verbs that are this attacker's share. */
 static int attack_verbs(attack *a)
 {
     int failures = 0, number = 0;

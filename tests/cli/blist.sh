@@ -35,7 +35,7 @@ is "waited for" "$(tackle blist pop ends --wait forever)" late
 wait
 ends 64 tackle blist pop ends --wait always
 
-# The first of several that has one.
+# An item comes from the first list that has one.
 tackle blist push low l1 l2 >/dev/null
 tackle blist push high h1 >/dev/null
 is "high first" "$(tackle blist pop high low --json | jq -c .)" '{"name":"high","items":["h1"]}'

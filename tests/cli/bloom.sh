@@ -59,7 +59,7 @@ ends 1 tackle bloom drop other --yes
 for wrong in "seen" "seen x --lines"; do
     ends 64 tackle bloom add $wrong
 done
-ends 64 tackle bloom drop seen # nobody says --yes
+ends 64 tackle bloom drop seen # without --yes
 ends 64 tackle bloom reserve x --capacity 10 --error few
 for error in 0 1 -1 nan 1e-13; do
     ends 64 tackle bloom reserve x --capacity 10 --error=$error

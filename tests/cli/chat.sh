@@ -128,7 +128,7 @@ ends 64 tackle chat create '' ann
 ends 64 tackle chat send lunch
 ends 64 tackle chat fetch ann --count 0
 
-# A first message, and what is kept although all have read it.
+# A first message, and messages that are kept although all have read them.
 ends 1 tackle chat create tea ann bob --message 'who comes?' --from eve
 has "$err" "not a member"
 ends 64 tackle chat create tea ann bob --from ann

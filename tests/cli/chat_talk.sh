@@ -57,7 +57,7 @@ wait "$bob" || fail "Ctrl-D ended it with $?"
 exec 7>&- 8>&-
 is "all is acknowledged" "$(tackle chat show lunch --json | jq -c '.members | map(.unread)')" '[0,0]'
 
-# Lines of a pipe must not get lost unseen.
+# Lines of a pipe must not get lost silently.
 tackle --url "$embedded" server stop >/dev/null
 ends 69 tackle chat talk lunch ann
 tackle --url "$embedded" server start >/dev/null || fail "no server"

@@ -17,7 +17,7 @@
 #include "guard.h"
 #include "support/test.h"
 
-enum { LONG_MS = 20000 }; /* waits end early; this long only when something is wrong */
+enum { LONG_MS = 20000 }; /* bound of waits, which end early unless something is wrong */
 
 static cli_session session;
 
@@ -36,7 +36,7 @@ static int run(const char *script)
     return cli_child_close(&session, &child);
 }
 
-/* A pipe that children inherit as descriptor 9, to say something by. */
+/* Opens a pipe into which children can write: they inherit it as descriptor 9. */
 static int children_say(void)
 {
     int ends[2];
@@ -46,7 +46,7 @@ static int children_say(void)
     return ends[0];
 }
 
-/* We let go of our end: from now on the pipe ends when the last child is gone. */
+/* Closes this program's end of the pipe, so that it ends when the last child is gone. */
 static void children_only(void)
 {
     close(9);
@@ -97,7 +97,7 @@ static void what_cannot_be_run_is_127_or_126(void **state)
     assert_int_equal(cannot_run("/no/such/command"), 127);
     assert_int_equal(cannot_run("/etc/passwd"), 126);
     assert_int_equal(cannot_run("/"), 126);
-    assert_int_equal(run("exit 3"), 3); /* nothing of them is in the way */
+    assert_int_equal(run("exit 3"), 3); /* earlier commands leave nothing behind */
 }
 
 /* ---- Environment of the child -------------------------------------------- */
@@ -359,7 +359,7 @@ static void children_do_not_outlive_us(void **state)
 typedef struct terminal {
     int fd;
     pid_t shell;
-    char text[16384]; /* all that was printed since the last expect() */
+    char text[16384]; /* output since the last expect() */
 } terminal;
 
 static void type(const terminal *t, const char *text)
@@ -367,7 +367,7 @@ static void type(const terminal *t, const char *text)
     assert_int_equal(write(t->fd, text, strlen(text)), strlen(text));
 }
 
-/* Reads until the text has come; what stood before it is forgotten. */
+/* Reads until the text has come, and forgets the output before it. */
 static void expect(terminal *t, const char *text)
 {
     int64_t deadline = test_now_ms() + LONG_MS;
@@ -407,7 +407,8 @@ static void close_shell(terminal *t)
     close(t->fd);
 }
 
-/* Typed text is echoed: commands are spelled so that what is expected is not part of them. */
+/* A command that prints the words "said WORD". The terminal echoes typed text, so the command
+ * itself must not contain them. */
 #define SAY(word) "echo s''aid " word "\n"
 
 static void a_child_reads_from_the_terminal(void **state)
@@ -425,7 +426,7 @@ static void a_child_reads_from_the_terminal(void **state)
     close_shell(&t);
 }
 
-/* A cat that has shown that it reads. */
+/* Waits until a cat that was started reads and prints. */
 static void wait_for_cat(terminal *t)
 {
     expect(t, "\n");
@@ -511,7 +512,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (argc > 2 && strcmp(argv[1], "--run") == 0)
         return be_run_verb((const char *const *)argv + 2);
-    close_range(3, ~0U, 0); /* whoever runs us: 9 must be free, see children_say() */
+    close_range(3, ~0U, 0); /* 9 must be free, see children_say() */
     char self[4096];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len < 0)

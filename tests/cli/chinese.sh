@@ -43,7 +43,7 @@ ends 1 env LC_ALL=zh_CN tackle lock show nobody --url embedded:
 has "$err" "nobody"
 lacks "$err" 锁
 
-# What programs read does not change.
+# Output for programs does not change.
 for words in "help --man lock" "help --completion" "lab --json" "cron @daily --after @0 --json"; do
     ends 0 env LC_ALL=C tackle $words
     text=$out

@@ -47,7 +47,7 @@ read -ra all <<<"$(every_verb | awk '{ print $1 }' | uniq | tr '\n' ' ')"
 offers "tackle " "${all[@]}"
 lacks "$(tackle help --completion)" "--man"
 
-# Names of what is on the server, and no server is started for them.
+# Completion offers names of the server, and starts no server for them.
 offers "tackle queue stats " ""
 [ ! -e "$XDG_DATA_HOME/tackle/socket" ] || fail "completion has started a server"
 start_server

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Without an URL: the user's own private server, started when needed, told once.
+# Without a URL the command uses the user's own private server, starts it if needed, and says so once.
 . "$(dirname "$0")/lib.bash"
 
 ends 0 tackle call SET greeting hello
@@ -36,6 +36,6 @@ ends 0 env -u XDG_DATA_HOME HOME="$odd" tackle ping
 is "the same one" "$err" ""
 ends 0 env -u XDG_DATA_HOME HOME="$odd" tackle server stop
 
-# Where nothing can be written the reason is told. (root may write anywhere but here.)
+# The command says why it cannot write. (root may write anywhere but here.)
 ends 69 env XDG_DATA_HOME=/proc/nowhere tackle ping
 has "$err" "/proc/nowhere"

@@ -25,7 +25,7 @@ ends 0 tackle demo ping
 lacks "$out" "planets"
 ends 0 env TACKLE_URL=redis://127.0.0.1:1 TACKLE_PASSWORD=wrong tackle demo ping
 
-# With a dashboard it ends when it is told to.
+# With a dashboard it ends at a signal.
 tackle demo ping --dashboard >"$home/demo" 2>&1 &
 pid=$!
 for ((i = 0; i < 1200; i++)); do

@@ -15,7 +15,7 @@ state() {
     jq -r --arg check "$1" '.checks[] | select(.check == $check) | .state' <<<"$out"
 }
 
-# Without any server named: what is meant to be shared says so, on a terminal or not.
+# Without a named server, verbs whose data should be shared warn, on a terminal or not.
 ends 0 tackle server start
 for verb in "lock list" "queue list" "mail list" "sem list"; do
     # shellcheck disable=SC2086
@@ -139,7 +139,7 @@ ends 0 tackle doctor --url "$both"
 has "$out" "MB used (127.0.0.1:${ports[1]})"
 [[ $out =~ "version      "[^$'\n']*"cluster"$'\n' ]] || fail "what is alike needs no address: $out"
 
-# One that is named alone, and one that is gone.
+# A server of a cluster that is named alone, and one that is gone.
 ends 1 tackle doctor --url "$one"
 has "$out" "fails    cluster      this server is one of a cluster, and named alone"
 kill -9 "$(<"$home/node1/pid")"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The example in every verb's help works when it is pasted, with nothing set up; and harms nobody whose
-# TACKLE_URL names a server with data: what is removed as a whole is the example's own.
+# The example in every verb's help works when it is pasted, with nothing set up. It does no harm when
+# TACKLE_URL names a server with data: it removes only its own data as a whole.
 #
 # ctest: cost 40
 . "$(dirname "$0")/lib.bash"

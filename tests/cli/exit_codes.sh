@@ -4,7 +4,7 @@
 # The exit code tells what happened.
 . "$(dirname "$0")/lib.bash"
 
-# Nobody listens on port 1. Refused at once, whatever the time-out.
+# No program listens on port 1, so the call is refused at once, with any time-out.
 start=$SECONDS
 ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms ping
 has "$err" "tackle: ping: "
@@ -45,7 +45,7 @@ for verb in start status stop; do
     is "$verb in a directory of any name" "$(jq -c '.url | has("base64")' <<<"$out")" true
 done
 
-# One that cannot be started is one that cannot be reached.
+# A server that cannot be started counts as one that cannot be reached.
 ends 69 env TACKLE_SERVER=no-such-server tackle --url embedded: ping
 has "$err" "no-such-server"
 ends 69 tackle --url embedded:/proc/none ping

@@ -109,7 +109,7 @@ done
 exec 7>&-
 tackle files drop-receiver logs a --yes >/dev/null
 
-# In a file, what a kill left of a line is a line of its own.
+# In a file, the part of a line that a kill has left is a line of its own.
 for before in torn 'whole\n' ''; do
     printf "$before" >lines
     tackle files send logs --to a src/small >/dev/null
@@ -198,7 +198,7 @@ for who in a b; do
 done
 is "the account" "$(tackle files status logs --json | jq -c '[.bytes,.file_count]')" '[0,0]'
 
-# Senders that are killed send each file once. None of them gets to the end: the channel is full.
+# Senders that are killed send each file once. None of them ends by itself: the channel is full.
 rm -f a/*
 for ((i = 0; i < 8; i++)); do
     timeout -s KILL 0.0$((i + 1)) bash -c "exec tackle files send logs --limit 64kb --to a many/* src/big" >/dev/null 2>&1

@@ -52,7 +52,7 @@ for kind in $kinds; do
     is "the next holder of $kind is" "$(cat "$home/$kind.next")" alone
 done
 
-# A job that a waiting worker was just given is its own for four seconds, until it is confirmed.
+# A waiting worker that is handed a job has it for four seconds, until it confirms.
 waits() { [ "$(tackle queue stats handed --json | jq .waiters)" = 1 ]; }
 background tackle queue work handed --lease 10s --grace 1h -- sh -c "$stubborn" "$home/handed" &
 runner=$!

@@ -7,14 +7,14 @@ start_server
 cd "$home" || exit 1
 export TACKLE_NODES=embedded:$home/node
 
-# Interactive ones, and those that only run a command.
+# Verbs that are interactive, or that only run a command.
 declare -A left_out=([demo]=1 [help]=1 [suggest try]=1 [lock run]=1 [sem run]=1 [redlock run]=1 [leader run]=1
     [limit run]=1 [stats time]=1 [service register]=1 [serve]=1)
 
 t() { command tackle --json "$@"; }
 
-# run LINE: a shell line, whose last t is what is tried. Its result goes to $home/results: the verb,
-# the line, the exit code, the stream, the text, with a tab between them.
+# run LINE: runs a shell line, and tests its last call of `t`. The result goes to $home/results: the
+# verb, the line, the exit code, the stream, the text, with a tab between them.
 run() {
     local verb code stream text
     [[ $1 =~ .*(^|[ ;|])t\ ([a-z]+)\ ?([a-z-]*) ]]
@@ -623,8 +623,8 @@ fields='map(select(.stream == "out") | .verb as $verb | .value |
     walk(if type == "object" then del(.fields, .facets, .highlights) else . end) |
     .. | objects | to_entries[] | select(.value != null) | . + {verb: $verb}) |'
 
-# They are in snake_case and have one type everywhere, but for what users have stored, ids of
-# messages, which are numbers, and versions of programs, which are text.
+# Names are in snake_case and have one type everywhere, except for data of users, ids of messages,
+# which are numbers, and versions of programs, which are text.
 complains "snake_case" "$fields"' .[] | select(.key | test("^[a-z][a-z0-9_]*$") | not)'
 complains "several types" "$fields"' group_by(.key)[] | select(.[0].key |
         IN("id", "value", "meta", "version") | not) |

@@ -5,7 +5,7 @@
 # ctest: cost 60
 . "$(dirname "$0")/lib.bash"
 
-# Directories of experiments, ours and those of others on this machine.
+# The directories of experiments on this machine, also those of other programs.
 stages() { ls -d /tmp/tackle-lab.* 2>/dev/null | sort; }
 before=$(stages)
 
@@ -67,7 +67,7 @@ ends 0 env TACKLE_URL=redis://127.0.0.1:1 TACKLE_PASSWORD=wrong tackle lab mailb
 ends 64 tackle lab nonsense
 has "$err" "there is no experiment 'nonsense'"
 ends 64 tackle lab mailbox publish
-# Those of others go when they end.
+# Directories of other programs go when they end.
 for left in $(comm -13 <(echo "$before") <(stages)); do
     for ((i = 0; i < 600; i++)); do
         [ -e "$left" ] || break

@@ -21,7 +21,7 @@
 
 typedef void text_fn(const char *text, void *arg);
 
-/* Visits each text of details: its paragraphs. */
+/* Visits each paragraph of a text. */
 static void visit_paragraphs(const char *text, text_fn *visit, void *arg)
 {
     char *paragraph;
@@ -179,8 +179,8 @@ static void the_catalogue_is_sorted(void **state)
 
 /* ---- Options, numbers and examples stay ---------------------------------- */
 
-/* Whether a word stands for itself in every language: a placeholder, an option, a variable, a number
- * or a word in capitals, such as NAME or SETNX. */
+/* Whether a word stands for itself in every language: a placeholder, an option, a variable, a
+ * number or a word in capitals, such as NAME or SETNX. */
 static bool is_kept(const char *word, size_t len)
 {
     bool digit = false, small = false, capital = false;
@@ -217,7 +217,8 @@ static void keep_part(const char *text, const char *translation, const char *par
     print_string("msgstr", translation);
 }
 
-/* A heading in capitals has no such words. */
+/* Checks that the translation keeps the words for which is_kept() is true. A heading in capitals
+ * has no such words. */
 static void keep_words(const char *text, const char *translation)
 {
     if (strpbrk(text, "abcdefghijklmnopqrstuvwxyz") == NULL)
@@ -230,7 +231,7 @@ static void keep_words(const char *text, const char *translation)
     }
 }
 
-/* An example is a command in quotes, or anything in backticks. */
+/* Checks that the translation keeps the examples: a command in quotes, or anything in backticks. */
 static void keep_examples(const char *text, const char *translation, char quote)
 {
     for (const char *at = strchr(text, quote); at != NULL; at = strchr(at, quote)) {
@@ -244,7 +245,7 @@ static void keep_examples(const char *text, const char *translation, char quote)
     }
 }
 
-/* The placeholders of printf(), which must stay in their order. */
+/* Finds the placeholders of printf(), which must stay in their order. */
 static void placeholders(const char *text, char found[64])
 {
     *found = '\0';

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# `tackle leader`: a command that runs on one machine of many, and who that is.
+# `tackle leader`: a command that runs on one machine of many, and which machine leads.
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

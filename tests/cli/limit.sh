@@ -170,7 +170,7 @@ ends 75 tackle limit run slots k --algorithm concurrency --rate 1/1m --wait 0 --
 ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- echo "its turn"
 wait
 
-# Those that refused most, first.
+# Limits that refused are listed by name; with --max, only those that refused most.
 export TACKLE_NAMESPACE=refusing
 for key in a a a b; do ends 1 tackle limit check worst "$key" --rate 1/1h --quantity 2; done
 ends 1 tackle limit check best a --rate 1/1h --quantity 2
@@ -196,7 +196,7 @@ for algorithm in gcra bucket window window-approx concurrency; do
 done
 ends 77 tackle call HGET x y
 
-# What operators see, and denied checks that count.
+# Views for operators, and denied checks that count.
 ends 0 tackle limit list --json
 has "$out" '"slow"'
 ends 0 tackle limit list slow

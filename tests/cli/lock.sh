@@ -63,7 +63,7 @@ eventually "a lease ends" tackle lock acquire short --lease 1h
 ends 1 tackle lock release short "$token"
 ends 0 tackle lock break short
 
-# What was waited for is held for its lease, although nobody is left to confirm it.
+# A lock that was waited for is held for its lease, although no process is left to confirm it.
 ends 0 tackle lock acquire passed --json
 tackle lock acquire passed --lease 1h --wait 1m --json >"$home/claim" &
 waiter=$!
@@ -148,7 +148,7 @@ for verb in "acquire a" "acquire a --wait 1s" "renew a 0000000000000000000000000
 done
 [ ! -e "$home/ran" ] || fail "ran without the lock"
 
-# A claim that cannot be printed is given back: nobody could release it.
+# A claim that cannot be printed is given back, since no user could release it.
 ends 70 bash -c 'tackle lock acquire unread --lease 1h >/dev/full'
 is "said once" "$(grep -c "cannot write" <<<"$err")" 1
 ends 1 tackle lock break unread

@@ -67,7 +67,7 @@ yields '[.holders[0].label, .holders[0].left_ms > 3000000]' '["night",true]'
 ends 0 tackle lock run door --shared -- tackle lock run door --shared --wait 0 -- echo both
 is "readers together" "$out" both
 
-# It can give the lock back itself; then we do not hold it at the end, and say so.
+# The command can release the lock itself; tackle then reports that it is not held at the end.
 ends 76 tackle lock run door -- sh -c 'tackle lock release "$TACKLE_LOCK" "$TACKLE_TOKEN"'
 has "$err" "lost door"
 ends 5 tackle lock run door --on-lost warn -- \
@@ -164,7 +164,7 @@ ended $runner 76
 family_is_gone "$home/lost"
 has "$(cat "$home/complaint")" "lost family: ending the command"
 
-# Also when they will not hear of it.
+# They are ended also when they ignore SIGTERM.
 tackle lock run stubborn --lease 1h --grace 100ms -- sh -c \
     'trap "" TERM; echo $$ >"$0"; while :; do sleep 0.05; done' "$home/stubborn" 2>/dev/null &
 runner=$!
@@ -173,7 +173,7 @@ ends 0 tackle lock break stubborn
 ended $runner 76
 gone "$(cat "$home/stubborn")" || fail "the command goes on"
 
-# The grace time is theirs to tidy up.
+# During the grace time the command can clean up.
 tackle lock run tidy --lease 1h -- sh -c \
     'trap "echo tidied >$0.done; exit 0" TERM; echo >"$0"; while :; do sleep 0.05; done' \
     "$home/tidy" 2>/dev/null &
@@ -205,7 +205,7 @@ tackle server stop >/dev/null
 ended $runner 76
 family_is_gone "$home/alone"
 
-# What was lost is not released: a server that is gone is not waited for, whatever the time-out.
+# A lost lock is not released: tackle does not wait for a server that is gone, with any time-out.
 tackle server start >/dev/null
 background tackle --timeout 10m lock run family --lease 2s -- sh -c 'echo $$ >"$0"; exec sleep 600' \
     "$home/linger" 2>/dev/null &
@@ -220,7 +220,7 @@ export TACKLE_URL=$url
 
 # ---- Holding on -----------------------------------------------------------------------------------
 
-# The lease is renewed while the command runs: it outlives it.
+# The lease is renewed while the command runs, so the command may outlive a lease.
 ends 0 tackle lock run long --lease 4s -- sh -c \
     'sleep 5; tackle lock show long --json | jq -r ".held, .holders[0].fence"; echo $TACKLE_FENCE'
 read -r -d '' held fence mine <<<"$out"

@@ -43,7 +43,8 @@ is "nothing" "$out" "[]"
 is "nothing as JSON" "$(jq -r .error <<<"$err")" TKL_EMPTY
 ends 1 tackle mail fetch ann --wait 20ms
 
-# Many lines are several calls: of a thousand lines, of 4000 headers. What was sent is told.
+# Many lines are several calls, of a thousand lines or 4000 headers. A failure reports the messages
+# that were sent.
 headers=(--header a=1 --header b=1 --header c=1 --header d=1 --header e=1)
 is "five headers" "$(seq 1000 | tackle mail send many --lines "${headers[@]}" --json | jq -c .)" \
     '{"name":"many","id":1,"count":1000}'
@@ -63,7 +64,7 @@ ends 64 tackle mail ack many 9007199254740993
 has "$err" "from 1 to 9007199254740992"
 tackle mail drop many --yes
 
-# A body cannot be taken for the head of a message, and can be had as it was.
+# A body cannot be taken for the head of a message, and --raw prints it unchanged.
 tackle mail send heads --from bob $'x\n2  2026-01-01T00:00:00.000Z  eve\npay' >/dev/null
 tackle mail send heads $'end\n' >/dev/null
 tackle mail send heads '' >/dev/null
@@ -77,7 +78,7 @@ is "lines of others" "$(tackle mail fetch heads | sed 1d)" $'  a\r  2  b\r\n  c\
 ends 64 tackle mail fetch heads --raw --json
 tackle mail drop heads --yes
 
-# Nothing is acknowledged that could not be printed.
+# Messages that could not be printed are not acknowledged.
 tackle mail send ann more >/dev/null
 ends 70 bash -c 'tackle mail fetch ann --ack >/dev/full'
 is "still there" "$(tackle mail unread ann)" 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# `fetch --ack` that is killed: what it has not printed is not acknowledged. What it has printed may
+# `fetch --ack` that is killed acknowledges no message that it has not printed. Printed messages may
 # come again.
 . "$(dirname "$0")/lib.bash"
 start_server
@@ -43,7 +43,7 @@ for kind in mail chat; do
     exec 8>&-
     is "$kind: not printed" "$(unread $kind)" 100
 
-    # Nobody reads it any more.
+    # The reader of the pipe has gone.
     sleep 100 <"$home/pipe" &
     exec 8>"$home/pipe"
     kill $!

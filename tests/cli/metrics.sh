@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# `tackle metrics`: the text, its bounds, serving it, what cannot be read; the board and the alerts.
+# `tackle metrics`: the text, its bounds, serving it, unreadable parts; the board and the alerts.
 # `promtool` (package prometheus) checks text and alerts where it is installed.
 . "$(dirname "$0")/lib.bash"
 start_server
@@ -14,7 +14,7 @@ promtool_says() {
     fi
 }
 
-# Every series once, each family in one piece behind its TYPE line: what Prometheus insists on.
+# Prometheus insists that every series comes once, and each family in one piece behind its TYPE line.
 check_text() {
     awk '/^# TYPE/ { if ($3 in seen) { print "twice:", $0; exit 1 } seen[$3] = 1; family = $3; next }
          /^#/ { next }
@@ -77,7 +77,7 @@ is "no job is lost" "$(awk '/^tackle_queue_jobs.*ready/ { n += $NF } END { print
 ends 0 tackle metrics --series 1
 check_text "$out"
 
-# What cannot be read says so, and the rest is there.
+# A part that cannot be read says so, and the others are there.
 ends 69 tackle --url redis://127.0.0.1:1 metrics
 has "$out" 'tackle_readable{part="queues"} 0'
 has "$out" 'tackle_client_connect_failures_total 1'

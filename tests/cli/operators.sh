@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The user of docs/operators.md who only looks: every view works, and nothing changes.
+# The user in docs/operators.md who may only look: every view works, and nothing changes.
 . "$(dirname "$0")/lib.bash"
 start_server
 

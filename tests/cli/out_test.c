@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What people and programs get to see: escapes, widths, tables, JSON.
+ * Output for people and programs: escapes, widths, tables, JSON.
  */
 #include "out.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What is printed, for people and for programs, and what happens when it cannot be.
+# Output for people and for programs, and failures to write it.
 . "$(dirname "$0")/lib.bash"
 start_server
 
@@ -136,7 +136,7 @@ if command -v script >/dev/null; then
     lacks "$(TERM=xterm NO_COLOR=1 on_terminal "tackle help")" $'\033'
     is "a terminal gets quotes" "$(on_terminal "tackle call GET k")" '"v"'
 
-    # What would upset a terminal is escaped there, and nowhere else.
+    # Bytes that would upset a terminal are escaped on a terminal only.
     tackle blist push raw $'\e[31m\x01\n' $'\e[31m\x01\n' >/dev/null
     is "lines of a value on a terminal" "$(on_terminal "tackle cache run c -- printf 'a\\033\\nb\\n'")" $'a\\x1b\nb'
     is "an item on a terminal" "$(on_terminal "tackle blist pop raw")" '\x1b[31m\x01\n'

@@ -28,7 +28,7 @@ blocks() {
         NF { before = $0 }' "$1"
 }
 
-# check BLOCK FOLDER: runs it there; all that it says must be printed.
+# check BLOCK FOLDER: runs the block in the folder; all of its `#=>` texts must be printed.
 check() {
     (cd "$2" && bash -euo pipefail "$1") >"$home/said" 2>&1 ||
         fail "$(head -1 "$1") ended with $?: $(cat "$home/said")"$'\n'"$(cat "$1")"

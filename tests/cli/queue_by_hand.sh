@@ -49,7 +49,7 @@ for expected in h1 h2 l1; do
 done
 yields .queue '"low"'
 
-# Waiting: somebody pushes, or nobody does.
+# Waiting, with and without a push.
 ends 1 tackle queue claim waited --wait 50ms
 tackle queue claim waited --wait 1m --json >"$home/waited" &
 waiter=$!
@@ -66,7 +66,7 @@ for signal in INT TERM; do
     eventually "it waits" waiting nothing
     kill -$signal $waiter
     ended $waiter $((128 + $(kill -l $signal)))
-    ends 1 tackle queue stats nothing # nobody waits
+    ends 1 tackle queue stats nothing # no worker waits
 done
 
 # ---- ack, fail, release, renew -------------------------------------------------------------------

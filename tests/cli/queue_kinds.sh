@@ -39,7 +39,7 @@ ends 0 tackle queue work mixed --drain --on 'shout=tr a-z A-Z' --on "script='$ho
 is "each has its own" "$out" $'ONEscript with 2 arguments: two words b: two\nother: none: three\nother: other: four'
 is "all done" "$(stat_of mixed .done)" 4
 
-# Without a command after --, what is left fails, and says why.
+# Without a command after --, jobs of other kinds fail, and say why.
 push mixed one --kind cat
 push mixed two --kind unheard-of --retries 0
 push mixed three --retries 0

@@ -128,7 +128,7 @@ has "$(error_of dies "$bad")" "the command ended, exit code 0"
 # An answer before the end counts.
 push dies "$ack; exit 1"
 ends 0 obey dies --drain
-# One that never gets to anything is not started again and again at full speed.
+# A command that ends without an answer is not started again at full speed.
 push never x --retries 0
 push never x --retries 0
 push never x --retries 0
@@ -160,7 +160,7 @@ push nonsense "echo; echo '{\"id\": \"0000000000000\", \"type\": \"ack\"}'; $ack
 ends 0 obey nonsense --drain
 has "$err" "an answer for a job that the command does not have: 0000000000000"
 
-# Beyond its time limit a job is cancelled; a command that does not give it up is ended.
+# Beyond its time limit a job is cancelled; a command that does not answer for it is ended.
 id=$(tackle queue push late 'sleep 600' --time-limit 300ms --retries 0)
 push late "$ack"
 ends 1 obey late --drain --grace 100ms
@@ -168,7 +168,7 @@ is "time limit" "$(error_of late "$id")" "time limit"
 has "$err" "time limit"
 is "the next one" "$(stat_of late '[.done, .dead]')" '[1,1]'
 is "in a new command" "$(starts)" 2
-# One that does goes on.
+# A command that answers goes on.
 cat >"$home/gives_up" <<'SH'
 #!/usr/bin/env bash
 echo started >>"$0.starts"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# `queue watch`: lines and JSON as events happen, its end, and who may not.
+# `queue watch`: lines and JSON as events happen, its end, and users who may not watch.
 . "$(dirname "$0")/lib.bash"
 start_server
 

@@ -42,7 +42,7 @@ is "all done" "$(stat_of mails '[.ready, .active, .done, .failed]')" "[0,0,3,0]"
 ends 0 tackle queue work mails --drain -- false
 is "nothing to do" "$out$err" ""
 
-# Paused: whoever drains is told that something was left.
+# A worker that drains a paused queue reports that jobs are left.
 tackle queue pause mails >/dev/null
 ends 0 tackle queue work mails --drain -- false
 tackle queue push mails carol >/dev/null
@@ -59,7 +59,7 @@ has "$out" "ValueError: bad"
 lacks "$out" "Traceback"
 has "$(tackle queue dead traces --json)" 'exit code 1: Traceback'
 
-# A record that was damaged: the others are done, and it is among the dead.
+# A job with a damaged record goes to the dead letters, and the others are done.
 id=$(tackle queue push broken x)
 tackle queue push broken y >/dev/null
 tackle call HSET "tackle:queue:{broken}:jobs" "$id" garbage >/dev/null
@@ -179,7 +179,7 @@ is "found by PATH" "$out" found
 ends 69 tackle --url redis://127.0.0.1:1 queue work unrunnable -- true
 lacks "$err" "trying again"
 
-# A command whose output nobody reads any more has not failed: the worker ends.
+# A command whose output has no reader any more has not failed: the worker ends.
 seq 1 40 | tackle queue push unread --lines --retries 0 >/dev/null
 for threads in 1 2; do
     { tackle queue work unread --drain --threads $threads -- sh -c 'sleep 0.2; cat' 2>"$home/words"; echo $? >"$home/code"; } | true
@@ -188,7 +188,7 @@ for threads in 1 2; do
     is "unread, $threads threads: no failure" "$(tackle queue stats unread --json | jq -c '[.failed, .dead, .ready > 0]')" "[0,0,true]"
 done
 
-# A machine that has not enough for us is no failure of the job, either: it goes back.
+# A machine without enough descriptors is no failure of the job, either: it goes back.
 seq 1 40 | tackle queue push scarce --lines >/dev/null
 (
     ulimit -n 24
@@ -218,13 +218,13 @@ ends 0 tackle queue work grouped --drain --threads 2 --group -- \
     sh -c 'n=$(cat); echo "begin $n"; sleep 0.1; echo "end $n"'
 is "one after the other" "$(sed 's/ .*//' <<<"$out" | tr '\n' ' ')" "begin end begin end "
 
-# A limit that holds ready jobs back is told.
+# A limit that holds ready jobs back is reported.
 push slow a b c
 tackle queue limit slow --rate 1/h
 ends 1 tackle queue work slow --drain -- true
 has "$err" "slow has reached a limit, with 2 ready"
 
-# A queue whose key is something else is no reason to wait for ever.
+# A worker does not wait for ever at a queue whose key has another type.
 tackle call SET 'tackle:queue:{broken}:ready' x >/dev/null
 for way in --once --drain; do
     ends 70 timeout 20 tackle queue work broken $way -- true
@@ -328,17 +328,17 @@ ended $worker 0
 is "to its end" "$(cat "$home/stopped")" done
 is "one done, one left" "$(stat_of stop '[.ready, .active, .done, .failed]')" "[1,0,1,0]"
 
-# Idle ones end at once; Ctrl-C is told to whoever started us.
+# Idle workers end at once; after Ctrl-C the parent sees the signal.
 for signal in TERM:0 INT:130 HUP:129; do
     background tackle queue work idle -- true &
     worker=$!
     eventually "it waits" stats_are idle .waiters 1
     kill -${signal%:*} $worker
     ended $worker ${signal#*:}
-    ends 1 tackle queue stats idle # nobody waits
+    ends 1 tackle queue stats idle # no worker waits
 done
 
-# A second one: now. The job goes back, and has used no attempt.
+# A second signal ends it now. The job goes back, and has used no attempt.
 push now x
 start_family now "$home/now" 2>"$home/now.err"
 stop_kindly $worker "$home/now.err"

@@ -60,7 +60,7 @@ ends 143 tackle redlock run job -- sh -c 'kill -TERM $$'
 ends 127 tackle redlock run job -- no-such-command
 for i in 1 2 3; do is "nothing is left on server $i" "$(on $i EXISTS "$key")" 0; done
 
-# It is extended: longer than two leases, and nobody else gets it.
+# The lock is renewed: for longer than two leases no other program gets it.
 tackle redlock run job --lease 2s -- \
     sh -c 'until [ -e "$0/go" ]; do sleep 0.05; done; echo done >"$0/first"' "$home" &
 until_true 30 held
@@ -119,7 +119,7 @@ ends 0 tackle redlock acquire job --nodes embedded:
 ends 69 tackle redlock acquire job --nodes redis+cluster://127.0.0.1:1,127.0.0.1:2,unix:///nowhere
 has "$err" "majority of 2 servers"
 
-# Passwords in --nodes are wiped from the list of processes, and never told.
+# Passwords in --nodes are wiped from the list of processes, and never printed.
 ends 69 tackle redlock acquire job --nodes "redis://me:s3cr3t@127.0.0.1:1,unix://me:s3cr3t@/nowhere"
 lacks "$err" s3cr3t
 frozen=$(pid_of 1)

@@ -95,7 +95,7 @@ ends 0 tackle limit renew slots k $slot --ticket @"$home/token"
 is "a ticket by standard input" \
     "$(tackle limit refund slots k $slot --ticket - <"$home/token" >/dev/null; echo $?)" 0
 
-# One on the command line is wiped from the list of processes.
+# A token on the command line is wiped from the list of processes.
 frozen=$(tackle server status --json | jq .pid)
 token=$(token_of tackle lock acquire door)
 kill -STOP "$frozen"

@@ -5,10 +5,10 @@
  * sends few requests meanwhile. A loop that asks again because of what a reply says, and neither
  * gets on nor pauses, sends ten thousand a second.
  *
- * What is run are the examples of the verbs, so a new verb is tested by being registered. Each run is
- * a process of its own, and several answers are tried at once: every third one, beginning with
- * another for each verb, and all with TACKLE_STRESS or SENSELESS_ONLY=queue, which leaves out the
- * other components.
+ * The test runs the examples of the verbs, so a new verb is tested by being registered. Each run is
+ * a process of its own, and several answers are tried at once. A verb gets every third answer,
+ * beginning at another one for each verb; with TACKLE_STRESS, or SENSELESS_ONLY=queue for one
+ * component, it gets all of them.
  *
  * ctest: cost 30
  */
@@ -24,7 +24,7 @@
 #include "support/fake.h"
 #include "support/test.h"
 
-/* Most requests of a verb: one that waits for 100 ms pauses between two requests. */
+/* How many requests a verb may send: a verb that waits for 100 ms pauses between two requests. */
 #define REQUESTS_MAX 600
 /* Every request after this many is refused, so that even an endless loop ends. */
 #define REQUESTS_END 5000
@@ -130,7 +130,7 @@ static bool can_wait(const cli_verb *verb)
     return false;
 }
 
-/* Verbs that go on until somebody ends them. */
+/* Whether a verb runs until it is ended from outside. */
 static bool is_endless(const cli_verb *verb, const line *l)
 {
     static const char *const names[] = {"watch", "tail", "register", "work", "receive"};
@@ -140,14 +140,14 @@ static bool is_endless(const cli_verb *verb, const line *l)
     return has_word(l, "--follow");
 }
 
-/* Senders of files wait for a server that is loading its data, however long that takes. */
+/* Whether a call waits for ever: a sender of files waits for a server that loads its data. */
 static bool waits_for_server(const line *l, const char *answer)
 {
     return strncmp(answer, "-LOADING", 8) == 0 && has_word(l, "files") &&
            (has_word(l, "send") || has_word(l, "end"));
 }
 
-/* Nobody waits for long here, and a lock on several servers is one on this server. */
+/* Replaces words: waits are short here, and a lock on several servers is on this one. */
 static const char *fit_word(const line *l, const char *word)
 {
     static const char *const durations[] = {"--wait", "--every", "--lease"};
@@ -157,7 +157,7 @@ static const char *fit_word(const line *l, const char *word)
     return strncmp(word, "embedded:,", 10) == 0 ? "$URL" : word;
 }
 
-/* The output of another command in a line is some word. */
+/* Puts a word in place of each output of another command. */
 static void fill_in(char *text)
 {
     for (char *at; (at = strstr(text, "$(")) != NULL;) {
@@ -168,7 +168,7 @@ static void fill_in(char *text)
     }
 }
 
-/* Up to what a shell would do with its output. */
+/* The length of a call, up to a pipe or another sign of the shell. */
 static size_t length_of_call(const char *text)
 {
     char quote = '\0';
@@ -181,7 +181,7 @@ static size_t length_of_call(const char *text)
     return len;
 }
 
-/* The words of a call. A command that it would run is `true`. */
+/* Reads the words of a call. A command that the call would run becomes `true`. */
 static void read_line(line *l, const cli_verb *verb, const char *text)
 {
     wordexp_t words;
@@ -221,7 +221,7 @@ static char *join_lines(const char *text)
     return copy;
 }
 
-/* The calls of this verb; its example may have others beside it, which have their own. */
+/* Reads the calls of this verb from its example, which may also call other verbs. */
 static int read_example(const cli_component *component, const cli_verb *verb, line lines[LINES_MAX])
 {
     int count = 0;
@@ -335,7 +335,8 @@ static bool is_tried(size_t answer, int verb)
     return all || (answer + (size_t)verb) % 3 == 0;
 }
 
-/* In processes of their own, at once: most of the time is spent waiting. */
+/* Tries several answers at once, each in a process of its own: most of the time is spent
+ * waiting. */
 static int try_answers(const line *l, bool endless, bool subscribes, int verb)
 {
     enum { COUNT = sizeof answers / sizeof *answers };

@@ -42,7 +42,7 @@ is "dies of the signal" $? 143
 wait $watcher
 is "the watcher heard of it" "$(cat "$home/watched")" $'h:2\n(none)'
 
-# Killed: gone with its lease. Replaced: told.
+# An instance that was killed goes with its lease. One that is replaced reports it.
 tackle service register shop --address h:3 --lease 500ms >/dev/null &
 pid=$!
 prints h:3 tackle service pick shop

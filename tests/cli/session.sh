@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tackle session: logging in and out, and what was viewed.
+# tackle session: logging in and out, and viewed items.
 . "$(dirname "$0")/lib.bash"
 start_server
 

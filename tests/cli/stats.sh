@@ -45,7 +45,7 @@ has "$(cat "$home/err")" "line 3: invalid value 'x'"
 ends 0 tackle stats show lines size --both --json
 is "lines" "$(jq -c '.count == 2 and .sum == 3' <<<"$out")" true
 
-# What is no number.
+# Values that are no numbers.
 for value in x nan inf -inf 1e400 2e18 '' '1 2' 1,5 0x10 -0X1p3 infinity; do
     ends 64 tackle stats record wrong size -- "$value"
 done

@@ -31,7 +31,7 @@ ends 0 tackle call SET 'tackle:queue:{mails}:ready' x
 ends 0 tackle status --json
 is "one error" "$(jq -c '[.queues[] | [.name, .error]]' <<<"$out")" '[["mails","TKL_ETYPE"],["wide",null]]'
 
-# A user who may see locks only still sees those.
+# A user who may only see locks still sees the locks.
 ends 0 tackle server functions --load
 socket=$(tackle server status --json | jq -r .socket)
 ends 0 tackle call ACL SETUSER guest on '>pw' '~tackle:lock:*' '&*' +ping +@read +fcall_ro +time +pubsub
@@ -47,7 +47,7 @@ done
 ends 64 tackle status now
 ends 69 tackle --url redis://127.0.0.1:1 status
 
-# The documented user who only looks sees all, and changes nothing.
+# The documented user who may only look sees all, and changes nothing.
 ends 0 tackle service list
 become operator operators.md
 ends 0 tackle status --json

@@ -24,7 +24,7 @@ ends 0 "$thumbnails" push "$home/small.ppm"
 has "$out" "0 pushed"
 is "one job" "$(tackle queue stats thumbnails --json | jq .ready)" 1
 
-# One that is still being written is left for later.
+# A picture that is still being written is left for later.
 : >"$home/empty.ppm"
 ends 0 "$thumbnails" push "$home/empty.ppm"
 ends 1 "$thumbnails" work "$home/thumbnails" 2 --drain

@@ -42,7 +42,7 @@ refuses "two dashes" ping -x
 refuses "two dashes" server start -durability none
 refuses "ping: unexpected argument 'extra'" ping extra
 refuses "unexpected argument '-'" ping -
-# What there is of a component is listed by "list", in all of them.
+# In all components "list" lists the names.
 lacks "$(every_verb)" " names"
 
 # JSON wherever the option stands, also behind the mistake.
@@ -91,12 +91,12 @@ unset TACKLE_URL
 ends 0 env REDIS_URL="$url" tackle call PING
 [ ! -e "$XDG_DATA_HOME/tackle/socket" ] || fail "REDIS_URL was not used"
 
-# A reader who goes ends the command silently.
+# The command ends silently when the reader of its output goes.
 export TACKLE_URL=$url
 tackle call EVAL "local t = {} for i = 1, 200000 do t[i] = i end return t" 0 2>"$home/err" | head -n 1 >/dev/null
 is "nothing is said" "$(cat "$home/err")" ""
 
-# What lasts lasts longer than 0, in every verb. (Of limits 0 removes one.)
+# Durations are above 0 in every verb. (0 removes a limit.)
 lasting=0
 while read -r component verb; do
     [[ $verb == limit || "$component $verb" == "chat create" ]] && continue
@@ -112,7 +112,7 @@ done < <(every_verb)
 
 # ---- The words of the library become those of the command -----------------------------------------
 
-# says LINE TEXT: wrong usage, which is told so.
+# says LINE TEXT: wrong usage leads to this text.
 says() {
     eval "ends 64 tackle $1"
     has "$err" "$2"

@@ -19,7 +19,8 @@ static void require(bool held)
         abort();
 }
 
-/* With fixed hours it may be the moment at which clocks leave that time out. */
+/* Checks the minute of a time that was found, unless the expression has fixed hours: then the time
+ * may be the moment at which clocks skip the named one. */
 static void check_time(const tkl__cron *cron, const tkl__cron_zone *zone, int64_t at)
 {
     int64_t until, local = at + tkl__cron_zone_offset(zone, at, &until);

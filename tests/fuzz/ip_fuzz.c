@@ -48,7 +48,7 @@ static void check_place(tkl_bytes bytes)
     tkl__buf_free(&packed);
 }
 
-/* The range found lies within the chunk, and the address within the range. */
+/* Checks that a range that is found lies within the chunk, and the address within the range. */
 static void check_chunk(tkl_bytes bytes)
 {
     unsigned char address[TKL__IP_SIZE];
@@ -64,7 +64,7 @@ static void check_chunk(tkl_bytes bytes)
     require(hit.fields.data + hit.fields.len <= bytes.data + bytes.len);
 }
 
-/* Nothing is sent: the client never gets to a server. */
+/* Reads the file without sending anything: the client has no server. */
 static void check_file(tkl_ip *ip, const char *path)
 {
     static int (*const readers[])(tkl_ip_import *, const char *) = {tkl_ip_import_blocks_file,

@@ -42,7 +42,8 @@ static void check(const tkl__search_query *query)
         check_item(&query->excluded[i]);
 }
 
-/* "q q" means what "q" means, unless it is too long. OR, AND and NOT belong to their neighbours. */
+/* Checks that "q q" means the same as "q", unless it is too long. Queries with OR, AND and NOT are
+ * left out, since these words belong to their neighbours. */
 static void check_twice(tkl_bytes text, const tkl__search_query_rules *rules,
                         const tkl__search_query *query)
 {

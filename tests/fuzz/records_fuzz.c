@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Any bytes as a record that components keep on the server, where another program may have written
- * it. The first byte chooses which kind of record; what is read lies inside of the bytes. Records
- * that have no reader of their own are part of replies: verbs_fuzz.
+ * it. The first byte chooses the kind of record; all that is read must lie inside of the bytes.
+ * Records without a reader of their own are part of replies: verbs_fuzz has them.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint64_t sink;
 
-/* So that the sanitizer sees every byte of a view; and a view lies inside of the record. */
+/* Reads every byte of a view, for the sanitizer, and checks that the view lies inside of the
+ * record. */
 static void walk(tkl_bytes whole, tkl_bytes part)
 {
     if (part.len > 0 && (part.data < whole.data || part.len > whole.len ||
@@ -27,7 +28,7 @@ static void walk(tkl_bytes whole, tkl_bytes part)
         sink += (uint8_t)part.data[i];
 }
 
-/* A record that was read can be written, and then reads the same. */
+/* Checks that a record that was read can be written, and then reads the same. */
 static void write_again(const tkl__queue_record *record)
 {
     tkl_push job = {.payload = record->payload,

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint64_t sink;
 
-/* Reads all that the accessors show, so that the sanitizer sees every byte of it. */
+/* Reads all that the accessors show, so that the sanitizer checks every byte of it. */
 static void walk(const tkl_reply *reply)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);

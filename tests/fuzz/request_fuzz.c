@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests of tackle serve. The text before the first zero byte is a path and every header that is
- * read here; the two bytes behind it choose a route, and the rest is its body. A path is a route only
- * as the tables have it; a body that is refused is refused with a reason, once.
+ * Requests of tackle serve. The text before the first zero byte is the path, and also the value of
+ * every header; the two bytes behind it choose a route, and the rest is its body. A path is a route
+ * only when the tables have it; a body that is refused is refused once, with a reason.
  */
 #include <stdint.h>
 #include <stdlib.h>

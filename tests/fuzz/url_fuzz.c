@@ -26,7 +26,7 @@ static void check_accepted(const tkl__target *target)
     require((target->scheme == TKL__SENTINEL) == (target->master != NULL));
     require(target->db >= 0);
     require(target->timeout_ms > 0 && target->idle_ms > 0 && target->pool_size > 0);
-    require(target->ns); /* without a name, connections are named after the program */
+    require(target->ns); /* a client without a name is named after the program */
 }
 
 static void check_refused(const tkl__target *target, const char *message)

@@ -107,7 +107,7 @@ typedef struct line {
 static line lines[LINES_MAX];
 static size_t count;
 
-/* Verbs that need no server, start programs, or watch for ever. */
+/* Whether a verb is left out: it needs no server, starts programs, or watches for ever. */
 static bool is_spared(const cli_component *component, const char *verb)
 {
     static const char *const components[] = {"server", "demo", "cron", "help", "version"};
@@ -129,7 +129,7 @@ static bool can_wait(const cli_verb *verb)
     return false;
 }
 
-/* A lock on several servers is one on this server. */
+/* Copies a word. A lock on several servers is on this one. */
 static char *copy_word(const char *word)
 {
     return strdup(strncmp(word, "embedded:,", 10) == 0 ? url : word);
@@ -188,7 +188,8 @@ static void collect_lines(void)
 #define LEAST ":-9223372036854775808\r\n"
 #define MOST  ":9223372036854775807\r\n"
 
-/* Each is told again and again, as a verb may ask several times before it looks. */
+/* Answers for the seeds. A seed repeats its answer, since a verb may send several requests before
+ * it uses a reply. */
 static const char *const said[] = {
     "-ERR no\r\n",
     "$-1\r\n",
@@ -227,7 +228,7 @@ static void write_seeds(const char *folder)
 
 /* ---- Fuzzing ------------------------------------------------------------- */
 
-/* libFuzzer keeps its own standard error. */
+/* Starts the server and silences the verbs; libFuzzer keeps its own standard error. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;

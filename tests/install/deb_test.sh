@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The Debian packages: unpacked together into an empty folder they give a command that runs, a
-# library that programs link with, and the manual; and they name what they need.
+# library that programs link with, and the manual; and they name their dependencies.
 #
 # ctest: cost 30
 set -euo pipefail
@@ -61,7 +61,7 @@ done
 dpkg-deb --ctrl-tarfile "$dir"/packages/libtackle0.1_*.deb | tar xO ./shlibs |
     grep -q '^libtackle 0.1 libtackle0.1 ' || fail "no shlibs"
 
-# Nothing that Debian calls an error, where its checker is there.
+# Debian's checker, where it is installed, finds no error.
 if command -v lintian >/dev/null; then
     allow=()
     [ "$(id -u)" -ne 0 ] || allow=(--allow-root)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What is installed can be used: a program is compiled, linked and run against a temporary prefix,
-# from C and from C++, by pkg-config alone and by CMake's find_package, shared and static; and the
-# library shows no symbols but its own. And it can be removed again.
+# An installation works: a program is compiled, linked and run against a temporary prefix, from C
+# and from C++, by pkg-config alone and by CMake's find_package, shared and static; and the library
+# shows no symbols but its own. It can also be removed again.
 set -euo pipefail
 
 prefix=$(mktemp -d "/tmp/tackle install.XXXXXX")
@@ -29,7 +29,7 @@ libdir=$(dirname "$(find "$prefix" -name libtackle.so)")
 export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
 warnings=(-Wall -Wextra -Werror)
 
-# flags NAME ARGUMENTS...: what pkg-config says, as an array. It escapes blanks for a shell.
+# flags NAME ARGUMENTS...: makes an array of pkg-config's output, which escapes blanks for a shell.
 flags() {
     eval "$1=($(pkg-config "${@:2}"))"
 }
@@ -45,7 +45,8 @@ says_hello "C, pkg-config" "$prefix/c"
 c++ -std=c++11 -pedantic "${warnings[@]}" -x c++ "$use" -o "$prefix/c++" "${link[@]}"
 says_hello "C++, pkg-config" "$prefix/c++"
 
-# Ours static, what it needs shared: --static would ask for every library below OpenSSL as well.
+# libtackle is static, and the libraries that it needs are shared: --static would ask for every
+# library below OpenSSL as well.
 cc -pthread "$use" -o "$prefix/static" "${compile[@]}" "$libdir/libtackle.a" "${below[@]}"
 says_hello "C, the static library" env -u LD_LIBRARY_PATH "$prefix/static"
 
@@ -70,7 +71,7 @@ says_hello "CMake, tackle::static" env -u LD_LIBRARY_PATH "$prefix/project/build
 # ---- Text -----------------------------------------------------------------------------------------
 
 # libtackle-text.so is found beside libtackle.so, by the installed command, and by a program with the
-# static library where the linker looks; a program that does not find it is told so.
+# static library where the linker looks; a program that does not find it gets an error that says so.
 finds_text() {
     local how=$1 output
     shift
@@ -114,7 +115,7 @@ for file in "$libdir/libtackle.so" "$libdir"/libtackle-text.so.* "$prefix/bin/ta
     [[ $symbols == *__stack_chk_fail* ]] || fail "$file: no stack protector"
     [[ $symbols == *_chk@* ]] || fail "$file: not fortified"
 done
-# A program is marked for CET only where the C library's own objects are: ours always are.
+# A program is marked for CET only where the objects of the C library are; tackle's always are.
 [ "$(uname -m)" != x86_64 ] || [[ $(readelf -nW "$libdir/libtackle.a") == *"IBT, SHSTK"* ]] ||
     fail "no CET"
 echo "ok: hardening"

@@ -96,7 +96,7 @@ from 200 /v1/batch -d '[{"call": "counter/add", "fields": {"name": "h"}}, {"call
 is "statuses" "$(field '[.[].status] | tojson')" '[403,200]'
 answers 200 '/v1/queue/stats?name=q' -H "Cookie: a=b; $cookie; c=d"
 answers 200 /v1/ping -H "Cookie: $cookie" -H 'Sec-Fetch-Site: same-origin' -d '{}'
-# What may change something must come from our own page, and say so.
+# A request that may change something must come from a page of this server, and say so.
 answers 403 /v1/ping -H "Cookie: $cookie" -d '{}'
 answers 403 /logout -H "Cookie: $cookie" -d ''
 answers 403 /v1/ping -H "Cookie: $cookie" -H 'Origin: https://evil.example' -d '{}'
@@ -132,7 +132,7 @@ is "ended" "$(field .ended)" true
 from 200 /logout -d ''
 is "ended" "$(field .ended)" false
 answers 401 /v1/ping -H "Cookie: $cookie"
-# A login that is right does not count, ten that are wrong are too many, and tokens go on working.
+# A right token does not count, ten wrong ones are too many, and other tokens go on working.
 for i in {1..12}; do logs_in report; done
 for i in {1..10}; do answers 401 /login '{"token": "wrong"}'; done
 answers 429 /login '{"token": "wrong"}'
@@ -143,7 +143,7 @@ as web-0123456789abcdef 200 /v1/ping
 tackle call FLUSHALL >/dev/null
 from 401 /v1/ping
 logs_in report
-# Without Redis nobody can log in, and the page hears why.
+# Without Redis no user can log in, and the page hears why.
 ends 0 tackle server stop
 answers 503 /login '{"token": "web-0123456789abcdef"}'
 from 503 /caller

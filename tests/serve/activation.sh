@@ -45,7 +45,7 @@ eventually curl -sf --unix-socket "$home/handed" http://any.name/v1/ping
 unserve
 [ -S "$home/handed" ] || fail "systemd's socket was removed"
 
-# One that other machines can reach needs tokens all the same, and one that does not listen is useless.
+# A socket that other machines can reach needs tokens, and one that does not listen is refused.
 for kind in any:64 udp:70 mute:70; do
     hand_over "${kind%:*}"
     wait "$server"

@@ -57,7 +57,7 @@ stream = s.makefile("rb")
 assert [read_answer(stream)[0] for _ in range(3)] == [404, 200, 200]
 s.close()
 
-# What is not HTTP ends the connection, and nothing else.
+# Data that is not HTTP ends its connection, and nothing else.
 for junk in (b"\0" * 1000, b"GET\r\n\r\n", b"POST /v1/ping HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
              b"POST /v1/ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n",
              b"GET /v1/%00%ff%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"*1\r\n$8\r\nFLUSHALL\r\n"):

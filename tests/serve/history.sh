@@ -29,7 +29,7 @@ answers 400 /history '{"queue": "mails"}'
 answers 400 /history '{"name": "mails", "more": 1}'
 answers 405 '/history?name=mails'
 
-# A queue counts from when it is seen first.
+# The history of a queue begins when it is seen first.
 tackle queue push mails first >/dev/null
 reads
 tackle queue push mails a b c >/dev/null
@@ -42,7 +42,7 @@ is "every attempt took some time" "$(field '[.run_ms[] | select(. != null)] | .[
 is "half hours" "$(field .every_ms)" 1800000
 is "seven days" "$(field '.pushed | length')" 337
 
-# Nobody else sees the counters.
+# Users do not see the counters.
 is "counters" "$(tackle counter list --json)" "[]"
 is "leaders" "$(tackle leader list --json)" "[]"
 

@@ -86,7 +86,7 @@ is "field" "$(field .field)" lease
 lacks "$(field .message)" --
 answers 400 /v1/lock/acquire '{"name": "x", "leas": "5s"}'
 has "$(field .message)" "did you mean 'lease'"
-# Messages of the library know no fields: what they name, quote or measure tells which one it is.
+# Messages of the library know no fields: their names, quotes and sizes show which field is wrong.
 wrong() { answers 400 "$2" "$3"; is "the field of: $(field .message)" "$(field .field)" "$1"; }
 long=$(head -c 70000 /dev/zero | tr '\0' x)
 wrong name /v1/queue/push '{"name": "", "payload": "x"}'
@@ -155,7 +155,7 @@ answers 400 /v1/batch '{}'
 answers 400 /v1/batch '{"calls": [], "order": true}'
 answers 400 /v1/batch '{"calls": [], "in_order": 1}'
 answers 200 /v1/batch '{"calls": []}'
-# Calls run at once: the first one waits for what the last one brings. In order, it waits in vain.
+# Calls run at once: the first one waits for the job of the last one. In order, it waits in vain.
 wait_and_push() {
     echo '[{"call": "queue/claim", "fields": {"name": "late", "wait": "'"$1"'"}},
            {"call": "queue/push", "fields": {"name": "late", "payload": "x"}}]'
@@ -197,7 +197,7 @@ gone=$(curl -s "$base/metrics" | sed -n 's/^tackle_serve_clients_gone_total //p'
 kill "$client"
 eventually metric "clients_gone_total $((gone + 1))"
 kill -CONT "$pid"
-eventually grep -q 'counter add unheard 504' "$log" # nobody knows
+eventually grep -q 'counter add unheard 504' "$log" # unknown outcome
 answers 200 /v1/lock/acquire '{"name": "held", "lease": "60s"}'
 curl -s -w '%{http_code}' -d '{"name": "held", "wait": "60s"}' "$base/v1/lock/acquire" >"$home/waiter" &
 waiter=$!

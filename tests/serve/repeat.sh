@@ -70,7 +70,7 @@ is "wrong" "$status" 400
 keyed k6 /v1/queue/push '{"name": "q", "payload": "d"}'
 is "right" "$status" 200
 
-# The answer is lost after the execution, as by kill -9: a push is not repeated all the same.
+# The answer is lost after the execution, as by kill -9: a repeat does not push again.
 keyed k7 /v1/queue/push '{"name": "gap", "payload": "x"}'
 first=$body
 for key in $(tackle cache list | grep '^idempotency:'); do

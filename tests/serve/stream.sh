@@ -62,7 +62,7 @@ eventually grep -q '^data: .*7' "$home/config"
 kill "$queue_client" "$client"
 eventually metric streams 0
 
-# What is wrong is said as usual; what happens later is an event.
+# Wrong requests are answered as usual; a later failure is an event.
 call '/v1/channel/follow?name=news&after=x' -H "$events"
 is "wrong" "$status" 400
 call '/v1/channel/follow?name=news&wait=3s' -H "$events"
@@ -127,7 +127,7 @@ sleep 2.5 # more than two leases
 is "the same holder" "$(tackle --json lock show door | jq -r .held)" 1
 answers 409 /v1/lock/acquire '{"name": "door"}'
 answers 200 /v1/lock/renew "{\"name\": \"door\", \"token\": \"$token\", \"lease\": \"1s\"}"
-# The next one waits in line, and has it when the client of the first goes away.
+# The next client waits in line, and gets the lock when the first client goes away.
 listen "$home/next" /v1/lock/acquire -H "$events" -d '{"name": "door", "lease": "60s", "wait": "60s", "keep": true}'
 next=$client
 eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 1"'
@@ -145,7 +145,7 @@ eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 1"'
 kill "$client"
 eventually sh -c 'tackle --json lock show door | jq -e ".waiters == 0"'
 
-# It is not ours any more: the stream says so and ends.
+# When the lock is lost, the stream says so and ends.
 listen "$home/hold" /v1/lock/acquire -H "$events" -d '{"name": "gate", "lease": "1s", "keep": true}'
 eventually held gate 1
 tackle lock break gate >/dev/null

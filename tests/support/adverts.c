@@ -17,8 +17,8 @@ tkl_ads *open_ads(tkl_client *client, const tkl_ads_options *options)
 
 /* ---- Lists --------------------------------------------------------------- */
 
-/* Cuts a copy of the text, which is returned; NULL for NULL. */
-static char *cut(const char *text, const char *by, tkl_bytes *items, size_t *count)
+/* Cuts a copy of the text into items, and returns the copy; NULL for NULL. */
+static char *cut_text(const char *text, const char *by, tkl_bytes *items, size_t *count)
 {
     char *copy = text ? strdup(text) : NULL, *rest = NULL;
     *count = 0;
@@ -37,12 +37,12 @@ typedef struct parsed_needs {
 static void parse_needs(const char *text, parsed_needs *p)
 {
     tkl_bytes parts[MOST];
-    p->copy = cut(text, " ", parts, &p->count);
+    p->copy = cut_text(text, " ", parts, &p->count);
     for (size_t i = 0; i < p->count; i++) {
         char *sign = strchr(parts[i].data, '=');
         *sign = '\0';
         p->needs[i] = (tkl_ads_need){.kind = tkl_str(parts[i].data), .values = p->items[i]};
-        p->values[i] = cut(sign + 1, ",", p->items[i], &p->needs[i].count);
+        p->values[i] = cut_text(sign + 1, ",", p->items[i], &p->needs[i].count);
     }
 }
 
@@ -66,7 +66,7 @@ int add_code(tkl_ads *ads, const advert *a)
                  .locations = places,
                  .needs = needs.needs,
                  .text = tkl_str(a->text)};
-    char *copy = cut(a->locations ? a->locations : "Berlin", ",", places, &ad.location_count);
+    char *copy = cut_text(a->locations ? a->locations : "Berlin", ",", places, &ad.location_count);
     parse_needs(a->needs, &needs);
     ad.need_count = needs.count;
     int rc = tkl_ads_add(ads, &ad, 1);
@@ -90,14 +90,14 @@ int64_t remove_ad(tkl_ads *ads, const char *name)
 
 /* ---- Pages --------------------------------------------------------------- */
 
-static int ask(tkl_ads *ads, const char *name, const char *locations, const char *traits,
-               const char *text, tkl_ads_choice **choice)
+static int ask_target(tkl_ads *ads, const char *name, const char *locations, const char *traits,
+                      const char *text, tkl_ads_choice **choice)
 {
     tkl_bytes places[MOST];
     tkl_ads_trait list[MOST];
     parsed_needs parsed;
     tkl_ads_page page = {.locations = places, .traits = list, .text = tkl_str(text)};
-    char *copy = cut(locations ? locations : "Berlin", ",", places, &page.location_count);
+    char *copy = cut_text(locations ? locations : "Berlin", ",", places, &page.location_count);
     parse_needs(traits, &parsed);
     for (size_t i = 0; i < parsed.count; i++)
         list[i] = (tkl_ads_trait){.kind = parsed.needs[i].kind, .value = parsed.items[i][0]};
@@ -112,7 +112,7 @@ static int ask(tkl_ads *ads, const char *name, const char *locations, const char
 int target_code(tkl_ads *ads, const char *locations, const char *traits, const char *text,
                 tkl_ads_choice **choice)
 {
-    return ask(ads, NULL, locations, traits, text, choice);
+    return ask_target(ads, NULL, locations, traits, text, choice);
 }
 
 tkl_ads_choice *target_page(tkl_ads *ads, const char *text)
@@ -126,7 +126,7 @@ tkl_ads_choice *explain_page(tkl_ads *ads, const char *name, const char *locatio
                              const char *traits, const char *text)
 {
     tkl_ads_choice *choice;
-    assert_ok(ask(ads, name, locations, traits, text, &choice));
+    assert_ok(ask_target(ads, name, locations, traits, text, &choice));
     return choice;
 }
 

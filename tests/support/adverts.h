@@ -9,7 +9,7 @@
 
 #include "support/call.h"
 
-/* The set "site". */
+/* Opens the set "site". */
 tkl_ads *open_ads(tkl_client *client, const tkl_ads_options *options);
 
 /* The lines of a test. Lists are separated by commas; needs and traits by spaces:
@@ -31,11 +31,11 @@ int64_t remove_ad(tkl_ads *ads, const char *name);
 /* `locations` NULL: "Berlin". */
 int target_code(tkl_ads *ads, const char *locations, const char *traits, const char *text,
                 tkl_ads_choice **choice);
-/* One must fit; free it. */
+/* Targets a page, for which one ad must fit. The caller frees the choice. */
 tkl_ads_choice *target_page(tkl_ads *ads, const char *text);
 tkl_ads_choice *explain_page(tkl_ads *ads, const char *name, const char *locations,
                              const char *traits, const char *text);
-/* Fails unless this ad is shown; NULL: none is. */
+/* Fails unless this ad is shown; NULL: unless no ad is. */
 void expect_ad(tkl_ads *ads, const char *locations, const char *traits, const char *text,
                const char *name);
 

@@ -7,8 +7,8 @@
 
 #include "core/batch.h"
 
-/* Returns the code of tkl__batch_run(). *replies has what came back, also after a failure; free
- * it. */
+/* Returns the code of tkl__batch_run(). *replies has the replies that came, also after a failure;
+ * the caller frees it. */
 int batch_calls(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                 tkl_reply **replies);
 /* The same by tkl__batch_run_in_order(). */

@@ -20,12 +20,12 @@ int64_t book_add_id(tkl_book *book, const char *id, const char *text);
 
 int64_t book_take(tkl_book *book, const char *id, const char *text);
 
-/* "text|text": with the id as "id=text". */
+/* Compares answers with "text|text"; an answer with an id is "id=text". */
 void check_book_answers(const tkl_book_answers *answers, const char *expected);
 
 void check_complete(tkl_book *book, const char *prefix, const char *expected);
 
-/* Answers with the letter of their group before them: "e:anna|p:annabel". */
+/* Compares answers that have the letter of their group before them: "e:anna|p:annabel". */
 void check_find(tkl_book *book, const char *text, size_t count, bool more, const char *expected);
 
 #endif

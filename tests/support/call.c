@@ -8,7 +8,7 @@ typedef struct words {
     int argc;
 } words;
 
-static words gather(va_list args)
+static words gather_words(va_list args)
 {
     words list = {.argc = 0};
     for (const char *word; (word = va_arg(args, const char *)) != NULL;) {
@@ -41,7 +41,7 @@ int64_t call_int(tkl_client *client, ...)
 {
     va_list args;
     va_start(args, client);
-    words list = gather(args);
+    words list = gather_words(args);
     va_end(args);
     tkl_reply *reply = must_call(client, &list);
     int64_t number = tkl_reply_int(reply);
@@ -60,7 +60,7 @@ char *call_text(tkl_client *client, ...)
 {
     va_list args;
     va_start(args, client);
-    words list = gather(args);
+    words list = gather_words(args);
     va_end(args);
     return text_of(must_call(client, &list));
 }
@@ -69,7 +69,7 @@ void call_expect(tkl_client *client, const char *expected, ...)
 {
     va_list args;
     va_start(args, expected);
-    words list = gather(args);
+    words list = gather_words(args);
     va_end(args);
     char *text = text_of(must_call(client, &list));
     assert_non_null(text);
@@ -81,7 +81,7 @@ int call_code(tkl_client *client, const tkl_call_options *options, ...)
 {
     va_list args;
     va_start(args, options);
-    words list = gather(args);
+    words list = gather_words(args);
     va_end(args);
     return tkl_call(client, list.argc, list.argv, NULL, options, NULL);
 }

@@ -33,8 +33,8 @@ static void name_it(X509 *cert, const char *name)
     X509_NAME_free(subject);
 }
 
-/* Signed by `ca`, or by itself (and then a CA) when that is NULL. */
-static identity make(const char *name, const identity *ca, long valid_from, long valid_to)
+/* Makes a certificate that `ca` signs; with NULL, a CA that signs itself. */
+static identity make_identity(const char *name, const identity *ca, long valid_from, long valid_to)
 {
     static long serial = 1;
     identity made = {.cert = X509_new(), .key = EVP_EC_gen("P-256")};
@@ -56,7 +56,7 @@ static identity make(const char *name, const identity *ca, long valid_from, long
     return made;
 }
 
-static void drop(identity *it)
+static void drop_identity(identity *it)
 {
     X509_free(it->cert);
     EVP_PKEY_free(it->key);
@@ -83,11 +83,11 @@ static void make_all(void)
 {
     char dir[48];
     test_make_dir(dir, sizeof(dir));
-    identity ca = make("tackle test CA", NULL, -DAY, DAY);
-    identity other = make("another CA", NULL, -DAY, DAY);
-    identity server = make("localhost", &ca, -DAY, DAY);
-    identity client = make("a client", &ca, -DAY, DAY);
-    identity expired = make("localhost", &ca, -3 * DAY, -DAY);
+    identity ca = make_identity("tackle test CA", NULL, -DAY, DAY);
+    identity other = make_identity("another CA", NULL, -DAY, DAY);
+    identity server = make_identity("localhost", &ca, -DAY, DAY);
+    identity client = make_identity("a client", &ca, -DAY, DAY);
+    identity expired = make_identity("localhost", &ca, -3 * DAY, -DAY);
     SAVE_CERT(ca, ca);
     SAVE_CERT(other_ca, other);
     SAVE_CERT(server_cert, server);
@@ -96,11 +96,11 @@ static void make_all(void)
     SAVE_KEY(client_key, client);
     SAVE_CERT(expired_cert, expired);
     SAVE_KEY(expired_key, expired);
-    drop(&ca);
-    drop(&other);
-    drop(&server);
-    drop(&client);
-    drop(&expired);
+    drop_identity(&ca);
+    drop_identity(&other);
+    drop_identity(&server);
+    drop_identity(&client);
+    drop_identity(&expired);
 }
 
 const certs *certs_get(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Certificates for tests, made once per program: a CA, what it signed, and what it did not.
- * Paths of PEM files. Server certificates are for "localhost" and 127.0.0.1.
+ * Certificates for tests, made once per program: of a CA, signed by it, and signed by no CA of the
+ * test. All are paths of PEM files. Server certificates are for "localhost" and 127.0.0.1.
  */
 #ifndef TACKLE_TESTS_CERTS_H
 #define TACKLE_TESTS_CERTS_H
@@ -10,7 +10,7 @@ typedef struct certs {
     char ca[64];
     char server_cert[64], server_key[64];
     char client_cert[64], client_key[64];
-    char expired_cert[64], expired_key[64]; /* a server's, of yesterday */
+    char expired_cert[64], expired_key[64]; /* of a server, expired yesterday */
     char other_ca[64];                      /* a CA that signed nothing */
 } certs;
 

@@ -15,7 +15,8 @@ void cluster_id(server *s, char id[41])
     free(text);
 }
 
-/* Its line of CLUSTER NODES: id, address, flags, master, ping, pong, epoch, link, slots... */
+/* The row of a server in its own CLUSTER NODES: id, address, flags, master, ping, pong, epoch,
+ * link, slots... */
 static char *own_line(server *s)
 {
     char *text = server_ask(s, "CLUSTER NODES");
@@ -108,7 +109,7 @@ static bool answer_has(server *s, const char *command, const char *part)
     return found;
 }
 
-/* Sees everybody and no failure, and is linked with its master or its replica. */
+/* Whether a server sees all others and no failure, and is linked with its master or its replica. */
 static bool content(server *s)
 {
     if (!answer_has(s, "CLUSTER INFO", "cluster_state:ok") ||
@@ -119,8 +120,8 @@ static bool content(server *s)
                         : answer_has(s, "INFO replication", "master_link_status:up");
 }
 
-/* The line of a server with the columns that do not depend on who tells: id and slots. Slots on
- * the move stand at the end in brackets, and only in the line of who tells. */
+/* The columns of a row that all servers show alike: id and slots. Slots that are being moved stand
+ * at the end in brackets, and only in a server's own row. */
 static char *served_by(char *line)
 {
     char *moving = strstr(line, " [");
@@ -137,7 +138,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The owners of all slots, in the eyes of a server. */
+/* The owners of all slots, as one server sees them. */
 static char *view_of(server *s)
 {
     char *lines[2 * CLUSTER_SIZE];
@@ -216,8 +217,8 @@ static bool acquainted(cluster *c)
     return true;
 }
 
-/* Each to each other: waiting for gossip takes longer. A handshake that takes them too long, on a
- * busy machine, is forgotten. */
+/* Introduces each server to each other one, since waiting for gossip takes longer. A server forgets
+ * a handshake that takes too long, as on a busy machine. */
 static bool introduce(cluster *c)
 {
     for (int i = 0; i < CLUSTER_SIZE; i++)
@@ -305,7 +306,7 @@ void cluster_part(cluster *c, server *joined)
 
 /* ---- Failing over -------------------------------------------------------- */
 
-/* The servers give it up after five seconds when their link breaks on the way. */
+/* Tries one failover, which the servers give up after five seconds when their link breaks. */
 static bool promote(cluster *c, server *replica, int slot)
 {
     server_do(replica, "CLUSTER FAILOVER");
@@ -364,8 +365,9 @@ static bool knows_all_epochs(cluster *c, server *s)
     return true;
 }
 
-/* A server that takes a slot over gives itself the next epoch. One that has not heard of the
- * latest would lose the slot again: then two servers say for ever that the other one has it. */
+/* Waits until the new owner knows the latest epoch: a server that takes a slot over gives itself
+ * the next epoch. With an older one it would lose the slot again, and two servers would each say
+ * for ever that the other has it. */
 void cluster_move_end(cluster *c, server *to, int slot)
 {
     char id[41];
@@ -400,8 +402,8 @@ static server *start_watcher(const server *master)
     };
     server *s = server_start(&(server_options){.config = config, .tcp = true, .sentinel = true});
     free(monitor);
-    /* Otherwise they look around every ten seconds, and do nothing for half a minute after one in
-     * which they did not run. */
+    /* By default Sentinels look every ten seconds, and do nothing for half a minute after they were
+     * stopped. */
     server_do(s, "SENTINEL DEBUG info-period 200 publish-period 200 ping-period 100 "
                  "ask-period 100 slave-reconf-timeout 1000 tilt-trigger 60000");
     return s;
@@ -482,7 +484,7 @@ static bool other_master(sentinels *trio, const server *than, int64_t ms)
     return false;
 }
 
-/* They give it up when the replica is too slow. */
+/* Tries one failover, which the Sentinels give up when the replica is too slow. */
 static bool try_fail_over(sentinels *trio, const server *old)
 {
     free(server_ask(trio->watchers[0], "SENTINEL FAILOVER " SENTINEL_NAME));
@@ -495,7 +497,7 @@ void sentinels_fail_over(sentinels *trio)
     eventually(try_fail_over(trio, old), SETTLE_MS);
 }
 
-/* They may need several attempts. */
+/* Waits for twice as long as usual: the Sentinels may need several attempts. */
 void sentinels_await_other(sentinels *trio, const server *than)
 {
     assert_true(other_master(trio, than, 2 * SETTLE_MS));

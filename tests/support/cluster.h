@@ -18,15 +18,16 @@ typedef struct cluster {
     char url[256];                 /* redis+cluster://... with all of them */
 } cluster;
 
-/* `tls`: spoken by everybody, the servers among themselves too; the URL is rediss+cluster://. */
+/* Starts a cluster. `tls`: clients and servers speak TLS, also the servers among themselves; the
+ * URL is rediss+cluster://. */
 cluster *cluster_start(bool tls);
 void cluster_end(cluster *c);
 
-/* Starts what was killed and waits until all 6 are linked, all slots are served and every server
- * agrees on who serves them. */
+/* Starts the servers that were killed. Waits until all 6 are linked, all slots are served, and all
+ * servers agree on the owners. */
 void cluster_heal(cluster *c);
 
-/* The master that serves the slot, by its own word; NULL: nobody. */
+/* The master that says that it serves the slot; NULL: no server does. */
 server *cluster_owner(cluster *c, int slot);
 /* A running master that does not serve the slot. */
 server *cluster_other(cluster *c, int slot);
@@ -35,7 +36,7 @@ server *cluster_replica(cluster *c, server *master);
 /* A new master without slots, which all members know; cluster_part() ends it. */
 server *cluster_join(cluster *c);
 void cluster_part(cluster *c, server *joined);
-/* The 40 hex digits of a server. */
+/* Writes the id of a server, 40 hex digits. */
 void cluster_id(server *s, char id[41]);
 
 /* A planned failover: the replica of the slot's master takes over its slots. */
@@ -58,9 +59,10 @@ typedef struct sentinels {
 
 sentinels *sentinels_start(void);
 void sentinels_end(sentinels *trio);
-/* Starts what was killed and waits until all Sentinels know two good replicas and each other. */
+/* Starts the servers that were killed, and waits until all Sentinels know two good replicas and
+ * each other. */
 void sentinels_heal(sentinels *trio);
-/* The master as all Sentinels see it; NULL: they do not agree (yet), or it is dead. */
+/* The master as all Sentinels see it; NULL: they do not agree, or it is dead. */
 server *sentinels_master(sentinels *trio);
 /* A planned failover: one of the replicas becomes the master. */
 void sentinels_fail_over(sentinels *trio);

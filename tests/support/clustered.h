@@ -24,11 +24,11 @@ int clustered_end(void **state);
 int clustered_fresh(void **state); /* each test */
 int clustered_done(void **state);
 
-/* For tests that want a client with these options instead. */
+/* Does the same with a client that has these options. */
 int clustered_fresh_with(void **state, const tkl_options *options);
 
 int slot_of(const char *key);
-/* Numbered keys: they spread over all masters. */
+/* Writes the name of a numbered key. Such keys spread over all masters. */
 void key_name(char key[32], int number);
 
 #define CLUSTER_TEST(name) cmocka_unit_test_setup_teardown(name, clustered_fresh, clustered_done)

@@ -15,9 +15,9 @@
 tkl_config *open_config(tkl_client *client);
 int64_t set_config(tkl_config *config, const char *json);
 int set_config_if(tkl_config *config, const char *json, int64_t if_version, int64_t *version);
-/* Whether a value that was just read is this. Frees it. */
+/* Whether a value that was read has this text and version. Frees it. */
 bool is_config(tkl_config_value *value, const char *json, int64_t version);
-/* Whether the copy in memory is this by now. */
+/* Whether the copy in memory has this text and version. */
 bool reads_config(tkl_config *config, const char *json, int64_t version);
 int64_t config_age(tkl_config *config);
 

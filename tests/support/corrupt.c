@@ -146,7 +146,7 @@ static void corrupt_key(server *s, const char *key, uint64_t *dice)
     else if (how == 1)
         free(server_ask(s, "DEL %s", key));
     else if (how < 8)
-        ; /* left alone: damage beside what is sound */
+        ; /* stays sound, beside damaged keys */
     else if (strcmp(type, "hash") == 0)
         corrupt_hash(s, key, dice);
     else if (strcmp(type, "zset") == 0)

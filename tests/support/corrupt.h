@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What another program may have written into our keys.
+ * Damage that another program may do to the keys of tackle.
  */
 #ifndef TACKLE_TESTS_CORRUPT_H
 #define TACKLE_TESTS_CORRUPT_H
 
 #include "support/server.h"
 
-/* Damages what is in the server, reproducibly by `seed`: about half of its keys get garbage,
- * another type, wrong scores, missing fields, or go. */
+/* Damages the data of a server, reproducibly by `seed`: about half of its keys get garbage, another
+ * type, wrong scores or missing fields, or are deleted. */
 void corrupt_keys(server *s, uint64_t seed);
 
 #endif

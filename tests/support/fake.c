@@ -17,7 +17,7 @@ struct fake_conn {
     int fd;
     int index;
     redisReader *reader;
-    char *command; /* the last one expected */
+    char *command; /* the last command that was expected */
     pthread_t thread;
     fake_conn *next;
 };
@@ -32,12 +32,13 @@ struct fake {
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows */
     int accepted;
-    fake_conn *conns; /* all there ever were, joined at the end */
+    fake_conn *conns; /* all connections so far, joined at the end */
 };
 
 /* ---- One connection ------------------------------------------------------ */
 
-/* True when `fd` can be read, false when the fake ends. A negative fd and a time-out: a pause. */
+/* Waits until `fd` can be read or the time is over; false: the fake ends. A negative fd makes it a
+ * pause. */
 static bool wait_for(fake *f, int fd, int timeout_ms)
 {
     struct pollfd both[] = {{.fd = f->stop, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
@@ -167,7 +168,7 @@ static void *accept_main(void *arg)
     return NULL;
 }
 
-static fake *start(int tcp, fake_handler *handler, void *arg)
+static fake *start_fake(int tcp, fake_handler *handler, void *arg)
 {
     fake *f = calloc(1, sizeof(*f));
     assert_non_null(f);
@@ -182,12 +183,12 @@ static fake *start(int tcp, fake_handler *handler, void *arg)
 
 fake *fake_start(fake_handler *handler, void *arg)
 {
-    return start(0, handler, arg);
+    return start_fake(0, handler, arg);
 }
 
 fake *fake_start_tcp(fake_handler *handler, void *arg)
 {
-    return start(1, handler, arg);
+    return start_fake(1, handler, arg);
 }
 
 const char *fake_url(const fake *f)

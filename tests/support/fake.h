@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A fake server: says what a real one will not say on demand. Each connection gets a thread that
- * runs the test's handler; when that returns, the connection is closed.
+ * A fake server, which gives answers that a real one does not give on demand. Each connection gets
+ * a thread that runs the test's handler; when that returns, the connection is closed.
  *
  *     static void answer_garbage(fake_conn *c, void *arg)
  *     {
@@ -37,14 +37,14 @@ void fake_end(fake *f);       /* closes everything and waits for the handlers; N
  * Valid until the next call. AUTH, SELECT, HELLO and CLIENT are answered "OK" on the way
  * and not shown: every client begins with them. */
 const char *fake_expect(fake_conn *c);
-/* The same, but shows those too, unanswered. */
+/* The next command of any kind; answers none of them. */
 const char *fake_expect_any(fake_conn *c);
 /* False when the client has hung up. */
 bool fake_send(fake_conn *c, const void *data, size_t len);
 bool fake_sendz(fake_conn *c, const char *text);
-/* Ends early with the fake. */
+/* Sleeps; ends early when the fake ends. */
 void fake_sleep(fake_conn *c, int64_t ms);
-/* 0 for the first connection, 1 for the second ... */
+/* The number of a connection: 0 for the first, 1 for the second ... */
 int fake_index(const fake_conn *c);
 
 #endif

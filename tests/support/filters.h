@@ -40,7 +40,7 @@ int filter_ask_one(tkl_bloom *bloom, tkl_bytes item, bool *present);
 
 tkl_bloom_info filter_show(tkl_bloom *bloom);
 
-/* Adds an item to each part of a filter, or asks for these. */
+/* Adds an item to each part of a filter, or asks for these items. */
 void visit_parts(tkl_bloom *bloom, uint64_t from, bool expected, bool adds);
 
 /* A filter of several parts. */

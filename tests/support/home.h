@@ -12,11 +12,11 @@
 /* The bound for what must happen, on a machine however busy. */
 #define WAIT_MS 20000
 
-/* Where the server of the test lives, which does not exist yet, and its URL. */
+/* The directory of the test's server, which does not exist at first, and its URL. */
 extern char home_dir[64];
 extern char home_url[128];
 
-/* The fixture of a group, and of each test. No server outlives them. */
+/* Fixtures of a group and of each test. Servers end with them. */
 int home_guard(void **state);
 int home_fresh(void **state);
 int home_clean(void **state);
@@ -32,9 +32,9 @@ bool home_has(const char *name);
 /* Adds lines to the configuration. */
 void home_configure(const char *lines);
 
-/* The server of a URL is started, is not running, holds a value. */
+/* Start the server of a URL, check that none runs, store a value in it, read the value. */
 tkl_server_info home_start(const char *at);
-int home_visit(void *at); /* for process_fork(): 0 when it was had */
+int home_visit(void *at); /* for process_fork(): 0 when the server has answered */
 void home_not_running(const char *at);
 void home_put(const char *at, const char *value);
 char *home_get(const char *at); /* malloc'ed; NULL: nothing */
@@ -47,10 +47,10 @@ char *home_get(const char *at); /* malloc'ed; NULL: nothing */
         free(text_);                         \
     } while (0)
 
-/* The state of the test's server, if it runs or not; valid until the next call. */
+/* The durability of the test's server, also while it does not run; valid until the next call. */
 const char *home_durability(void);
 
-/* kill -9, and it is gone. */
+/* Kills the server (kill -9) and waits until it is gone. */
 void home_crash(const tkl_server_info *info);
 
 #endif

@@ -31,7 +31,7 @@ void this_hour_becomes_last_hour(const hourly *kind)
     stage s = stage_open(kind);
     stage_add(&s, 2, 2, 0);
     timed_shift(s.time, HOUR_MS);
-    stage_add(&s, 0, 0, 2); /* nobody wrote: reading says so all the same */
+    stage_add(&s, 0, 0, 2); /* nothing was written; reading works all the same */
     stage_add(&s, 1, 1, 2);
     timed_shift(s.time, HOUR_MS);
     stage_add(&s, 0, 0, 1);
@@ -55,7 +55,7 @@ void a_clock_set_back_neither_loses_nor_repeats(const hourly *kind)
 {
     static const struct {
         int64_t back_ms;
-        int64_t this, last; /* after one more */
+        int64_t this, last; /* counts after one more event */
     } steps[] = {
         {1000, 3, 1},               /* within the hour */
         {120000, 3, 1},             /* across the full hour: this hour goes on */
@@ -87,7 +87,7 @@ void a_clock_that_comes_back_goes_on(const hourly *kind)
     stage_close(&s);
 }
 
-/* Between 12:45 and 13:15, back and forth: less than an hour. */
+/* Moves the clock back and forth between 12:45 and 13:15, by less than an hour. */
 static void jump_around(timed_server *time)
 {
     for (int i = 0; i < 200; i++) {
@@ -109,7 +109,8 @@ void hour_changes_under_load(stage *s, int (*write)(void *url), bool jumping)
         assert_int_equal(process_wait(writers[i]), 0);
 }
 
-/* An event is where it would be had it been added in time, whatever came before it. */
+/* An event of an earlier time is stored as if it had been added at that time, whatever came
+ * before. */
 void an_earlier_time_counts_in_its_hour(const hourly *kind)
 {
     const int64_t minute = 60000, last = NOON_MS - 30 * minute; /* it is 12:01 */

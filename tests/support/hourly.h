@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Things that start over each hour, by a clock that the test sets: logs and statistics keep the
- * same rules, and are tried in the same way.
+ * Components that start over each hour, by a clock that the test sets. Logs and statistics have the
+ * same rules, so the same tests are for both.
  */
 #ifndef TACKLE_TESTS_HOURLY_H
 #define TACKLE_TESTS_HOURLY_H
@@ -16,11 +16,11 @@ typedef struct hourly {
     void *(*open)(tkl_client *client);
     void (*close)(void *it);
     void (*add)(void *it);                                /* a message, a value */
-    int (*add_at)(void *it, int64_t at_ms);               /* one of this time */
-    void (*expect)(void *it, int64_t this, int64_t last); /* so many in this hour and the last */
+    int (*add_at)(void *it, int64_t at_ms);               /* one with this time */
+    void (*expect)(void *it, int64_t this, int64_t last); /* checks these counts */
 } hourly;
 
-/* A server at 12:01, and what is tried on it. */
+/* A server at 12:01, and the component that is tested on it. */
 typedef struct stage {
     const hourly *kind;
     timed_server *time;
@@ -31,7 +31,7 @@ typedef struct stage {
 stage stage_open(const hourly *kind);
 void stage_close(stage *s);
 
-/* Adds so many, and expects what is said. */
+/* Adds `count` events, and then expects these counts. */
 void stage_add(stage *s, int count, int64_t this, int64_t last);
 
 void this_hour_becomes_last_hour(const hourly *kind);

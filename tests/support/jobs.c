@@ -35,7 +35,7 @@ job_id push_text(tkl_queue *queue, const char *payload)
 
 /* ---- Claiming ------------------------------------------------------------ */
 
-static void copy(char *to, size_t size, tkl_bytes from)
+static void copy_text(char *to, size_t size, tkl_bytes from)
 {
     size_t len = from.len < size - 1 ? from.len : size - 1;
     if (len > 0)
@@ -57,8 +57,8 @@ size_t claim_some(tkl_consumer *consumer, size_t max, claimed *list)
         claimed *c = &list[i];
         memcpy(c->id, job->id, sizeof c->id);
         memcpy(c->token, job->token, sizeof c->token);
-        copy(c->payload, sizeof c->payload, job->payload);
-        copy(c->error, sizeof c->error, job->error);
+        copy_text(c->payload, sizeof c->payload, job->payload);
+        copy_text(c->error, sizeof c->error, job->error);
         c->attempt = job->attempt;
     }
     tkl_jobs_free(jobs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs one by one, by id and token, and without anybody who extends their leases.
+ * Jobs one by one, by id and token. Nothing extends their leases.
  */
 #ifndef TACKLE_TESTS_JOBS_H
 #define TACKLE_TESTS_JOBS_H
@@ -38,18 +38,18 @@ typedef struct claimed {
     int attempt;
 } claimed;
 
-/* Claims one, without waiting; it must be there. */
+/* Claims one job without waiting; fails the test when there is none. */
 claimed claim_one(tkl_consumer *consumer);
-/* Up to `max`; how many there were. */
+/* Claims up to `max` jobs; returns how many. */
 size_t claim_some(tkl_consumer *consumer, size_t max, claimed *jobs);
 void assert_nothing_ready(tkl_consumer *consumer);
-/* Claims one after the other, and is done with each: the payloads, with spaces in between, must be
+/* Claims and acknowledges one job after the other. Their payloads, with spaces in between, must be
  * these. */
 void assert_claims(tkl_consumer *consumer, tkl_queue *queue, const char *payloads);
 
 int finish_code(tkl_queue *queue, const claimed *job, tkl_outcome outcome, const char *text);
 void finish_job(tkl_queue *queue, const claimed *job, tkl_outcome outcome);
-/* Failed, to be tried again after so long. */
+/* Reports that a job has failed and is to be tried again after `delay_ms`. */
 void fail_for(tkl_queue *queue, const claimed *job, int64_t delay_ms);
 
 /* ---- Looking ------------------------------------------------------------- */
@@ -57,8 +57,8 @@ void fail_for(tkl_queue *queue, const claimed *job, int64_t delay_ms);
 tkl_queue_stats stats_of(tkl_queue *queue);
 tkl_job_state state_of(tkl_queue *queue, const char *id);
 
-/* No key of a queue is left but the meta hash and the times, and what expires: requests, waiters and
- * workers. */
+/* Fails when other keys of a queue are left than the meta hash, the times, and keys that expire:
+ * requests, waiters and workers. */
 void assert_no_garbage(server *s);
 
 #endif

@@ -11,21 +11,21 @@
 #include "core/waiter.h"
 #include "support/fixture.h"
 
-/* The deadline so many milliseconds from now. */
+/* The deadline `ms` milliseconds from now. */
 int64_t ms_from_now(int64_t ms);
 void listen_to(tkl_client *client, const char *channel, const char *id, tkl__waiter *waiter);
 void assert_event(tkl__event got, tkl__event expected);
 void assert_hears(tkl__waiter *waiter, const char *expected);
 void assert_hears_nothing(tkl__waiter *waiter, int64_t ms);
 
-/* Waiters in threads of their own, and what they have seen together. */
+/* Waiters in threads of their own, and their counts together. */
 typedef struct hall {
     tkl_client *client;
     atomic_int listening, heard, looked, cut;
     int64_t patience_ms; /* how long count_events() waits */
 } hall;
 
-/* The body of such a thread: it waits once. The first one asks for a look after 300 ms. */
+/* The body of such a thread, which waits once. The first thread asks for a look after 300 ms. */
 void count_events(void *arg, int index);
 
 #endif

@@ -13,7 +13,7 @@
 
 tkl_blist *open_list(tkl_client *client, const char *name);
 void push_item(tkl_blist *list, const char *item);
-/* It is one item, and this one. Frees it. */
+/* Fails unless the answer is this one item. Frees it. */
 void assert_item(tkl_blist_items *item, const char *expected);
 int pop_one(tkl_blist *list, int64_t wait_ms, tkl_blist_items **item);
 void assert_pops(tkl_blist *list, int64_t wait_ms, const char *expected);
@@ -29,9 +29,9 @@ typedef struct popper {
     crew *thread;
 } popper;
 
-/* Returns when the server has it in the line. */
+/* Starts a pop, and returns when the server has it in its line. */
 void popper_start(server *s, popper *p);
-/* Joins: it has got this item. */
+/* Joins the thread, which must have got this item. */
 void popper_got(popper *p, const char *expected);
 
 #endif

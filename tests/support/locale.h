@@ -6,8 +6,8 @@
 #ifndef TACKLE_TESTS_LOCALE_H
 #define TACKLE_TESTS_LOCALE_H
 
-/* Set it for the whole program; make it first where the system has none. Skip the test where
- * that is impossible. */
+/* Set a locale for the whole program, and make it first where the system has none. They skip the
+ * test where that is impossible. */
 void locale_with_a_comma(void);
 void locale_with_another_i(void);
 /* Back to "C". */

@@ -16,7 +16,7 @@ tkl_semaphore *open_sem(tkl_client *client, const char *name, int64_t limit,
     return sem;
 }
 
-static int64_t take(int code, tkl_holders *holders, bool waiters)
+static int64_t take_count(int code, tkl_holders *holders, bool waiters)
 {
     assert_ok(code);
     int64_t count = waiters ? holders->waiters : holders->held;
@@ -28,28 +28,28 @@ int64_t lock_waiters(tkl_lock *lock)
 {
     tkl_holders *holders;
     int code = tkl_lock_show(lock, &holders);
-    return take(code, holders, true);
+    return take_count(code, holders, true);
 }
 
 int64_t lock_holders(tkl_lock *lock)
 {
     tkl_holders *holders;
     int code = tkl_lock_show(lock, &holders);
-    return take(code, holders, false);
+    return take_count(code, holders, false);
 }
 
 int64_t sem_waiters(tkl_semaphore *sem)
 {
     tkl_holders *holders;
     int code = tkl_semaphore_show(sem, &holders);
-    return take(code, holders, true);
+    return take_count(code, holders, true);
 }
 
 int64_t sem_holders(tkl_semaphore *sem)
 {
     tkl_holders *holders;
     int code = tkl_semaphore_show(sem, &holders);
-    return take(code, holders, false);
+    return take_count(code, holders, false);
 }
 
 void assert_all_keys_expire(server *s)

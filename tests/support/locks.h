@@ -11,7 +11,7 @@
 #include "support/server.h"
 #include "support/test.h"
 
-/* The bound for what must happen, on a machine however busy. */
+/* How long tests wait for something that must happen, also on a busy machine. */
 #define LONG_MS 30000
 
 tkl_lock *open_lock(tkl_client *client, const char *name, const tkl_lock_options *options);
@@ -25,7 +25,7 @@ int64_t sem_holders(tkl_semaphore *sem);
 
 /* Fails unless every key of the server will expire by itself. */
 void assert_all_keys_expire(server *s);
-/* How long it takes until all of them have; -1 when one never does. */
+/* How long it takes until all keys have expired; -1 when one never does. */
 int64_t keys_left_ms(server *s);
 
 /* A thread that acquires, and does nothing else. */

@@ -22,8 +22,8 @@ char *recent(tkl_log *log, tkl_log_severity severity, size_t max);
     } while (0)
 
 tkl_log_counts *common(tkl_log *log, tkl_log_severity severity, tkl_hour hour);
-/* How often messages were counted in the hour: a message that loses its place leaves its count to
- * the one that takes it. */
+/* How many messages were counted in the hour. A message that loses its place leaves its count to
+ * the message that takes the place. */
 int64_t total(tkl_log *log, tkl_hour hour);
 
 #endif

@@ -9,10 +9,10 @@
 
 #include "support/test.h"
 
-/* Far more than an operation takes on a machine however busy. */
+/* Far more than an operation takes, even on a busy machine. */
 #define LOOP_MS 60000
 
-/* A submitted operation and what became of it. */
+/* A submitted operation and its outcome. */
 typedef struct ticket {
     int (*run)(void *arg); /* gets the argument below */
     void *arg;
@@ -22,12 +22,12 @@ typedef struct ticket {
     char *text; /* malloc'ed */
 } ticket;
 
-/* The loop has patience: operations may take long to begin. */
+/* Opens a loop in which operations may take long to begin. */
 tkl_loop *loop_open(tkl_client *client, int threads);
 void ticket_submit(tkl_loop *loop, ticket *t, int (*run)(void *arg), void *arg);
 /* Polls and dispatches until the callback was called; returns the code. */
 int ticket_await(tkl_loop *loop, ticket *t);
-/* The same for many, without looking at their codes. */
+/* Does the same for many, without looking at their codes. */
 void tickets_await(tkl_loop *loop, ticket *tickets, size_t count);
 void ticket_free(ticket *t);
 /* Submits and awaits. */

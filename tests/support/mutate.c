@@ -19,7 +19,7 @@ uint64_t dice_below(uint64_t *dice, uint64_t limit)
 
 /* ---- Bytes on the wire --------------------------------------------------- */
 
-/* Well formed, and not what anybody asked for. */
+/* Replies that are well formed, and wrong for most commands. */
 static const char *const replies[] = {
     "$-1\r\n",
     "*-1\r\n",
@@ -53,14 +53,14 @@ static const char *const replies[] = {
     "$5\r\n-1e99\r\n",
 };
 
-static size_t put(char *data, size_t at, const char *text)
+static size_t put_text(char *data, size_t at, const char *text)
 {
     size_t len = strlen(text);
     memcpy(data + at, text, len);
     return at + len;
 }
 
-static size_t insert(char *data, size_t len, size_t at, const char *text)
+static size_t insert_text(char *data, size_t len, size_t at, const char *text)
 {
     size_t more = strlen(text);
     memmove(data + at + more, data + at, len - at);
@@ -84,9 +84,9 @@ size_t mutate_bytes(uint64_t *dice, char *data, size_t len)
         data[0] = types[dice_below(dice, sizeof types - 1)];
         return len;
     case 3:
-        return insert(data, len, len > 1 ? 1 : 0, numbers[dice_below(dice, 6)]);
+        return insert_text(data, len, len > 1 ? 1 : 0, numbers[dice_below(dice, 6)]);
     case 4:
-        return insert(data, len, at, numbers[dice_below(dice, 6)]);
+        return insert_text(data, len, at, numbers[dice_below(dice, 6)]);
     case 5:
         return at > 0 ? at : 1;
     case 6:
@@ -95,6 +95,6 @@ size_t mutate_bytes(uint64_t *dice, char *data, size_t len)
         memmove(data + at, data + at + run, len - at - run);
         return len - run;
     default:
-        return put(data, 0, replies[dice_below(dice, sizeof replies / sizeof *replies)]);
+        return put_text(data, 0, replies[dice_below(dice, sizeof replies / sizeof *replies)]);
     }
 }

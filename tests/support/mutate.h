@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a hostile server may say: a RESP stream, spoiled. Reproducible by a seed.
+ * Replies of a hostile server: a RESP stream that is spoiled, reproducibly by a seed.
  */
 #ifndef TACKLE_TESTS_MUTATE_H
 #define TACKLE_TESTS_MUTATE_H

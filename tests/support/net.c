@@ -45,7 +45,7 @@ char *place_url(const place *where)
                             : test_format("redis://127.0.0.1:%d", where->port);
 }
 
-static socklen_t fill(address *addr, const place *where)
+static socklen_t fill_address(address *addr, const place *where)
 {
     memset(addr, 0, sizeof(*addr));
     if (where->port != 0) {
@@ -59,8 +59,8 @@ static socklen_t fill(address *addr, const place *where)
     return sizeof(addr->path);
 }
 
-/* Bytes go out when they are written, not when the peer has acknowledged earlier ones; what a
- * listener accepts inherits that. */
+/* Opens a socket that sends bytes when they are written, not when the peer has acknowledged earlier
+ * ones. Sockets that a listener accepts inherit that. */
 static int open_socket(const address *addr)
 {
     int fd = socket(addr->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -73,7 +73,7 @@ static int open_socket(const address *addr)
 int place_listen(const place *where)
 {
     address addr;
-    socklen_t len = fill(&addr, where);
+    socklen_t len = fill_address(&addr, where);
     int fd = open_socket(&addr);
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -87,7 +87,7 @@ int place_listen(const place *where)
 int place_connect(const place *where)
 {
     address addr;
-    socklen_t len = fill(&addr, where);
+    socklen_t len = fill_address(&addr, where);
     int fd = open_socket(&addr);
     if (connect(fd, &addr.any, len) == 0)
         return fd;

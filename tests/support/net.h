@@ -18,6 +18,6 @@ place place_new(int tcp);
 char *place_url(const place *where);
 
 int place_listen(const place *where);  /* fails the test rather than return -1 */
-int place_connect(const place *where); /* -1: nobody is there */
+int place_connect(const place *where); /* -1: nothing listens there */
 
 #endif

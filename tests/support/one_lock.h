@@ -14,14 +14,14 @@
 extern const tkl_lock_options HOUR;
 
 tkl_lock *open_door(fixture *f, const tkl_lock_options *options);
-/* Held for an hour. */
+/* Opens the lock and acquires it for an hour. */
 tkl_lock *held_door(fixture *f);
 tkl_lock *door_held_for(fixture *f, int64_t lease_ms);
 
-/* Lets a thread wait, and returns when it does; `probe` is any handle of the lock. */
+/* Starts a thread that waits, and returns when it does; `probe` is any handle of the lock. */
 void stand_in_line(pending *p, tkl_lock *probe);
 
-/* Another process that wants it for an hour. */
+/* Starts another process, whose lease is an hour; it acquires when make_wait() says so. */
 peer *outsider(fixture *f);
 /* Lets that process wait, and returns when it does. */
 void make_wait(peer *p, tkl_lock *probe);

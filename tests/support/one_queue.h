@@ -21,7 +21,7 @@ one_queue one_queue_open(void **state);
 one_queue one_queue_open_lease(void **state, int64_t lease_ms);
 void one_queue_close(one_queue *d);
 
-/* Nothing of a job may be left but totals, request windows and settings. */
+/* Fails when more than totals, request windows and settings is left of the jobs. */
 void assert_clean(server *s);
 
 #endif

@@ -38,7 +38,7 @@ static int obey(holder *h, const char *command)
     return strncmp(command, "look", 4) == 0 ? TKL_OK : TKL_EBUG;
 }
 
-static void report(const holder *h, int rc)
+static void report_state(const holder *h, int rc)
 {
     uint64_t fence = h->lock ? tkl_lock_fence(h->lock) : tkl_semaphore_fence(h->sem);
     int state = (int)(h->lock ? tkl_lock_state(h->lock) : tkl_semaphore_state(h->sem));
@@ -67,7 +67,7 @@ int peer_main(char **argv)
     int rc = limit > 0 ? tkl_semaphore_open(client, tkl_str(argv[3]), limit, &sem, &h.sem)
                        : tkl_lock_open(client, tkl_str(argv[3]), &lock, &h.lock);
     while (rc == TKL_OK && fgets(command, sizeof(command), stdin) != NULL)
-        report(&h, obey(&h, command));
+        report_state(&h, obey(&h, command));
     tkl_lock_close(h.lock);
     tkl_semaphore_close(h.sem);
     tkl_close(client);
@@ -106,7 +106,7 @@ bool peer_can_fake_clock(void)
                   "$(($(date +%s) + 5000)) ]") == 0;
 }
 
-/* Not by faketime(1), which leaves files in /dev/shm when it is killed. */
+/* Sets the variables itself: faketime(1) leaves files in /dev/shm when it is killed. */
 void peer_fake_clock(int64_t clock_ms)
 {
     char offset[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Another process with a lock or a permit, that does what the test says: the test program itself,
- * started again. It may be killed, stopped, or live in another time.
+ * Another process with a lock or a permit, which obeys the test: the test program itself, started
+ * again. Tests may kill it, stop it, or give it another wall clock.
  *
  *     peer *p = peer_start(&(peer_options){.url = f->server->url, .name = "door"});
  *     assert_ok(peer_do(p, "acquire 0"));
@@ -41,7 +41,7 @@ typedef struct peer_options {
 typedef struct peer {
     pid_t pid;
     int to, from;         /* its standard input and output */
-    uint64_t fence;       /* as of its last answer */
+    uint64_t fence;       /* in its last answer */
     tkl_hold_state state; /* ditto */
 } peer;
 
@@ -50,12 +50,13 @@ bool peer_called(int argc, char **argv);
 int peer_main(char **argv);
 
 peer *peer_start(const peer_options *options);
-/* Kills it if it lives. NULL is fine. */
+/* Kills the process if it lives, and frees it. NULL is fine. */
 void peer_end(peer *p);
-/* SIGKILL is waited for. */
+/* Sends a signal; after SIGKILL it waits for the end of the process. */
 void peer_signal(peer *p, int signal);
 
-/* "acquire MS", "release", "renew MS", "look" (at the state and fence): the code it came to. */
+/* Sends "acquire MS", "release", "renew MS" or "look" (at the state and fence); returns the
+ * code. */
 int peer_do(peer *p, const char *command);
 void peer_tell(peer *p, const char *command);
 int peer_hear(peer *p);
@@ -64,8 +65,8 @@ bool peer_answers(peer *p, int64_t ms);
 
 /* Whether clocks can be faked here: not where the library is missing, nor under sanitizers. */
 bool peer_can_fake_clock(void);
-/* For processes that are no peers: those spawned next, until LD_PRELOAD is unset, have a wall
- * clock that is so far off. */
+/* Shifts the wall clock of all processes that are started from now on, until LD_PRELOAD is unset;
+ * for processes that are no peers. */
 void peer_fake_clock(int64_t clock_ms);
 /* Removes the files of libfaketime in /dev/shm, which a killed process leaves behind. */
 void peer_remove_faked(pid_t pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The permissions that a page of docs/ names, tried for real.
+ * Users with the permissions that a page of docs/ names.
  */
 #ifndef TACKLE_TESTS_PERMISSIONS_H
 #define TACKLE_TESTS_PERMISSIONS_H
@@ -9,8 +9,8 @@
 
 #include "support/server.h"
 
-/* Runs the "ACL SETUSER" of docs/<page> on the server; a client of that user, whose password the
- * page calls "secret". */
+/* Runs the "ACL SETUSER" of docs/<page> on the server. Returns a client of that user, whose
+ * password the page calls "secret". */
 tkl_client *documented_user(server *s, const char *page);
 
 #endif

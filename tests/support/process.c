@@ -25,7 +25,7 @@ static bool mentions(const char *pid, const char *text)
     return len > 0 && memmem(line, (size_t)len, text, strlen(text)) != NULL;
 }
 
-static int visit(const char *text, int signal)
+static int visit_processes(const char *text, int signal)
 {
     int count = 0;
     DIR *all = opendir("/proc");
@@ -44,15 +44,16 @@ static int visit(const char *text, int signal)
 
 int process_count(const char *text)
 {
-    return visit(text, 0);
+    return visit_processes(text, 0);
 }
 
 void process_signal(const char *text, int signal)
 {
-    visit(text, signal);
+    visit_processes(text, signal);
 }
 
-/* The last process with the pipe's other end is gone when read() returns. */
+/* Waits until read() says that the last process with the other end of the pipe is gone, then
+ * kills. */
 static void guard(int pipe_end, const char *text)
 {
     char byte;

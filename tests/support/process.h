@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Programs as tests start and look for them.
+ * Processes that tests start, count and kill.
  */
 #ifndef TACKLE_TESTS_PROCESS_H
 #define TACKLE_TESTS_PROCESS_H
@@ -10,10 +10,11 @@
 
 /* How many other processes have this text in their command line. The dead do not count. */
 int process_count(const char *text);
-/* Sends them all a signal. */
+/* Sends these processes a signal. */
 void process_signal(const char *text, int signal);
 
-/* When this program ends, however it ends, kills them all: for servers that outlive programs. */
+/* Kills all these processes when this program ends, however it ends: for servers that outlive
+ * programs. */
 void process_guard(const char *text);
 
 /* Runs body(arg) in a forked child, which ends with the number it returns, or with this program. No
@@ -22,8 +23,8 @@ pid_t process_fork(int (*body)(void *arg), void *arg);
 /* Waits for its end: the exit code, or 128 + the signal. */
 int process_wait(pid_t pid);
 
-/* How often the threads of this program go to sleep in a second: once for each time they wake. Those
- * of a sanitizer count, too, so compare with a second in which nothing else runs. */
+/* How often the threads of this program go to sleep in a second: once for each time they wake.
+ * Those of a sanitizer count, too, so compare with a second in which nothing else runs. */
 long process_sleeps_in_a_second(void);
 
 /* Writes an executable shell script. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * One thread moves all bytes, under one mutex that it gives up only to poll(). A connection is two
- * lanes; a lane is a buffer on its way from one socket to the other. Whoever changes a rule wakes
- * the thread up. Sockets are closed by the thread alone, so that no number is ever used twice
- * under its hands; a cut from outside is a shutdown(), which the peers notice at once.
+ * lanes; a lane is a buffer on its way from one socket to the other. A function that changes a rule
+ * wakes the thread. Only the thread closes sockets, so that it never meets a descriptor that was
+ * used again; other threads cut a connection by shutdown(), which the peers notice at once.
  */
 #include "support/proxy.h"
 
@@ -27,8 +27,8 @@ typedef struct lane {
     char *data;
     size_t len;
     int64_t due; /* when the first byte may go; set when it came */
-    bool ended;  /* no more will come */
-    bool shut;   /* and that was passed on */
+    bool ended;  /* no more bytes come */
+    bool shut;   /* the end was passed on */
 } lane;
 
 typedef struct pair {
@@ -42,7 +42,7 @@ typedef struct rule {
     int64_t drip_ms;
     int64_t cut_after; /* bytes that may still pass; -1: no cut */
     bool hold;
-    unsigned mutate; /* one in so many pieces; 0: none */
+    unsigned mutate; /* about one piece in this many is spoiled; 0: none */
     uint64_t dice;
     int64_t passed;
 } rule;
@@ -89,7 +89,7 @@ static void lane_read(pair *on, lane *l, rule *r)
         on->dead = true;
 }
 
-/* How many bytes the rules let go now. */
+/* How many bytes the rules let pass now. */
 static size_t lane_allowance(const lane *l, const rule *r, int64_t now)
 {
     if (l->len == 0 || r->hold || now < l->due)
@@ -267,7 +267,7 @@ static void *proxy_main(void *arg)
 
 /* ---- Start and end ------------------------------------------------------- */
 
-static proxy *start(place back, int tcp)
+static proxy *start_proxy(place back, int tcp)
 {
     proxy *p = calloc(1, sizeof(*p));
     assert_non_null(p);
@@ -284,12 +284,12 @@ static proxy *start(place back, int tcp)
 
 proxy *proxy_start(const char *socket)
 {
-    return start(place_unix(socket), 0);
+    return start_proxy(place_unix(socket), 0);
 }
 
 proxy *proxy_start_tcp(int port)
 {
-    return start(place_tcp(port), 1);
+    return start_proxy(place_tcp(port), 1);
 }
 
 const char *proxy_url(const proxy *p)
@@ -388,7 +388,7 @@ void proxy_inject(proxy *p, way to, const void *data, size_t len)
     unlock_and_wake(p);
 }
 
-/* Returns when it is so: the thread closes and opens the listener. */
+/* Returns when the thread has closed or opened the listener. */
 void proxy_mutate(proxy *p, way to, unsigned one_in, uint64_t seed)
 {
     rule *r = lock_rule(p, to);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A proxy of bytes in front of a real server: cuts, delays, drips and spoils them as the test
- * says. All functions may be called from any thread at any time; those that change something work
- * on the connections there are and on later ones alike.
+ * says. Any thread may call these functions at any time; changes are for open and for later
+ * connections alike.
  */
 #ifndef TACKLE_TESTS_PROXY_H
 #define TACKLE_TESTS_PROXY_H
@@ -26,14 +26,14 @@ void proxy_end(proxy *p); /* NULL is fine */
 
 /* Closes all connections now. */
 void proxy_cut(proxy *p);
-/* Lets so many more bytes pass that way, over whichever connections, then closes the
- * connection that wants to carry the next one. Once. */
+/* Lets `bytes` more bytes pass that way, over all connections together, then closes the connection
+ * that has the next byte. Once. */
 void proxy_cut_after(proxy *p, way to, int64_t bytes);
-/* Each byte is passed on so much later than it came; 0: at once. */
+/* Passes on each byte `ms` milliseconds after it came. */
 void proxy_delay(proxy *p, way to, int64_t ms);
-/* One byte at a time, with a pause after each; 0: all at once. */
+/* Passes on one byte at a time, with a pause after each; 0: all at once. */
 void proxy_drip(proxy *p, way to, int64_t pause_ms);
-/* Keeps everything, until let go again. */
+/* Keeps all bytes that go that way, until it is switched off. */
 void proxy_hold(proxy *p, way to, bool on);
 /* Ends that way of all connections, as shutdown() does; the other way stays open. */
 void proxy_half_close(proxy *p, way to);
@@ -42,7 +42,7 @@ void proxy_inject(proxy *p, way to, const void *data, size_t len);
 /* From now on about one in `one_in` pieces that come that way is spoiled, reproducibly by `seed`:
  * bits, numbers, lengths, whole replies of another shape. 0: none any more. */
 void proxy_mutate(proxy *p, way to, unsigned one_in, uint64_t seed);
-/* Nobody listens any more; connections there are stay. */
+/* Closes or opens the listener; open connections stay. */
 void proxy_refuse(proxy *p, bool on);
 
 int64_t proxy_passed(proxy *p, way to); /* bytes in all */

@@ -46,7 +46,7 @@ void model_make_ready(model_job *j, int region)
     j->region = region;
 }
 
-/* The next of a group that was parked: by priority, then by push. */
+/* Makes the next parked job of a group ready: by priority, then by push. */
 static void unpark(int group)
 {
     model_job *first = NULL;
@@ -75,7 +75,7 @@ static void free_place(model_job *j)
     unpark(j->group);
 }
 
-/* Nobody has to wait for it any more. */
+/* Lets the parents of a job stop waiting for it, since it has ended. */
 static void tell_parents(const model_job *j)
 {
     for (int i = 0; i < j->nparents; i++) {
@@ -97,7 +97,7 @@ void model_forget(model_job *j)
     tell_parents(j);
 }
 
-/* The oldest of the dead letters. */
+/* Finds the oldest dead letter. */
 static model_job *oldest_dead(void)
 {
     model_job *oldest = NULL;
@@ -219,7 +219,7 @@ void model_look(void)
     model_reclaim();
 }
 
-/* Whether a job may start; if so it counts. */
+/* Whether a job may start; if so, it takes a place in its group. */
 static bool may_start(model_job *j)
 {
     if (j->group >= 0 && !j->counts) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a queue promises, as a model without a server: jobs, their states and their order. The test
- * does the same to the queue and to the model, and compares.
+ * A model of a queue without a server: jobs, their states and their order. The test does the same
+ * to the queue and to the model, and compares.
  *
- * Time does not pass by itself: what is delayed becomes due, and leases end, when the test says so.
+ * Time does not pass by itself: delayed jobs become due, and leases end, when the test says so.
  */
 #ifndef TACKLE_TESTS_QUEUE_MODEL_H
 #define TACKLE_TESTS_QUEUE_MODEL_H
@@ -33,14 +33,14 @@ typedef struct model_job {
     model_state state;
     int priority, retries, failures;
     int64_t bytes, result_ms;
-    int region;     /* where a ready job came from: 0 came back, 1 was delayed, 2 as pushed */
+    int region;     /* how a ready job became ready: 0 came back, 1 was delayed, 2 pushed */
     int64_t due;    /* moment of a due job; their order */
     bool later;     /* a flow's parent has a delay, too */
     int key;        /* unique; -1: none */
     int group;      /* -1: none */
     bool counts;    /* has a place in its group */
-    bool expired;   /* its lease has ended, and nobody has noticed */
-    int64_t expiry; /* ... in this order */
+    bool expired;   /* its lease has ended, and no claim has noticed */
+    int64_t expiry; /* order of the ends of leases */
     int64_t death;  /* order of the dead; INT64_MAX: just now */
     tkl_unique_mode mode;
     int pending; /* children */
@@ -64,19 +64,21 @@ extern struct model {
 
 int model_count(model_state s);
 void model_make_ready(model_job *j, int region);
-/* It has ended for good: done, cancelled or removed. */
+/* Removes a job that was done, cancelled or removed. */
 void model_forget(model_job *j);
-/* Dead letters beyond the limit go: at each burial two at most, all when the limit is set. */
+/* Removes the oldest dead letters beyond the limit, at most `most`: two at each burial, all when
+ * the limit is set. */
 void model_trim(int most);
-/* The next claim makes it ready; for those who look it is already. */
+/* Whether the next claim makes a delayed job ready. Views show it as ready already. */
 bool model_is_due(const model_job *j);
-/* Its lease has ended, and that was not its last attempt: the same. */
+/* Whether the next claim makes a job ready whose lease has ended before its last attempt. */
 bool model_is_back(const model_job *j);
-/* The fate of the job with this index of a push; `told`: jobs by index, -1 for no room. */
+/* Pushes the job with this index of a push; `told`: jobs by index, -1 for no room. Returns how it
+ * ended. */
 int model_push(const tkl_push *push, model_job *j, int index, int *told, bool flow);
-/* The first steps of every claim. */
+/* Does the first steps of every claim: due jobs and ended leases. */
 void model_look(void);
-/* The first `max` of what is ready, without those of groups that must wait: they are parked. */
+/* Takes the first `max` ready jobs. Parks jobs of groups that must wait. */
 int model_take(int max, int *taken);
 void model_finish(model_job *j, tkl_outcome outcome, bool delayed);
 void model_retry(model_job *j);

@@ -19,7 +19,7 @@ typedef struct world {
     tkl_client *clients[SERVERS];
 } world;
 
-/* The fixture of a group, and of each test: all servers alive and empty. */
+/* Fixtures of a group and of each test: all servers run and are empty. */
 int world_start(void **state);
 int world_end(void **state);
 int world_fresh(void **state);
@@ -27,16 +27,17 @@ int world_done(void **state);
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_fresh, world_done)
 
-/* A lock on the first `count` servers; redlock_on(): with time for slow machines. */
+/* Opens a lock on the first `count` servers; redlock_on() has a time-out for slow machines. */
 tkl_redlock *redlock_with(world *w, size_t count, int64_t lease_ms, int64_t timeout_ms);
 tkl_redlock *redlock_on(world *w, size_t count);
 
-/* How many of the first `count` servers have this value, the token of this lock, or nothing. */
+/* Count the servers, of the first `count`, that have this value, the token of this lock, or
+ * nothing. */
 int world_holds(world *w, int count, const char *value);
 int world_holds_token(world *w, int count, tkl_redlock *lock);
 int world_holds_nothing(world *w, int count);
 
-/* The servers from `from` to the one before `to`. */
+/* Stop and continue the servers from `from` to `to - 1`. */
 void world_freeze(world *w, int from, int to);
 void world_thaw(world *w, int from, int to);
 void world_kill(world *w, int from, int to);

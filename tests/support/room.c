@@ -3,9 +3,9 @@
 
 #include "support/call.h"
 
-#define INSIDE_MS 50 /* a visit */
+#define INSIDE_MS 50 /* how long a visit takes */
 
-/* A lock or a permit of a client of its own. */
+/* A guest: a lock or a permit, with a client of its own. */
 typedef struct guest {
     tkl_client *client;
     tkl_lock *lock;
@@ -34,7 +34,7 @@ static int acquire(guest *g)
     return g->lock ? tkl_lock_acquire(g->lock, -1) : tkl_semaphore_acquire(g->permit, -1);
 }
 
-static int release(guest *g)
+static int release_guest(guest *g)
 {
     return g->lock ? tkl_lock_release(g->lock) : tkl_semaphore_release(g->permit);
 }
@@ -49,8 +49,8 @@ static int64_t waiting(guest *g)
     return g->lock ? lock_waiters(g->lock) : sem_waiters(g->permit);
 }
 
-/* On a machine that stood still for seconds what was handed over may be lost: the guest knows it,
- * and is not in the way of the next. */
+/* Notes that a guest is inside, and whether another holder is. On a machine that stood still for
+ * seconds, a guest may have lost what it was given; then it is no holder. */
 static void go_in(room *r, guest *g)
 {
     uint64_t fence = g->lock ? tkl_lock_fence(g->lock) : tkl_semaphore_fence(g->permit);
@@ -71,11 +71,11 @@ static void go_out(room *r, guest *g)
         r->inside = NULL;
     pthread_mutex_unlock(&r->mutex);
     bool lost = !holds(g);
-    lost |= release(g) == TKL_NOTOWNER;
+    lost |= release_guest(g) == TKL_NOTOWNER;
     r->lost += lost;
 }
 
-static void visit(void *arg, int index)
+static void visit_room(void *arg, int index)
 {
     room *r = arg;
     guest g = arrive(r);
@@ -93,7 +93,7 @@ static void visit(void *arg, int index)
 crew *room_open(room *r)
 {
     pthread_mutex_init(&r->mutex, NULL);
-    return crew_start(GUESTS, visit, r);
+    return crew_start(GUESTS, visit_room, r);
 }
 
 void room_survives(room *r, void (*disturb)(void *where), void *where, int64_t settle_ms)

@@ -41,7 +41,7 @@ void scene_init(scene *s)
     pthread_mutex_init(&s->mutex, NULL);
 }
 
-static void note(scene *s, const tkl_job *job)
+static void note_job(scene *s, const tkl_job *job)
 {
     pthread_mutex_lock(&s->mutex);
     size_t len = strlen(s->seen);
@@ -77,7 +77,7 @@ static void stay(tkl_task *task, scene *s)
 int act(tkl_task *task, void *arg)
 {
     scene *s = arg;
-    note(s, tkl_task_job(task));
+    note_job(s, tkl_task_job(task));
     note_most(s, atomic_fetch_add(&s->inside, 1) + 1);
     atomic_fetch_add(&s->begun, 1);
     stay(task, s);

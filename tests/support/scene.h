@@ -13,7 +13,7 @@
 
 #include "support/jobs.h"
 
-/* The bound for what must happen, on a machine however busy. */
+/* How long tests wait for something that must happen, also on a busy machine. */
 #define LONG_MS 30000
 
 tkl_worker_stats worker_stats(tkl_worker *worker);
@@ -23,11 +23,11 @@ void push_numbers(tkl_queue *queue, int count);
 
 /* A worker with the handler below. */
 typedef struct scene {
-    atomic_int begun, ended; /* handlers */
-    atomic_int inside, most; /* now, and ever */
-    atomic_int cancelled;    /* handlers that saw that they should stop */
-    atomic_bool gate;        /* handlers wait until it is open, or until they are cancelled ... */
-    atomic_bool stubborn;    /* ... but for this */
+    atomic_int begun, ended; /* how many handlers have begun and ended */
+    atomic_int inside, most; /* how many handlers run now, and ran at most */
+    atomic_int cancelled;    /* handlers that were told to stop */
+    atomic_bool gate;        /* handlers wait until it is open, or until they are cancelled */
+    atomic_bool stubborn;    /* handlers ignore that they are cancelled */
     atomic_int code;         /* the code that handlers return */
     atomic_int sleep_ms;     /* how long they take */
 
@@ -41,10 +41,10 @@ void scene_init(scene *s);
 int act(tkl_task *task, void *scene);
 tkl_worker *start_worker(tkl_queue *queue, const tkl_worker_options *options, scene *s);
 
-/* This program once more, as a process of its own whose wall clock is off by so much; the arguments
- * end with NULL. It dies with the test. */
+/* Starts this program once more, with a wall clock that is off by `clock_ms`; the arguments end
+ * with NULL. The process dies with the test. */
 pid_t start_self(int64_t clock_ms, const char *const *args);
-/* kill -9. */
+/* Kills such a process (kill -9). */
 void kill_self(pid_t pid);
 
 #endif

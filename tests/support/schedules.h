@@ -9,22 +9,24 @@
 
 #include "support/one_queue.h"
 
-#define LONG_MS 60000 /* longer than anything takes */
+#define LONG_MS 60000 /* longer than any test takes */
 #define HOUR_MS 3600000
 
 void set_schedule(tkl_queue *queue, const char *id, const tkl_schedule *schedule);
-/* One schedule by its id, or all zero. Only numbers: the rest dies with the list. */
+/* Reads one schedule by its id; all zero when there is none. Only its numbers are valid: its texts
+ * are freed with the list. */
 tkl_schedule_info look_at(tkl_queue *queue, const char *id);
 size_t count_schedules(tkl_queue *queue);
 
-/* In milliseconds. */
+/* The server's time in milliseconds. */
 int64_t server_time(server *s);
-/* As if its next time had been so long ago, and nobody there. */
+/* Moves the next time of a schedule to `ago_ms` in the past, as if no program had run since
+ * then. */
 void make_due(server *s, const char *id, int64_t ago_ms);
 
-/* Takes what comes within that time: how many jobs. */
+/* Takes all jobs that come within that time; returns how many. */
 int take_all(tkl_consumer *consumer, int64_t wait_ms);
-/* Takes one job, which must be this, and reports it. */
+/* Takes one job, which must have this payload, and reports it. */
 void expect_word(tkl_consumer *consumer, const char *word);
 
 #endif

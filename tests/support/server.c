@@ -22,7 +22,7 @@ struct server_private {
     server_options options; /* config and password are copies */
     pthread_mutex_t mutex;  /* guards what follows */
     redisContext *control;  /* NULL: not connected */
-    int64_t asked;          /* commands sent over it */
+    int64_t asked;          /* commands that were sent over it */
 };
 
 const char *server_program(void)
@@ -45,8 +45,8 @@ static bool port_is_free(int port)
     return is_free;
 }
 
-/* Below the ephemeral range, so that no outgoing connection takes it meanwhile; random, so that
- * test programs that run at the same time hardly ever want the same one. */
+/* Picks a port below the ephemeral range, so that no outgoing connection takes it meanwhile, and at
+ * random, so that test programs that run at the same time hardly ever want the same one. */
 int server_free_port(void)
 {
     for (;;) {
@@ -235,7 +235,7 @@ void server_thaw(server *s)
 
 /* ---- Asking it ----------------------------------------------------------- */
 
-static redisContext *dial(server *s)
+static redisContext *dial_control(server *s)
 {
     redisContext *control = redisConnectUnixWithTimeout(s->socket, (struct timeval){.tv_sec = 5});
     if (control == NULL || control->err != 0) {
@@ -251,7 +251,8 @@ static redisContext *dial(server *s)
     return control;
 }
 
-/* A server that becomes a replica drops its connections, and writing to one raises SIGPIPE. */
+/* Drops a connection that the server has closed, as a server does that becomes a replica: writing
+ * to it would raise SIGPIPE. */
 static void drop_if_closed(struct server_private *p)
 {
     char byte;
@@ -262,13 +263,13 @@ static void drop_if_closed(struct server_private *p)
 }
 
 /* NULL: no connection. */
-static redisReply *ask(server *s, const char *format, va_list args)
+static redisReply *ask_control(server *s, const char *format, va_list args)
 {
     struct server_private *p = s->private;
     pthread_mutex_lock(&p->mutex);
     drop_if_closed(p);
     if (p->control == NULL)
-        p->control = dial(s);
+        p->control = dial_control(s);
     redisReply *reply = NULL;
     if (p->control != NULL) {
         reply = redisvCommand(p->control, format, args);
@@ -284,7 +285,7 @@ static redisReply *ask(server *s, const char *format, va_list args)
 
 static redisReply *must_ask(server *s, const char *format, va_list args)
 {
-    redisReply *reply = ask(s, format, args);
+    redisReply *reply = ask_control(s, format, args);
     if (reply == NULL) {
         show_log(s);
         fail_msg("the server does not answer \"%s\"", format);
@@ -296,7 +297,7 @@ static redisReply *try_ask(server *s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    redisReply *reply = ask(s, format, args);
+    redisReply *reply = ask_control(s, format, args);
     va_end(args);
     return reply;
 }
@@ -438,7 +439,7 @@ static bool ready_within(server *s, int64_t ms)
 
 static bool launch(server *s)
 {
-    unlink(s->socket); /* a killed server's socket: nobody may mistake it for the new one's */
+    unlink(s->socket); /* the socket of a killed server, which must not pass for the new one */
     write_config(s);
     spawn(s);
     if (ready_within(s, START_MS))
@@ -458,7 +459,7 @@ server *server_start(const server_options *options)
     test_make_dir(s->dir, sizeof(s->dir));
     snprintf(s->socket, sizeof(s->socket), "%s/s", s->dir);
     snprintf(s->url, sizeof(s->url), "unix://%s", s->socket);
-    for (int tries = 0; tries < 3; tries++) { /* somebody may have taken the port meanwhile */
+    for (int tries = 0; tries < 3; tries++) { /* another program may have taken the port */
         choose_ports(s);
         if (launch(s))
             return s;
@@ -468,7 +469,8 @@ server *server_start(const server_options *options)
     return NULL;
 }
 
-/* Removes what the server was writing when it was killed, as the private server does. */
+/* Removes half-written files of a killed server, as the private server does, and starts it
+ * again. */
 void server_restart(server *s)
 {
     server_kill(s);

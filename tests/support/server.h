@@ -8,8 +8,8 @@
  *     server_end(s);                           // nothing is left of it
  *
  * A server ends with the thread that started it, also when the test crashes: start servers in
- * the program's main thread. Whatever goes wrong here fails the test and shows the end of
- * the server's log.
+ * the program's main thread. Any failure here fails the test and shows the end of the server's
+ * log.
  */
 #ifndef TACKLE_TESTS_SERVER_H
 #define TACKLE_TESTS_SERVER_H
@@ -42,20 +42,20 @@ typedef struct server {
 } server;
 
 server *server_start(const server_options *options);
-/* Kills it if it runs, removes its directory. NULL is fine. */
+/* Kills the server if it runs, and removes its directory. NULL is fine. */
 void server_end(server *s);
 
 void server_kill(server *s);     /* kill -9 */
 void server_shutdown(server *s); /* SIGTERM: saves as configured */
 void server_restart(server *s);  /* kills it if it runs; same directory, ports and configuration */
-/* One more line of configuration, from the next start on. */
+/* Adds a line of configuration, which counts from the next start on. */
 void server_configure(server *s, const char *line);
 void server_freeze(server *s); /* SIGSTOP: it accepts connections and answers nothing */
 void server_thaw(server *s);   /* SIGCONT */
 
 /* The program under test: "redis-server" or "valkey-server". */
 const char *server_program(void);
-/* A port of 127.0.0.1 that is free, and so is the one 10000 above (a cluster's bus). */
+/* A free port of 127.0.0.1; the port 10000 above it, for a cluster's bus, is free, too. */
 int server_free_port(void);
 
 /* The functions that follow ask the server over a connection of the fixture's own. They may
@@ -64,7 +64,7 @@ int server_free_port(void);
 /* The reply as malloc'ed text: an integer in digits, an error with its text, nil as "", an array
  * as lines. The format is hiredis': "GET %s". */
 char *server_ask(server *s, const char *format, ...);
-/* The same, as a number. */
+/* The reply as a number. */
 int64_t server_ask_int(server *s, const char *format, ...);
 /* Fails the test when the server answers with an error. */
 void server_do(server *s, const char *format, ...);
@@ -75,7 +75,8 @@ int64_t server_info(server *s, const char *field);
 int64_t server_calls(server *s, const char *command);
 /* The same for calls of functions. */
 int64_t server_functions(server *s);
-/* Commands executed in all, other than by the functions here: an idle program leaves it alone. */
+/* How many commands the server has executed, without those of the functions here: an idle program
+ * sends none. */
 int64_t server_commands(server *s);
 /* Connections with this CLIENT SETNAME name; NULL: all but the fixture's. */
 int server_connections(server *s, const char *name);

@@ -29,7 +29,7 @@ tkl_stats_summary *show(tkl_stats *stats, const char *context, tkl_hour hour)
     return summary;
 }
 
-/* 0 when there is nothing. */
+/* The count of a context; 0 when it has no values. */
 int64_t count_of(tkl_stats *stats, const char *context, tkl_hour hour)
 {
     tkl_stats_summary *summary;

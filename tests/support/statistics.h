@@ -14,7 +14,7 @@ void record(tkl_stats *stats, const char *context, double value);
 
 int show_code(tkl_stats *stats, const char *context, tkl_hour hour, tkl_stats_summary **summary);
 tkl_stats_summary *show(tkl_stats *stats, const char *context, tkl_hour hour);
-/* 0 when there is nothing. */
+/* The count of a context; 0 when it has no values. */
 int64_t count_of(tkl_stats *stats, const char *context, tkl_hour hour);
 
 void assert_close(double got, double expected, double tolerance);

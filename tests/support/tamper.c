@@ -90,8 +90,8 @@ void tamper_store_garbage(server *s, const char *of, int kind)
 
 /* ---- Waiters that are not there ------------------------------------------ */
 
-/* The first place, "token mode lease client who channel", with another token and maybe another
- * client, both of 32 digits. */
+/* Appends a copy of the first place, "token mode lease client who channel", with another token and
+ * maybe another client, both of 32 digits. */
 static void add_waiter(server *s, const char *of, char token, bool other_client)
 {
     static const char script[] =

@@ -25,8 +25,8 @@ void test_sleep_ms(int64_t ms)
         ;
 }
 
-/* Whether this is the text of a call of a public function: then tkl_errmsg() is about it. A reply
- * has a text of its own. */
+/* Whether this is the source text of a call of a public function: then tkl_errmsg() is about it. A
+ * reply has a text of its own. */
 static bool is_public_call(const char *what)
 {
     return strncmp(what, "tkl_", 4) == 0 && what[4] != '_' &&
@@ -147,8 +147,8 @@ void crew_run(int count, crew_fn *fn, void *arg)
 
 static char base_dir[32] = "/tmp/tackle-test.XXXXXX";
 
-/* A shell that waits until the last process with our end of the pipe is gone, then cleans up: so
- * nothing is left behind even by a test that crashed or was killed. */
+/* Becomes a shell that waits until the last process with the other end of the pipe is gone, and
+ * then cleans up. So even a test that crashes or is killed leaves nothing behind. */
 static void become_janitor(int pipe_end)
 {
     static const char script[] =
@@ -200,8 +200,8 @@ void test_remove_dir(const char *path)
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Most tests count the keys of one component: the register of names would be one more. Tests of the
- * register, and those of the command, keep it. */
+/* Leaves out the register of names in most tests, which count the keys of one component. Tests of
+ * the register, and those of the command, keep it. */
 __attribute__((constructor)) static void leave_out_register(void)
 {
     setenv("TACKLE_REGISTER", "no", 0);

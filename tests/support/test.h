@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every test program includes: cmocka with what it needs, waiting with a bound, threads.
+ * Every test program includes this: cmocka and its headers, waits with a bound, threads.
  */
 #ifndef TACKLE_TESTS_TEST_H
 #define TACKLE_TESTS_TEST_H

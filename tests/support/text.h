@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Short texts that nobody need free.
+ * Short texts that need no free().
  */
 #ifndef TACKLE_TESTS_TEXT_H
 #define TACKLE_TESTS_TEXT_H

@@ -8,8 +8,8 @@
 
 #include "support/test.h"
 
-/* The library of the clock in this program's directory: blanks and colons separate names in
- * LD_PRELOAD, so one of the build folder may not do. */
+/* Copies the library of the clock into this program's directory: the path of the build folder may
+ * have blanks or colons, which separate names in LD_PRELOAD. */
 static const char *clock_library(void)
 {
     static char path[64];

@@ -16,9 +16,9 @@ typedef struct transfer {
 
 void transfer_make(transfer *p);
 
-/* A path in it, malloc'ed: "src/big", "a/big". Directories are made. */
+/* A path in these directories, malloc'ed: "src/big", "a/big". Makes missing directories. */
 char *transfer_path(const transfer *p, const char *name);
-/* A file of bytes that look random, the same for the same seed. Returns its path, malloc'ed. */
+/* Writes a file of random bytes, the same for the same seed. Returns its path, malloc'ed. */
 char *transfer_file(const transfer *p, const char *name, size_t size, unsigned seed);
 char *transfer_text(const transfer *p, const char *name, tkl_bytes content);
 
@@ -29,7 +29,7 @@ char *transfer_read(const char *path, size_t *size);
 /* Entries of a directory, hidden ones included. */
 int transfer_count(const char *dir);
 
-/* Receives everything that is there for `as` into the directory of that name; the code. */
+/* Receives all files for the receiver `as` into the directory of its name. Returns the code. */
 int transfer_receive(tkl_files *files, const transfer *p, const char *as, tkl_files_totals *totals);
 /* Sends one path to receivers "a,b". */
 int transfer_send(tkl_files *files, const char *to, const char *path,

@@ -24,8 +24,9 @@ static bool is_misread(const typing *t)
     return false;
 }
 
-/* One way to type a character: whole, or its first letter, or zh, ch, sh; at the end of the query any
- * beginning. `initial` stands for it. `behind`: the characters that follow. */
+/* Whether the query types a character this way: whole, or by its first letter, or by zh, ch, sh; at
+ * the end of the query by any beginning. `initial` stands for it; `behind` are the characters that
+ * follow. */
 static bool typed_this_way(const char *way, size_t len, char initial, const char *behind,
                            const char *query, typing so_far)
 {
@@ -40,7 +41,8 @@ static bool typed_this_way(const char *way, size_t len, char initial, const char
            (latin && same >= 2 && way[1] == 'h' && goes_on(behind, query + 2, so_far));
 }
 
-/* A character that is typed as itself has one of its initials all the same: any. */
+/* Whether the rest of the query types the rest of the characters. A character that is typed as
+ * itself may stand for any of its initials. */
 static bool goes_on(const char *letters, const char *query, typing so_far)
 {
     if (!*query)

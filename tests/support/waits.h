@@ -24,13 +24,13 @@ typedef struct pending {
 
 /* The body of the thread; `arg` is the pending. */
 void claim_in_thread(void *arg, int index);
-/* Returns when it waits. */
+/* Starts the thread, and returns when it waits. */
 void start_waiting(pending *p, server *s);
 void join(pending *p);
-/* Joins: what it got must be these, and is reported as done. */
+/* Joins the thread, which must have got these jobs, and reports them as done. */
 void expect(pending *p, const char *words);
 
-/* How many wait in line. */
+/* The number of waiters in line. */
 int64_t waiters(server *s);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- Waits that find nothing --------------------------------------------- */
 
-/* Another client holds it. */
+/* Waits for a lock that another client holds. */
 static int wait_for_lock(tkl_client *client)
 {
     tkl_lock *held, *lock;
@@ -270,7 +270,7 @@ const size_t way_count = sizeof ways / sizeof *ways;
 
 /* ---- The first request ---------------------------------------------------- */
 
-/* Waits whose first request gets no answer. */
+/* Acquires with a wait, whose first request gets no answer. */
 static int acquire_first(tkl_client *client)
 {
     tkl_lock *lock;

@@ -17,11 +17,11 @@ typedef struct wait_way {
     int (*wait)(tkl_client *client); /* opens handles, waits, closes them; the result of the wait */
 } wait_way;
 
-/* For what does not come. */
+/* Waits for something that does not come. */
 extern const wait_way ways[];
 extern const size_t way_count;
 
-/* Waits that wait with their first request, when the server does not answer. */
+/* Waits that begin with a request which the server does not answer. */
 extern const wait_way first_ways[];
 extern const size_t first_way_count;
 

@@ -26,7 +26,8 @@ void wreck_do(fixture *f, const char *command)
     free(copy);
 }
 
-/* Bitmaps are shown without zeros at their end: these come and go. */
+/* A script that shows the contents. It leaves out zeros at the end of bitmaps, which come and
+ * go. */
 static const char contents[] =
     "local keys, lines = redis.call('KEYS', ARGV[1] .. '*'), {}\n"
     "local skip = {version = 1, clean_at = 1}\n"

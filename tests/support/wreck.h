@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Damages the index "pages", as lost keys and files that end too early do, and compares what it
- * has. What tests must know of its keys is known here and where wreck_do() is called; the essay of
+ * Damages the index "pages", as lost keys and files that end too early do, and compares its
+ * contents. Only this file and the callers of wreck_do() know its keys; the essay of
  * src/search/search.c explains them.
  */
 #ifndef TACKLE_TESTS_WRECK_H
@@ -13,8 +13,8 @@
  * "SREM t:wlock 7". */
 void wreck_do(fixture *f, const char *command);
 
-/* Everything that the index has, as text in an order of its own, malloc'ed. Without ladders, the
- * version and what a check notes. */
+/* The contents of the index as text, always in the same order, malloc'ed. Left out are ladders, the
+ * version and the notes of a check. */
 char *wreck_contents(fixture *f);
 
 /* The commands that a server with "appendonly yes" has executed, without transactions. */

@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# makes CODE LINE...: runs it on a file of these lines.
+# makes CODE LINE...: runs tools/catalogue on a file of these lines.
 makes() {
     local expected=$1 code=0
     shift

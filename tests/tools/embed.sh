@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/embed: what it makes of good scripts, and that it refuses bad ones with file and line.
-# Libraries that it makes are loaded and called, where there is a redis-server.
+# tools/embed makes libraries of good scripts, and refuses bad ones with file and line. The
+# libraries are loaded and called, where there is a redis-server.
 set -euo pipefail
 
 embed=$TACKLE_BUILD/embed
@@ -21,7 +21,7 @@ fail() {
     exit 1
 }
 
-# ---- What every case uses -----------------------------------------------------------------------
+# ---- Helpers of all cases -----------------------------------------------------------------------
 
 # Puts standard input into lock/take.lua, the only script.
 script() {
@@ -58,8 +58,8 @@ accepts() {
     run_embed || fail "$1: was refused"
 }
 
-# refuses BEHAVIOUR MESSAGES: all that embed says, as "part.inc.lua:line: text"; of take.lua
-# "line: text".
+# refuses BEHAVIOUR MESSAGES: embed prints these messages and no others, "part.inc.lua:line: text",
+# or "line: text" for take.lua.
 refuses() {
     local behaviour=$1 expected=$2
     ! run_embed 2>"$dir/messages" || fail "$behaviour: was accepted"
@@ -108,7 +108,7 @@ END
     hash_is_of_text
 }
 
-# The hash is that of the text with zeros in its place.
+# The library has the hash of its text with zeros in place of the hash.
 hash_is_of_text() {
     local zeros
     zeros=$(sed "s/_$hash/_0000000000/g" "$dir/text" | sha1sum | cut -c-10)
@@ -123,14 +123,14 @@ gives() {
     diff -u <(printf '%s\n' "${2//HASH/$hash}") "$dir/text" || fail "$1"
 }
 
-# The text of take.lua in the library, and what follows.
+# The text of take.lua in the library, and the text behind it.
 gives_script() {
     accepts "$1"
     compile
     diff -u <(printf '%s\n' "$2") <(sed '1,/callback=/d; /^end}$/d' "$dir/text") || fail "$1"
 }
 
-# facts LINE...: about the scripts. HASH stands for the hash.
+# facts LINE...: embed writes these facts about the scripts. HASH stands for the hash.
 facts() {
     diff -u <(printf '%s\n' "$@" | sed "s/HASH/$hash/") <(sed '1d; / is /d' "$dir/facts") ||
         fail "facts"
@@ -382,7 +382,7 @@ answers 'nobody 900 line' FCALL take 2 door line 900
 answers '600 5 none' FCALL take 1 door 5
 answers '5 -7' FCALL_RO look 1 door
 
-# The hash is that of the text and of the version.
+# The hash is made of the text and of the version.
 first=$hash
 accepts "the same again"
 compile
@@ -647,7 +647,7 @@ refuses "a constant that is declared too late" 'part.inc.lua:3: LATE is not decl
 } | script
 refuses "more names than Lua allows" \
     '1: 196 local names at the top level, of which Lua allows few more than 195'
-# By itself no script has too many: together they have.
+# No script has too many names by itself; together they have.
 for name in take look; do
     {
         printf -- '-- lock/%s: half of the names.\n-- flags: no-writes\n' "$name"
@@ -695,7 +695,7 @@ END
 refuses "files that include each other" 'other.inc.lua:2: a file is included before anything else
 other.inc.lua:2: part.inc.lua includes this file'
 
-# ---- What included files are made of ------------------------------------------------------------
+# ---- Contents of included files -----------------------------------------------------------------
 
 only='an included file has constants and functions "function part.name" only'
 
@@ -846,7 +846,7 @@ refuses "a key that the header does not declare" 'part.inc.lua:2: KEYS[2] is not
 sed -i 's/KEYS\[1\] state/KEYS[1...] states/' "$dir/lock/take.lua"
 refuses "more keys than a library names" ':1: a component names at most 48 keys'
 
-# A key that a call does not have is not the one of the call before.
+# A key that a call does not have is nil, and not the key of the call before.
 script <<'END'
 -- lock/take: the second key, if any.
 -- KEYS[1...] keys

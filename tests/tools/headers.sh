@@ -87,7 +87,7 @@ while read -r header rest; do
     grep -q "const char \*${type}_name($type " <<<"$functions" || complain "$header: no ${type}_name()"
 done <<<"$enums"
 
-# Results are looked at, but where ignoring them is normal.
+# The compiler warns about ignored results, except where ignoring them is normal.
 ignored='release|resign|refund|progress|stop|close|leave|reset|log_print|loop_cancel|worker_wait|tkl_call|pipeline_run|reply_code|_in\(tkl_pipeline'
 while read -r header rest; do
     [[ $rest == *TKL_CHECK* || $rest =~ $ignored ]] || complain "$header: no TKL_CHECK: $rest"
@@ -101,7 +101,7 @@ for header in $headers; do
     done
 done
 
-# What closes or frees takes NULL, and says so.
+# Functions that close or free take NULL, and say so.
 while read -r header rest; do
     function=$(grep -oE 'tkl_[a-z_]+\(' <<<"$rest" | head -n 1)
     [[ $rest == *"$function"tkl_bytes* ]] ||
@@ -109,7 +109,7 @@ while read -r header rest; do
         complain "$header: $function is not said to take NULL"
 done < <(grep -E '_(close|free)\(' <<<"$functions")
 
-# What is shown is an object of its own, with one free.
+# Functions that show something give an object of its own, with one free.
 while read -r header rest; do
     [[ $rest == *"**"* ]] ||
         complain "$header: a struct of the caller: let it give an object (**info) to be freed: $rest"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Where the fields of every public struct are, compared with tests/tools/layout.txt: a change that
-# would break programs built before is seen. After a change that is meant:
+# Compares the places of the fields of every public struct with tests/tools/layout.txt, and so finds
+# changes that would break programs that were built before. After an intended change:
 #
 #     TACKLE_SOURCE=. TACKLE_BUILD=build bash tests/tools/layout.sh --update
 set -u

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Links between the pages lead somewhere, the README leads to every page, and lines are short enough
-# to be read beside each other.
+# Links between the pages lead somewhere, the README leads to every page, and no line is too long.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 failures=0
@@ -12,7 +11,7 @@ complain() {
     failures=$((failures + 1))
 }
 
-# The targets of all links of a page but those to other sites. Code is no link.
+# The targets of all links of a page, except links to other sites. Code is no link.
 targets() {
     sed -E '/^```/,/^```/d; s/`[^`]*`//g' "$1" | grep -oE '\]\([^) ]+\)' | sed -E 's/^\]\(//; s/\)$//' |
         grep -vE '^[a-z]+:'

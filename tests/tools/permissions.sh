@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Every command that a script calls is in the "ACL SETUSER" of its component's page. Commands that C
-# sends, and names that a script computes, are tried by the tests of the components.
+# Every command that a script calls is in the "ACL SETUSER" of its component's page. The tests of
+# the components try commands that C sends, and names that a script computes.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 
@@ -17,7 +17,7 @@ page_of() {
     esac
 }
 
-# user_of FOLDER: whose list it is, on a page with several.
+# user_of FOLDER: the user whose list it is, on a page with several.
 user_of() {
     case $1 in
     bits) echo bitmaps ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/readings without a program that it needs, or with a damaged file: it fails, and says why. It
+# tools/readings fails without a program that it needs, or with a damaged file, and says why. It
 # never makes empty tables.
 set -euo pipefail
 
@@ -19,7 +19,7 @@ fail() {
     exit 1
 }
 
-# makes CODE [PATH]: runs it on the data.
+# makes CODE [PATH]: runs tools/readings on the data.
 makes() {
     local code=0
     output=$(PATH=${2:-$PATH} sh "$TACKLE_SOURCE/tools/readings" "$dir/data" 2>&1) || code=$?

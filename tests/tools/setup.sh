@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/setup where it cannot install anything: it says exactly what is missing.
+# tools/setup says exactly what is missing where it cannot install anything.
 set -euo pipefail
 
 dir=$(mktemp -d)
@@ -39,7 +39,7 @@ shows "  valkey-server"
 says 64 everything
 shows "usage: tools/setup [build] [run] [test]"
 
-# A tool that is there is not asked for.
+# setup does not ask for a tool that is there.
 for tool in gcc make cmake; do
     printf '#!/bin/sh\n' >"$bin/$tool"
     chmod +x "$bin/$tool"

@@ -51,7 +51,7 @@ parameter() {
     if grep -q 'tkl_client \*client;' "$1"; then echo void; else echo 'tkl_client *client'; fi
 }
 
-# Makes a whole program text of a snippet.
+# Makes a program of a snippet.
 wrap() {
     printf '#include <%s>\n' tackle/tackle.h pthread.h signal.h stdbool.h stdio.h stdlib.h string.h \
         syslog.h time.h unistd.h
@@ -97,12 +97,13 @@ echo "snippets: $count compile"
 # The library of a sanitizer build cannot be linked with an ordinary program.
 [ -z "${TACKLE_SANITIZE:-}" ] || exit 0
 
-# Not run: examples that need servers, files, functions or signals of their own, or have no client.
+# Examples that are not run: they need servers, files, functions or signals of their own, or have no
+# client.
 needs_more() {
     [[ $1 =~ ^(cache|client|files|loop|redlock|worker)$ ]]
 }
 
-# Lets each call of a function that returns a code be looked at.
+# Wraps each call of a function that returns a code, so that the code is checked.
 checks() {
     cat <<'EOF'
 static int failures;
@@ -125,7 +126,7 @@ stubs() {
         sed 's/.*/int &() { return 1; }/'
 }
 
-# program EXAMPLE: makes $dir/program of it.
+# program EXAMPLE: makes $dir/program of an example.
 program() {
     compiles "$1" || return 1
     stubs >"$dir/stubs.c"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# docs/techniques.md is true: every file that it names is there, the commands to try work with
-# nothing prepared, and its index is that of its entries. `techniques.sh --index` prints the index.
+# docs/techniques.md is true: every file that it names exists, its commands work without
+# preparation, and its index has all of its entries. `techniques.sh --index` prints the index.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 page=docs/techniques.md
@@ -77,7 +77,7 @@ diff <(index_of_entries) <(index_of_page) >/tmp/tackle-index.$$ ||
     complain "the index is not that of the entries: $(cat /tmp/tackle-index.$$)"
 rm -f /tmp/tackle-index.$$
 
-# ---- What it says to try works ------------------------------------------------------------------
+# ---- The commands to try work -------------------------------------------------------------------
 
 dir=$(mktemp -d /tmp/tackle-test.XXXXXX) # short: the path of a socket is limited
 export TACKLE_URL=embedded:$dir/server?durability=none TACKLE_CONFIG=/dev/null

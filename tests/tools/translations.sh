@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The Chinese pages are true to the English ones; and tools/translations finds what it is meant to
-# find, in a copy of the pages.
+# The Chinese pages are true to the English ones; and tools/translations finds mistakes in a copy of
+# the pages.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 tools/translations || exit 1
@@ -11,7 +11,7 @@ dir=$(mktemp -d /tmp/tackle-test.XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 failures=0
 
-# Pages of our own: one with its translation, and one without.
+# Pages of the test: one with its translation, and one without.
 made=$dir/made
 mkdir -p "$made/tools" "$made/docs/zh"
 cp tools/translations "$made/tools"
@@ -62,7 +62,7 @@ tea(); /* 热的 */
 END
 "$made/tools/translations" stamp "$made/docs/zh/tea.md" || exit 1
 
-# copy: a fresh copy of them, to be spoiled.
+# copy: makes a fresh copy of the pages, to be spoiled.
 copy() {
     rm -rf "$dir/copy"
     cp -r "$made" "$dir/copy"

@@ -95,4 +95,4 @@ check_comments "$wrong" || exit 1
 check_comments $(find src cli serve post web include examples tools bench -name '*.[ch]' -o \
     -name '*.lua' -o -name '*.js' | sort) || exit 1
 check_lines $(find src cli serve -name '*.[ch]' | sort) || exit 1
-check $(find src cli serve -name '*.[ch]' | sort)
+check $(find src cli serve post tools bench tests/support -name '*.[ch]' | sort)

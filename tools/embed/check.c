@@ -92,7 +92,7 @@ static int literal_index(token word, token *end)
     return plain ? atoi(number.at) : 0;
 }
 
-/* KEYS[i], #ARGV: uses the open part, or all of the list when there is none. */
+/* Notes KEYS[i] or #ARGV: it uses the open part, or the whole list when there is none. */
 static void use_any(params *list)
 {
     if (list->open)
@@ -101,7 +101,7 @@ static void use_any(params *list)
         list->used[i] = true;
 }
 
-/* unpack(ARGV) gives a name to each of them, so all count as used. */
+/* Notes unpack(ARGV): it gives a name to each argument, so all count as used. */
 static void use_all(params *list)
 {
     for (int i = 1; i <= list->count + list->open; i++)
@@ -131,7 +131,7 @@ typedef struct neighbours {
     token before, first; /* the two tokens before a word: "unpack" and "(" */
 } neighbours;
 
-/* unpack(ARGV) or unpack(ARGV, 1, n). */
+/* Whether this is unpack(ARGV) or unpack(ARGV, 1, n). */
 static bool from_first(token word)
 {
     token next = next_token(word);

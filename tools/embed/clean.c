@@ -20,7 +20,7 @@ typedef struct cleaner {
 static void clean(cleaner *c, const char *text);
 
 /* Writes a piece of a line: a C constant as its number, anything else unchanged. */
-static void put(cleaner *c, const char *text, size_t len)
+static void put_piece(cleaner *c, const char *text, size_t len)
 {
     const char *number = constant_value((token){.at = text, .len = len});
     if (c->what == INCLUDED)
@@ -156,7 +156,7 @@ static void clean(cleaner *c, const char *text)
         } else {
             if ((len = literal(text)) == 0)
                 len = word_len(text);
-            put(c, text, len);
+            put_piece(c, text, len);
             for (size_t i = 0; i < len; i++) {
                 c->line += text[i] == '\n';
                 c->to->line += text[i] == '\n' && c->what != INCLUDED;

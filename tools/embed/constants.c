@@ -34,7 +34,7 @@ static char *lua_number(const char *text, size_t len)
     return strpbrk(number, "0123456789") ? number : (free(number), NULL);
 }
 
-static void add(const char *name, size_t name_len, const char *value, size_t len)
+static void add_constant(const char *name, size_t name_len, const char *value, size_t len)
 {
     const char *comment = memmem(value, len, "/*", 2);
     char *number = lua_number(value, comment ? (size_t)(comment - value) : len);
@@ -57,9 +57,9 @@ void read_constants(const char *path)
         while ((define || code) && word_char(*end))
             end++;
         if (define && *end == ' ')
-            add(name, (size_t)(end - name), end, strcspn(end, "\n"));
+            add_constant(name, (size_t)(end - name), end, strcspn(end, "\n"));
         else if (code && *end == ',')
-            add(name, (size_t)(end - name), end + 1, strcspn(end + 1, ","));
+            add_constant(name, (size_t)(end - name), end + 1, strcspn(end + 1, ","));
     }
     free(text);
 }

@@ -164,7 +164,7 @@ static void write_function(FILE *out, const script *library, const script *s)
     free(function);
 }
 
-static FILE *create(const char *folder, const char *file)
+static FILE *create_file(const char *folder, const char *file)
 {
     char *path = format_text("%s/%s", folder, file);
     FILE *out = fopen(path, "w");
@@ -175,7 +175,7 @@ static FILE *create(const char *folder, const char *file)
     return out;
 }
 
-static void finish(FILE *out)
+static void finish_file(FILE *out)
 {
     if (ferror(out) || fclose(out) != 0)
         die("writing");
@@ -184,8 +184,8 @@ static void finish(FILE *out)
 static void write_files(const char *folder, const script *library, const script *scripts, int count)
 {
     const char *component = library->component;
-    FILE *header = create(folder, "scripts.h");
-    FILE *source = create(folder, "scripts.c");
+    FILE *header = create_file(folder, "scripts.h");
+    FILE *source = create_file(folder, "scripts.c");
     fputs("#pragma once\n#include \"core/script.h\"\n\n", header);
     fprintf(header, "extern const tkl__library tkl__lua_%s;\n", component);
     fprintf(source, "#include \"%s/scripts.h\"\n", component);
@@ -195,8 +195,8 @@ static void write_files(const char *folder, const script *library, const script 
                 scripts[i].operation);
         write_function(source, library, &scripts[i]);
     }
-    finish(header);
-    finish(source);
+    finish_file(header);
+    finish_file(source);
 }
 
 /* ---- A folder of them ------------------------------------------------------------------------ */

@@ -27,8 +27,8 @@ typedef struct origin {
 
 /* The KEYS, or the ARGV, that a header declares. */
 typedef struct params {
-    int count;           /* number of those with an index of their own */
-    bool open;           /* "[n...]" follows: any number of further ones */
+    int count;           /* number of declarations with an index of their own */
+    bool open;           /* "[n...]" follows: any number of further keys or arguments */
     int line[MOST + 2];  /* line of each declaration; the open one is at count + 1 */
     bool used[MOST + 2]; /* the body uses it; same index as line[] */
 } params;
@@ -95,7 +95,7 @@ void free_constants(void);
 typedef struct product {
     FILE *out;
     int line;             /* number of the next line */
-    char *done[INCLUDES]; /* included files that are in it */
+    char *done[INCLUDES]; /* included files that the text has */
     int ndone;
     script *owner; /* gets the origins of the lines */
 } product;
@@ -123,7 +123,7 @@ void check_locals(const script *s);
 
 /* ---- library.c: included files, and the names that they and scripts may use ---- */
 
-/* For a script, and for an included file. */
+/* Checks the names of a script or of an included file. */
 void check_names(const char *folder, const char *path, const char *text);
 void check_library(const char *folder, const char *path, const char *text);
 /* The text without comments, on the same lines; to be freed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks the flags of scripts against the commands that they reach through functions of included
- * files: a script that writes nothing must say "no-writes", and one that says so must write
- * nothing. Commands whose names are computed are left to the server.
+ * files: a script that writes nothing must say "no-writes", and a script with this flag must write
+ * nothing. The server checks commands whose names are computed.
  */
 #include <stdlib.h>
 #include <string.h>

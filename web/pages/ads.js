@@ -1,4 +1,4 @@
-// Ads: what they earn, and why one is shown or not.
+// Ads: their earnings, and why one is shown or not.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, callOrNull } from '../api.js';

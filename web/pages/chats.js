@@ -1,4 +1,4 @@
-// Chats: members, what they have not read, and the last messages.
+// Chats: members, their unread messages, and the last messages.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, may } from '../api.js';

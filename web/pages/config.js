@@ -33,7 +33,7 @@ async function showAll(view) {
   await Promise.all([showMaintenance(view, maintenance), view.every(10000, async () => all.update(await call('config/list', {}, view.signal)))]);
 }
 
-// Edits a value; one that another changed meanwhile is not overwritten.
+// Edits a value. It does not overwrite a value that another user has changed meanwhile.
 async function editValue(view, kind, component) {
   const current = await call('config/get', { kind, component }, view.signal);
   const values = await question({ title: t('edit'), yes: t('save'), fields: [{ name: 'json', label: 'JSON', rows: 14, value: JSON.stringify(current.value, null, 2), required: true }] });

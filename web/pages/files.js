@@ -1,4 +1,4 @@
-// Files in flight: how far they are, and who lacks them.
+// Files in flight: how far they are, and which receivers lack them.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';

@@ -13,10 +13,10 @@ const FACTS = ['state', 'kind', 'priority', 'attempt', 'retries', 'pushed_at', '
 const WAITING = ['ready', 'delayed', 'held'];
 const SHOWN = 4096, WHOLE_MOST = 65536, EDIT_MOST = 100000; // bytes of a payload
 
-// A job, with all of its payload or only what is shown of it; null when it is gone.
+// A job, with all of its payload or only the part that is shown; null when it is gone.
 const readJob = (name, id, cut, signal) => callOrNull('queue/show', { ...fieldsOf(name), id, cut }, signal);
 
-// Does something with a job and all of its payload, which is read for it.
+// Reads a job with all of its payload, and calls a function with it.
 async function withWhole(name, id, use) {
   try {
     const job = await readJob(name, id);

@@ -1,5 +1,5 @@
-// The jobs of a queue in one state: page by page, or those that contain a text; and what can be done
-// with one of them, or with all that were found.
+// The jobs of a queue in one state, page by page, or the jobs that contain a text; and acts on one of
+// them, or on all that were found.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';
@@ -38,7 +38,7 @@ export function jobActions(name, job, then) {
 
 // ---- All that were found --------------------------------------------------------------------------
 
-// Jobs that are over are chosen by the server: by the same text, at the moment when it is done.
+// The server chooses jobs that are over, by the same text, at the moment of the act.
 async function actOnOver(name, text, { verb, fields, title, danger, then }) {
   const chosen = { ...fieldsOf(name), ...fields, text };
   try {
@@ -49,13 +49,13 @@ async function actOnOver(name, text, { verb, fields, title, danger, then }) {
   }
 }
 
-// Others are looked for first, and chosen by their ids.
+// The page looks for other jobs first, and chooses them by their ids.
 async function actOnOthers(name, state, text, { verb, title, danger, then }) {
   try {
     const { found } = await call('queue/find', { ...fieldsOf(name), text, state, max: MOST_AT_ONCE, cut: 1 });
     if (found.length === 0 || (await question({ title, danger, yes: title, text: t('ask matches', count(found.length), text) })) === null) return;
     await act(verb, { ...fieldsOf(name), id: found.map((job) => job.id) });
-    await then(); // also when some of them were gone
+    await then(); // also when some of the jobs were gone
   } catch (error) {
     notice(error.message, true);
   }

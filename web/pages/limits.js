@@ -1,5 +1,5 @@
-// Limits: which ones refused lately, and what a key has used. Keys in use are listed only when the user
-// asks for it: that looks through all keys of the server.
+// Limits: which ones refused lately, and the use of a key. Keys in use are listed only when the user
+// asks for it, since that looks through all keys of the server.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, callOrNull, may } from '../api.js';
@@ -11,7 +11,7 @@ const REFUSING_MAX = 200, KEYS_SHOWN = 3;
 
 const keyLink = (name, key) => h('a', { href: `#/limits/${nameToPath(name)}/${nameToPath(key)}` }, nameNode(key));
 
-// The limits that refused, as the server orders them: the one that refused most is first.
+// The limits that refused, in the order of the server: most refusals first.
 function refusingLimits() {
   const limits = table({
     title: t('refused lately'), none: t('none refused'),
@@ -30,7 +30,7 @@ function refusingLimits() {
   };
 }
 
-// How often one limit refused, and whom.
+// How often one limit refused, and which keys.
 function refusedKeys(name) {
   const numbers = h('div');
   const keys = table({
@@ -47,7 +47,7 @@ function refusedKeys(name) {
   };
 }
 
-// When this cannot be read, the rest of the page is of use all the same.
+// The rest of the page works also when this cannot be read.
 async function showRefusals(view, root, shown) {
   const problem = h('p', { class: 'problem' });
   put(root, card(t('refused lately'), problem, shown.element));

@@ -1,4 +1,4 @@
-// Mailboxes: what is unread, how large they are.
+// Mailboxes: unread messages and sizes.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';

@@ -1,4 +1,4 @@
-// Pages that begin with a list of names: those of one component, each with a page of its own.
+// Pages that begin with the names of a component, each of which has a page of its own.
 import { h } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';

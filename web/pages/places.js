@@ -1,4 +1,4 @@
-// Places: those around a point, on a plain map.
+// Places around a point, on a plain map.
 import { h, put, s } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';

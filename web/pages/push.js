@@ -1,4 +1,4 @@
-// Jobs by hand: pushed, or copied. And what names a queue in a call.
+// Pushing and copying jobs by hand; the fields that name a queue in a call.
 import { label, t } from '../words.js';
 import { textOf } from '../format.js';
 import { act, question } from '../widgets.js';
@@ -17,7 +17,7 @@ export function fieldsOf(name) {
 
 const isText = (value) => typeof value === 'string';
 
-// Asks for a job and pushes it. `job` is one that it is like: what cannot be edited is taken over.
+// Asks for a job and pushes it. `job` is its model: fields that cannot be edited are copied.
 export async function pushJob(name, { job = null, title = t('push job'), then = null } = {}) {
   const isBinary = job !== null && !isText(job.payload);
   const values = await question({

@@ -1,4 +1,4 @@
-// Search: an index, and a box that searches while somebody types.
+// Search: an index, and a box that searches while the user types.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, may } from '../api.js';
@@ -46,7 +46,7 @@ function facetNode(name, facet, narrow) {
       ' ', h('span', { class: 'count' }, count(one.count))))));
 }
 
-// The words that begin with the last word of a query, as they stand in what it finds.
+// The words that begin with the last word of a query, as they stand in the documents that it finds.
 function wordsLike(query, answer) {
   const last = /[\p{L}\p{N}]+$/u.exec(query)?.[0].toLowerCase() ?? '', found = new Set();
   for (const hit of answer.hits ?? [])
@@ -79,7 +79,7 @@ async function showIndex(view, index) {
       if (turn === asked && error.name !== 'AbortError') put(found, empty(error.message));
     }
   };
-  // Shows what the last word may become: a query for all that begins like it.
+  // Shows how the last word may go on, by a query for all words that begin like it.
   const suggest = async (query, turn) => {
     if (!/[\p{L}\p{N}]$/u.test(query)) return;
     const answer = await call('search/query', { index, query: query + '*', size: SIZE, show: 'all', marks: BEFORE + ',' + AFTER }, view.signal).catch(() => ({}));

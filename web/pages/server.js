@@ -1,4 +1,4 @@
-// The server behind it all: its memory, what it keeps on disk, its functions and who is connected.
+// The server behind it all: its memory, files, functions and connections.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call, may, me } from '../api.js';
@@ -10,7 +10,7 @@ import { BINARY, plot } from '../plot.js';
 const CLIENTS = 200;
 const PERSISTENCE = ['saved_at', 'last_save', 'unsaved_changes', 'saving', 'aof', 'aof_bytes', 'last_aof'];
 
-// Memory by component. It asks for thousands of keys, so it is done when somebody wants it.
+// Memory by component. It asks for thousands of keys, so it waits for a click.
 function memoryCard(view) {
   const said = h('p', { class: 'quiet' }, t('about memory')), parts = table({
     title: t('memory by component'), id: (row) => row.component, sort: 'bytes',
@@ -58,7 +58,7 @@ async function showFunctions(view, root) {
   });
 }
 
-// Fills a card; one that may not be read says why, and the others go on.
+// Fills a card. A card that may not be read says why, and the others go on.
 async function fill(root, show) {
   try {
     await show(root);

@@ -1,4 +1,4 @@
-// Services: which instances are there.
+// Services and their instances.
 import { h, put } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';

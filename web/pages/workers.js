@@ -1,4 +1,4 @@
-// Workers: who works on the queues, and on what.
+// Workers of the queues, and their jobs.
 import { h } from '../dom.js';
 import { t } from '../words.js';
 import { call } from '../api.js';

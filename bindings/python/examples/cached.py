@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A decorator that caches results on the server: one of all programs computes, the others wait."""
+"""A decorator that caches results on the server: one program computes, and all others wait."""
 import functools
 import json
 

@@ -22,7 +22,7 @@ from .errors import Error, error, last_text
 OK, BUSY, EMPTY, LIMITED, NOTFOUND, EINTR, ELOST = (
     int(CODES[name][0]) for name in ("TKL_OK", "TKL_BUSY", "TKL_EMPTY", "TKL_LIMITED", "TKL_NOTFOUND",
                                      "TKL_EINTR", "TKL_ELOST"))
-# The answers of a call that would have to wait, and may not. ELOST: what it got has ended already.
+# Codes of a call that would have to wait, and may not. ELOST: the lease that it got has ended already.
 NOT_YET = (BUSY, EMPTY, LIMITED, ELOST)
 
 # Outputs that are arrays with an element for each item of the array before.
@@ -57,7 +57,7 @@ class Arguments:
 Step = Callable[[Arguments, Any], None]
 _plans: Dict[str, List[Tuple[Step, bool]]] = {}
 
-# In the arguments of native(): the parameter that says how long the function waits.
+# Stands, in the arguments of native(), for the parameter that says how long the function waits.
 WAIT = object()
 
 
@@ -272,7 +272,7 @@ def _pointer_output(target: str) -> Step:
 
 # ---- Calls ------------------------------------------------------------------------------------
 
-# Gives back what a call got in the moment in which an exception ended it: Ctrl-C ends a wait, and
+# Undoes a call that succeeded in the moment in which an exception ended it: Ctrl-C ends a wait, and
 # with asyncio a task may be cancelled in each call.
 Undo = Callable[[Any], Any]
 
@@ -291,25 +291,25 @@ def call(name: str, *given: Any, undo: Optional[Undo] = None) -> Any:
 
 
 def local(name: str, *given: Any) -> Any:
-    """The same for a function that asks no server, or has no client."""
+    """Does the same for a function that asks no server, or has no client."""
     arguments = prepare(name, *given)
     return finish(invoke(arguments), arguments)
 
 
 def run(name: str, *values: Any) -> Any:
-    """The same with the arguments of native()."""
+    """Does the same with the arguments of native()."""
     arguments = native(name, *values)
     return finish(invoke(arguments), arguments)
 
 
 def run_local(name: str, *values: Any) -> Any:
-    """The same for a function that asks no server."""
+    """Does the same for a function that asks no server."""
     arguments = native(name, *values)
     return finish(invoke(arguments), arguments)
 
 
 def invoke_local(arguments: Arguments) -> int:
-    """As invoke(), for a function that asks no server."""
+    """Does what invoke() does, for a function that asks no server."""
     return int(invoke(arguments))
 
 
@@ -345,7 +345,7 @@ def invoke(arguments: Arguments) -> Any:
 
 
 def invoke_long(arguments: Arguments) -> int:
-    """As invoke(), for a function that computes or uses files for long."""
+    """Does what invoke() does, for a function that computes or uses files for long."""
     return int(invoke(arguments))
 
 
@@ -355,7 +355,7 @@ def failure(code: int) -> Error:
 
 
 def raise_for(code: int) -> None:
-    """Raises it, unless the code is TKL_OK."""
+    """Raises the exception of a code, unless the code is TKL_OK."""
     if code:
         raise failure(code)
 
@@ -369,11 +369,11 @@ class Callbacks:
         self.raised: List[BaseException] = []       # by a callback, to end the call
 
     def result(self, made: Any) -> Any:
-        """What a callback has returned."""
+        """Takes the result of a callback."""
         return made
 
 
-# Says of an error of a call that could not wait whether the same call, if it may wait, goes on.
+# Says whether a call that may wait goes on after an error of the same call that could not wait.
 Patience = Callable[[int], bool]
 
 
@@ -383,14 +383,14 @@ def is_transient(code: int) -> bool:
 
 
 def is_unsent(code: int) -> bool:
-    """The same, and the call was not executed."""
+    """The server could not be reached, and the call was not executed."""
     return is_transient(code) and not function("tkl_is_unknown")(code)
 
 
 def wait(clients: Sequence[Any], name: str, *given: Any, wait: Any, undo: Optional[Undo] = None,
          callbacks: Optional[Callbacks] = None, patience: Optional[Patience] = None) -> Tuple[int, Any]:
-    """As attempt(), for a function that waits: `wait` is for its parameter wait_ms. An error is an
-    exception, a "no" is not. See wait_for()."""
+    """Does what attempt() does, for a function that waits: `wait` is for its parameter wait_ms. An
+    error is an exception, a "no" is not. See wait_for()."""
     arguments = prepare(name, *given)
     code, text = wait_for(clients, arguments, wait, undo=undo, callbacks=callbacks, patience=patience)
     results = arguments.results()
@@ -406,9 +406,9 @@ def wait_for(clients: Sequence[Any], arguments: Arguments, wait: Any, *,
 
     Ctrl-C arrives in the main thread, and only between two steps of the interpreter. So the main
     thread tries without waiting, then lets another thread wait, and waits for that one, which a
-    signal may interrupt. If the wait has its result by then, undo(result) gives it back. `at_once`:
-    the call is long even without waiting. `patience`: for functions that wait for servers that went
-    away. A wait that another thread's Ctrl-C has ended begins again."""
+    signal may interrupt. If the wait has succeeded by then, undo(result) undoes it. `at_once`: the
+    call is long even without waiting. `patience`: for functions that wait for servers that went away.
+    A wait that another thread's Ctrl-C has ended begins again."""
     ms = convert.wait_ms(wait)
     end = time.monotonic() + ms / 1000
     is_main = threading.current_thread() is threading.main_thread()
@@ -428,7 +428,7 @@ def wait_for(clients: Sequence[Any], arguments: Arguments, wait: Any, *,
 
 
 def _invoke_for(arguments: Arguments, ms: int) -> Tuple[int, str]:
-    """Calls a function that waits so long; negative: for ever."""
+    """Calls a function that waits for that time; negative: for ever."""
     if arguments.wait_at >= 0:
         arguments.values[arguments.wait_at] = ms
     code = int(invoke(arguments))
@@ -453,7 +453,7 @@ def _in_thread(clients: Sequence[Any], arguments: Arguments, ms: int,
     try:
         thread.start()
         done.acquire()
-    except BaseException:       # Ctrl-C, or whatever the program's handler of a signal raises
+    except BaseException:       # Ctrl-C, or an exception of the program's signal handler
         _stop_waiting(clients, thread)
         if undo and found == [(OK, "")]:
             with contextlib.suppress(Error):        # a lease that cannot be given back ends
@@ -466,7 +466,7 @@ def _in_thread(clients: Sequence[Any], arguments: Arguments, ms: int,
 
 
 def _stop_waiting(clients: Sequence[Any], thread: threading.Thread) -> None:
-    """Ends the waits of the clients; those of other threads begin again."""
+    """Ends the waits of the clients; waits of other threads begin again."""
     try:
         for client in clients:
             function("tkl_interrupt")(client._cell.pointer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the classes of all components share."""
+"""The base of the classes of all components."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
@@ -22,14 +22,14 @@ class Component(Handle):
 
     def _open(self, client: "Client", opens: str, closes: Union[str, Close], *given: Any,
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
-        """Opens the handle; `closes` names the function that closes it, or is one. What the handle
-        needs stays open, and referred to, as long as it is: the client, or the `parents`."""
+        """Opens the handle; `closes` names the function that closes it, or is one. The client, or the
+        `parents`, stay open and referred to as long as the handle is open."""
         with InUse(*(parent._cell for parent in parents or (client,))):
             self._take(client, opens, closes, _call.local(opens, *given), parents, keep)
 
     def _take(self, client: "Client", opens: str, closes: Union[str, Close], pointer: Any,
               parents: Tuple[Handle, ...] = (), keep: Any = None) -> None:
-        """The same with a pointer that `opens` has given."""
+        """Takes over a handle: a pointer that `opens` has given."""
         self.client = client
         self._parents = parents or (client,)
         kind = FUNCTIONS[opens][1][-1][0].rstrip(" *")      # the last parameter is the output
@@ -52,8 +52,8 @@ class Component(Handle):
 
 
 def callback(struct: str, field: str, run: Callable[..., Any]) -> Any:
-    """A function for a field of a struct. The library calls it in any thread; what it raises is
-    reported by sys.unraisablehook."""
+    """A function for a field of a struct. The library calls it in any thread; sys.unraisablehook
+    reports its exceptions."""
     kind = next(text for text, name, _ in STRUCTS[struct] if name == field)
     return ctype(kind)(run)
 
@@ -68,7 +68,7 @@ def record_callback(struct: str, field: str, kind: str,
 
 
 def hook(struct: str, field: str, run: Optional[Callable[..., Any]]) -> Any:
-    """The same for a function that must not block or close anything. None stays None."""
+    """A callback that must not block or close anything. None stays None."""
     if run is None:
         return None
     call = run

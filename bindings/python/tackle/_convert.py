@@ -136,7 +136,7 @@ _names: Dict[str, Dict[int, str]] = {}
 
 
 def words(enum: str) -> Dict[str, int]:
-    """The words of an enumeration: its enumerators without what all of them begin with."""
+    """The words of an enumeration: its enumerators without their common beginning."""
     found = _words.get(enum)
     if found is None:
         names = [name.split("_") for name in ENUMS[enum]]
@@ -178,7 +178,7 @@ _setters: Dict[str, Dict[str, Setter]] = {}
 
 
 def build(struct: str, values: Mapping[str, Any]) -> Any:
-    """A struct from a mapping; None and what is not named stay zero, the default."""
+    """A struct from a mapping; fields that are None or missing stay zero, the default."""
     made = ctype(struct)()
     setters = _setters.get(struct)
     if setters is None:

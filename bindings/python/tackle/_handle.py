@@ -35,7 +35,7 @@ class Cell:
         self.pointer = pointer
         self.parents = parents
         self.children: Set[Cell] = set()
-        self.keep = keep        # what the handle points to: callbacks, arrays
+        self.keep = keep        # callbacks and arrays that the handle points to
         self.error: Optional[Error] = None      # of closing
         self.closing = False
         self.queued = 0         # operations in pipelines that have not run yet
@@ -54,7 +54,7 @@ class Cell:
             parent.children.add(self)
 
     def enter(self) -> None:
-        """A call begins. A handle that is being closed is left alone."""
+        """Begins a call. A handle that is being closed takes no more calls."""
         self._users.append(None)
         if self.closing:
             self.leave()
@@ -66,7 +66,7 @@ class Cell:
             self._finish()
 
     def close(self) -> None:
-        """No call begins any more. The last user, perhaps this caller, closes the handle."""
+        """Lets no call begin any more. The last user, perhaps this caller, closes the handle."""
         if getattr(hooks, "active", False):
             raise RuntimeError("a hook of the library must not close a handle")
         if self.interrupt and not self.closing:
@@ -99,8 +99,8 @@ class Cell:
 
 
 class InUse:
-    """Handles stay open during a block, whoever closes them meanwhile: `with InUse(cell):`. What is
-    opened in the block is closed before they are."""
+    """Keeps handles open during a block, `with InUse(cell):`, also when another thread closes them.
+    Handles that are opened in the block are closed before them."""
 
     def __init__(self, *cells: Cell) -> None:
         self._cells = cells
@@ -167,7 +167,7 @@ def closing_with_stats(name: str, struct: str) -> Close:
 
 
 def client_cell(pointer: Any, keep: Any) -> Cell:
-    """The life of a client, which ends with the interpreter at last."""
+    """The life of a client, which ends with the interpreter at the latest."""
     close = closing("tkl_close")
 
     def forget(closed: Any) -> Optional[Error]:
@@ -181,7 +181,7 @@ def client_cell(pointer: Any, keep: Any) -> Cell:
 
 
 def lent_cell(pointer: Any, lender: Cell) -> Cell:
-    """The life of a client that was borrowed."""
+    """The life of a borrowed client."""
     def give_back(closed: Any) -> None:
         function("tkl_config_client_return")(lender.pointer, closed)
 
@@ -217,7 +217,7 @@ H = TypeVar("H", bound="Handle")
 
 
 class Handle(Owner):
-    """Something of the library that is closed at the end: by close(), by `with`, or when nothing
+    """An object of the library that is closed at its end: by close(), by `with`, or when nothing
     refers to it any more."""
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What followers, tails and watchers have in common."""
+"""The base of followers, tails and watchers."""
 from __future__ import annotations
 
 from typing import Any

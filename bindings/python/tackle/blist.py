@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plain blocking queues: what is popped is gone. docs/blist.md has the contract."""
+"""Plain blocking queues: a popped item is gone. docs/blist.md has the contract."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple

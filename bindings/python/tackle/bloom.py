@@ -42,7 +42,7 @@ class Bloom(Component):
         return found
 
     def exists(self, items: Iterable[Name]) -> List[bool]:
-        """Which of them were added. NotFound: there is no such filter."""
+        """Whether each item was added. NotFound: there is no such filter."""
         found: List[bool] = self._call("tkl_bloom_exists", items)
         return found
 

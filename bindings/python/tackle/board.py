@@ -45,7 +45,7 @@ class Board(Component):
         return int(self._call("tkl_board_set", _scores(scores)))
 
     def best(self, scores: Scores) -> int:
-        """Sets those that are better than before."""
+        """Sets the scores that are better than before."""
         return int(self._call("tkl_board_best", _scores(scores)))
 
     def remove(self, members: Iterable[Name]) -> int:
@@ -62,7 +62,7 @@ class Board(Component):
         return found
 
     def rank(self, members: Iterable[Name]) -> BoardEntries:
-        """Those of the members that are on the board, the best first."""
+        """The entries of these members, the best first; members that are not there are left out."""
         found: BoardEntries = self._call("tkl_board_rank", members)
         return found
 

@@ -56,7 +56,7 @@ class Cache(Component):
 
     def fetch_value(self, key: Name, compute: Callable[[str], Any],
                     wait: Optional[Duration] = None) -> CacheValue:
-        """The same with what is known of the value."""
+        """The value as fetch() gives it, with its age and other facts."""
         callbacks = _call.Callbacks()
 
         def run(native_key: Any, result: Any, _: Any) -> int:

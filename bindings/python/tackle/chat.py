@@ -54,8 +54,8 @@ class Chat(Component):
                         max_age: Optional[Duration] = None, ttl: Optional[Duration] = None,
                         when_full: Optional[str] = None, history_messages: Optional[int] = None,
                         history: Optional[Duration] = None) -> None:
-        """Creates the chat with first messages of a member: nobody sees it without them. NotOwner:
-        the sender is not among the members."""
+        """Creates the chat with first messages of a member, in one step. NotOwner: the sender is not
+        among the members."""
         self._call("tkl_chat_create_and_send", members,
                    limits(max_messages, max_bytes, max_age, ttl, when_full, history_messages, history),
                    sender, letters(bodies))
@@ -104,7 +104,7 @@ class Chat(Component):
               max_bytes: Union[int, float, None] = None, max_age: Optional[Duration] = None,
               ttl: Optional[Duration] = None, when_full: Optional[str] = None,
               history_messages: Optional[int] = None, history: Optional[Duration] = None) -> None:
-        """Sets what is kept, as Mail.limit(), and the history, as create()."""
+        """Sets the limits of messages, as Mail.limit(), and of the history, as create()."""
         self._call("tkl_chat_limit", limits(max_messages, max_bytes, max_age, ttl, when_full,
                                             history_messages, history))
 
@@ -121,8 +121,8 @@ class Inbox(Component):
         self._open(client, "tkl_inbox_open", "tkl_inbox_close", client, member, {"timeout": timeout})
 
     def fetch(self, max: int = 100, wait: Optional[Duration] = None) -> List[InboxChat]:
-        """What the member has not acknowledged in any chat, waiting for a message; []: none in
-        time."""
+        """The messages that the member has not acknowledged in its chats, waiting for one; []: none
+        in time."""
         pointer = ctypes.POINTER(ctype("tkl_inbox_chats"))()
         arguments = _call.native("tkl_inbox_fetch", self, max, _call.WAIT,
                                  _call.Out(pointer, _Fetched))

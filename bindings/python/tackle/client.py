@@ -215,8 +215,8 @@ class Client(Handle):
 
     @contextlib.contextmanager
     def lenient(self) -> Iterator[List[str]]:
-        """Within it, names() and overviews of this thread leave out what masters of a cluster that do
-        not answer have. The list has these masters when the block has ended.
+        """In this block, names() and overviews of this thread leave out the data of masters of a
+        cluster that do not answer. The list has these masters when the block has ended.
 
         >>> with client.lenient() as missing:
         ...     queues = client.names("queue")
@@ -319,11 +319,11 @@ class Client(Handle):
         return found
 
     def load_functions(self) -> int:
-        """Loads all of them, for programs that may call functions and not load them."""
+        """Loads all libraries, for programs that may call functions and not load them."""
         return int(_call.call("tkl_functions_load", self))
 
     def remove_old_functions(self) -> int:
-        """Removes those of other versions."""
+        """Removes the libraries of other versions."""
         return int(_call.call("tkl_functions_remove_old", self))
 
 
@@ -374,7 +374,7 @@ def default_server() -> DefaultServer:
 
 
 def server_start(url: str) -> ServerInfo:
-    """Starts the private server of embedded:/dir; fine if it runs."""
+    """Starts the private server of embedded:/dir; fine if it runs already."""
     found: ServerInfo = _call.local("tkl_server_start", url)
     return found
 
@@ -385,7 +385,7 @@ def server_stop(url: str) -> None:
 
 
 def server_status(url: str) -> ServerInfo:
-    """What runs there, and what is on the disk. NotFound: it does not run."""
+    """The server of a directory, and its files. NotFound: it does not run."""
     found: ServerInfo = _call.local("tkl_server_status", url)
     return found
 

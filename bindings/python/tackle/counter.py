@@ -85,8 +85,8 @@ Item = Union[Tuple[Counter, int], Tuple[Counter, int, Time]]
 
 
 def add_each(items: Iterable[Item]) -> List[Optional[Error]]:
-    """Adds to many counters in one round trip: (counter, amount) or (counter, amount, time). What
-    was refused has an error in the list; the others count.
+    """Adds to many counters in one round trip: (counter, amount) or (counter, amount, time). A refused
+    amount has an error in the list; the others count.
 
     >>> from tackle.counter import add_each
     >>> add_each([(client.counter("a"), 1), (client.counter("b"), 2)])

@@ -37,9 +37,9 @@ class Error(Exception):
 
     # Further facts that some calls report.
     pushed: Any     # Queue.push_all(): the outcome of each job
-    totals: Any     # Files.send(), receive(): what was done until then
+    totals: Any     # Files.send(), receive(): the files and bytes until then
     version: Any    # Config.set(): the current one
-    stats: Any      # close() of a buffer: what is lost
+    stats: Any      # close() of a buffer: the amounts that are lost
 
     def __init_subclass__(cls, code: str = "") -> None:
         if code:

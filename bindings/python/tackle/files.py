@@ -86,7 +86,7 @@ class Files(Component):
                 on_file: Optional[Callable[[FilesOutcome], None]] = None,
                 on_progress: Optional[Callable[[FilesProgress], None]] = None,
                 timeout: Optional[Duration] = None) -> FilesTotals:
-        """Receives what was sent to this receiver, and waits for more. With `on_line(file, line)`
+        """Receives the files for this receiver, and waits for more. With `on_line(file, line)`
         lines are delivered instead of files; an exception ends the call, and the lines since the last
         on_flush() come again. Empty: nothing arrived in time."""
         callbacks = _call.Callbacks()
@@ -135,7 +135,7 @@ class Files(Component):
 
 
 def _ends(callbacks: _call.Callbacks, run: Callable[[], Any]) -> int:
-    """Runs a callback; what it raises ends the call of the library."""
+    """Runs a callback; an exception of it ends the call of the library."""
     try:
         callbacks.result(run())
         return 0

@@ -43,7 +43,7 @@ class Geo(Component):
         return int(self._call("tkl_geo_remove", names))
 
     def distance(self, a: Name, b: Name, unit: str = "m") -> float:
-        """In "m", "km", "mi" or "ft". NotFound: one of them does not exist."""
+        """The distance of two places in "m", "km", "mi" or "ft". NotFound: one does not exist."""
         return float(self._call("tkl_geo_distance", a, b, unit))
 
     def positions(self, names: Iterable[Name]) -> List[Optional[Point]]:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What locks, semaphores, leaders and redlocks have in common: a handle that holds something by a
-lease."""
+"""The base of locks, semaphores, leaders and redlocks: a handle that holds something by a lease."""
 from __future__ import annotations
 
 from datetime import timedelta
@@ -103,7 +102,7 @@ class Hold(Lease):
         return found
 
     def break_(self) -> None:
-        """Takes it away from all holders. NotFound: nobody held it."""
+        """Takes it away from all holders. NotFound: there is no holder."""
         self._get("break")
 
 

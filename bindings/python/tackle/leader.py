@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Leader(Hold):
-    """One of many programs that stand for a name leads.
+    """An election: one of the programs that stand for a name leads.
 
     >>> with client.leader("scheduler", label="host a") as leader:
     ...     leader.leads, leader.term > 0, leader.show()[0].label
@@ -68,7 +68,7 @@ class Leader(Hold):
         return found if code == _call.OK else None
 
     def changes(self) -> Iterator[Optional[Holder]]:
-        """Every leader, from now on; None: nobody leads."""
+        """Every leader, from now on; None: there is none."""
         term = 0
         while True:
             found = self.watch(term)

@@ -35,7 +35,7 @@ def allowed(code: int, answer: Any) -> Answer:
 
 
 class Limit(Component):
-    """So many in a period, for each key by itself.
+    """A limit: a count in a period, for each key by itself.
 
     >>> api = client.limit("api", 2, 60)        # 2 in 60 seconds
     >>> [bool(api.check("alice")) for _ in range(3)]

@@ -28,7 +28,7 @@ class Permit(Hold):
         self._get("release_nowait")
 
     def renew(self, lease: Optional[Duration] = None) -> None:
-        """Makes the lease last so long from now (None: as it was opened). NotOwner: it is lost."""
+        """Makes the lease last for `lease` from now (None: as it was opened). NotOwner: it is lost."""
         self._get("renew", lease)
 
     @property
@@ -44,7 +44,8 @@ class Permit(Hold):
         return token
 
     def adopt(self, token: str, lease: Optional[Duration] = None) -> None:
-        """Becomes the owner of what another process detached. NotOwner: the token holds nothing."""
+        """Becomes the owner of a lock or permit that another process detached. NotOwner: the token
+        holds nothing."""
         self._get("adopt", token, lease)
 
 

@@ -59,7 +59,7 @@ class Mail(Component):
     def limit(self, *, max_messages: Union[int, float, None] = None,
               max_bytes: Union[int, float, None] = None, max_age: Optional[Duration] = None,
               ttl: Optional[Duration] = None, when_full: Optional[str] = None) -> None:
-        """Sets what is kept; math.inf: no limit. `when_full`: "refuse" or "drop_oldest"."""
+        """Sets the limits; math.inf: no limit. `when_full`: "refuse" or "drop_oldest"."""
         self._call("tkl_mail_limit", limits(max_messages, max_bytes, max_age, ttl, when_full))
 
     def purge(self) -> int:

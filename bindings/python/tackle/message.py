@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages that stay until they are acknowledged: what mailboxes and chats share."""
+"""Messages that stay until they are acknowledged, for mailboxes and chats."""
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union

@@ -17,7 +17,7 @@ Day = Union[str, datetime.date, None]
 
 
 class Returning(NamedTuple):
-    """Today's users who were there before, and those who were not."""
+    """Today's users: those who were there before, and new ones."""
 
     returning: int
     fresh: int

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What an operation of a pipeline gave, after run()."""
+    """The result of an operation of a pipeline, after run()."""
 
     __slots__ = ("_value", "_error")
 
@@ -91,8 +91,8 @@ class Pipeline(Component):
         return result
 
     def run(self) -> None:
-        """Sends what was added. Raises the first failure of the connection; what the server answered
-        is in the results."""
+        """Sends the commands and operations. Raises the first failure of the connection; the results
+        have the answers of the server."""
         replies = ctypes.c_void_p()
         try:
             code = _call.invoke(_call.native("tkl_pipeline_run", self, None, ctypes.byref(replies)))
@@ -114,7 +114,7 @@ class Pipeline(Component):
             self.close()
 
     def close(self) -> None:
-        """Drops what was added and not run."""
+        """Drops the commands and operations that were not run."""
         super().close()
         self._forget()
 
@@ -210,7 +210,7 @@ class Pipeline(Component):
         return result
 
     def _use(self, cell: Any) -> None:
-        """A handle stays open until the pipeline has run."""
+        """Keeps a handle open until the pipeline has run."""
         cell.enter()
         cell.queued += 1
         self._cells.append(cell)

@@ -59,7 +59,7 @@ class Push:
 
 
 class JobView:
-    """What a job says of itself."""
+    """The fields of a job, for jobs of consumers and of workers."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class JobView:
 
     @property
     def kind(self) -> str:
-        """What has to be done; "" if the job has no kind."""
+        """The kind of the job; "" if it has none."""
         return from_bytes(self._view().kind)
 
     @property
@@ -163,19 +163,19 @@ class Job(JobView):
         self.consumer._report([_report(self, "done", result)])
 
     def fail(self, why: str = "", delay: Optional[Duration] = None) -> None:
-        """It is retried after the backoff, or after `delay`, while retries are left."""
+        """Fails the job: it is retried after the backoff, or after `delay`, while retries are left."""
         self.consumer._report([_report(self, "failed", why, delay)])
 
     def dead(self, why: str = "") -> None:
-        """It goes to the dead letters."""
+        """Moves the job to the dead letters."""
         self.consumer._report([_report(self, "dead", why)])
 
     def release(self, delay: Optional[Duration] = None) -> None:
-        """It returns to the queue, and this attempt does not count."""
+        """Returns the job to the queue; this attempt does not count."""
         self.consumer._report([_report(self, "released", None, delay)])
 
     def renew(self, lease: Duration, progress: Any = None) -> None:
-        """Makes the lease last so long from now, and stores the progress for Queue.show()."""
+        """Makes the lease last for `lease` from now, and stores the progress for Queue.show()."""
         queue = next(queue for queue in self.consumer.queues
                      if queue._cell.pointer == self._native.queue)
         _call.call("tkl_queue_renew", queue, self.id, self.token, lease,
@@ -277,7 +277,7 @@ class Consumer(Component):
         return [Job(self, batch, jobs.items[i]) for i in range(jobs.count)]
 
     def _release(self, jobs: Iterable[Job]) -> None:
-        """The jobs return to the queue, and these attempts do not count."""
+        """Returns jobs to the queue; these attempts do not count."""
         self._report([_report(job, "released", None) for job in jobs])
 
     def ack(self, jobs: Iterable[Job]) -> None:
@@ -301,11 +301,11 @@ class Consumer(Component):
             raise why
 
     def cancel(self) -> None:
-        """From another thread: ends a claim that waits. Later ones do not wait."""
+        """Ends a claim that waits in another thread. Later claims do not wait."""
         _call.value("tkl_consumer_cancel", self)
 
     def wake(self) -> None:
-        """From another thread: ends the claim that waits, or the next one."""
+        """Ends the claim that waits in another thread, or the next one."""
         _call.value("tkl_consumer_wake", self)
 
     def jobs(self, wait: Optional[Duration] = None, batch: int = 1) -> Iterator[Job]:
@@ -364,8 +364,8 @@ def damaged_hook(queues: Sequence["Queue"],
 
 
 class Watcher(Stream):
-    """What happens to the jobs of a queue: "pushed", "claimed", "done", "failed" and so on. Events are
-    not kept: it gets those that happen from its first next() on. One thread at a time uses it."""
+    """Events of the jobs of a queue: "pushed", "claimed", "done", "failed" and so on. They are not
+    kept: it gets the events from its first next() on. One thread at a time uses it."""
 
     def __init__(self, queue: "Queue") -> None:
         self._open(queue.client, "tkl_queue_watch", "tkl_queue_watcher_close", queue, parents=(queue,))
@@ -480,11 +480,11 @@ class Queue(Component):
         self._call("tkl_schedule_remove", id)
 
     def pause_schedule(self, id: Name) -> None:
-        """The schedule fires no more until resume_schedule(), even if it is set again. NotFound."""
+        """Stops a schedule until resume_schedule(), even if it is set again. NotFound."""
         self._call("tkl_schedule_pause", id)
 
     def resume_schedule(self, id: Name) -> None:
-        """Goes on with the first time from now on. NotFound."""
+        """Continues a schedule, with its first time from now on. NotFound."""
         self._call("tkl_schedule_resume", id)
 
     def fire_schedule(self, id: Name) -> str:
@@ -589,7 +589,7 @@ class Queue(Component):
         return found
 
     def watch(self) -> "Watcher":
-        """A watcher of what happens to the jobs of this queue from now on."""
+        """A watcher of the events of this queue's jobs from now on."""
         return Watcher(self)
 
     def peek(self, state: str = "ready", skip: int = 0, max: int = 100, cut: int = 0) -> Listing:
@@ -688,7 +688,7 @@ class Queue(Component):
         return int(self._call("tkl_queue_count_done", _filter(id, **conditions)))
 
     def pause(self) -> None:
-        """No job is handed out until resume()."""
+        """Hands out no job until resume()."""
         self._call("tkl_queue_pause")
 
     def resume(self) -> None:

@@ -43,7 +43,7 @@ class Redlock(Lease):
         self._release()
 
     def renew(self, lease: Optional[Duration] = None) -> None:
-        """Makes the lease last so long from now. NotOwner: it is lost."""
+        """Makes the lease last for `lease` from now. NotOwner: it is lost."""
         self._get("renew", lease)
 
     def detach(self) -> str:

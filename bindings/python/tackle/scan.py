@@ -47,7 +47,7 @@ class Scan(Component):
 
     @property
     def rest(self) -> int:
-        """Elements of the last step that are left: they come without a round trip."""
+        """How many elements of the last step are left, which come without a round trip."""
         return int(_call.value("tkl_scan_rest", self))
 
     def cursor(self) -> str:

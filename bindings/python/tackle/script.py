@@ -36,7 +36,7 @@ class Script(Component):
 
     def run(self, keys: Iterable[Name] = (), args: Iterable[Any] = (), *,
             timeout: Optional[Duration] = None, retry_safe: bool = False) -> Any:
-        """Runs the script: what it returns, as Client.call() does."""
+        """Runs the script. Gives its result in the form of Client.call()."""
         from .client import take_reply
         options = build("tkl_call_options", {"timeout": timeout, "retry_safe": retry_safe})
         return _call.run("tkl_script_run", self, *script_arguments(keys, args), options,

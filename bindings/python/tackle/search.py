@@ -99,8 +99,8 @@ class Search(Component):
         return found
 
     def check(self) -> SearchChecked:
-        """Compares all that the index has with its documents, and mends what does not fit, in steps,
-        while others work. Conflict: a later check has begun."""
+        """Compares the whole index with its documents, and mends differences, in steps, while others
+        work. Conflict: a later check has begun."""
         found: SearchChecked = self._call("tkl_search_check")
         return found
 

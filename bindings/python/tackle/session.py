@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions: who a token belongs to, and what was viewed. docs/session.md has the contract."""
+"""Sessions: the user of a token, and viewed items. docs/session.md has the contract."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
@@ -46,7 +46,7 @@ class Sessions(Component):
         return str(self._call("tkl_session_create", user, ttl))
 
     def check(self, token: str) -> SessionInfo:
-        """The session of a token; this is no use. NotFound: it has ended."""
+        """The session of a token; this does not count as a use. NotFound: it has ended."""
         found: SessionInfo = self._call("tkl_session_check", token)
         return found
 
@@ -81,12 +81,12 @@ class Sessions(Component):
         return int(self._call("tkl_session_end_user", user))
 
     def recent(self, token: str, skip: int = 0, max: int = 25) -> List[SessionItem]:
-        """What the session viewed, the most recent first."""
+        """The items that the session viewed, the most recent first."""
         found: List[SessionItem] = self._call("tkl_session_recent", token, skip, max)
         return found
 
     def top(self, skip: int = 0, max: int = 10) -> List[SessionItem]:
-        """What all sessions viewed, the most viewed first."""
+        """The items that all sessions viewed, the most viewed first."""
         found: List[SessionItem] = self._call("tkl_session_top", skip, max)
         return found
 

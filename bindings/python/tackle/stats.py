@@ -94,7 +94,7 @@ class Summary(StatsSummary):
         return float(_call.value("tkl_stats_quantile", self._pointer, quantile))
 
     def merge(self, other: "Summary") -> None:
-        """Adds the values of another summary, of whatever type or server."""
+        """Adds the values of another summary, of any type or server."""
         _call.run_local("tkl_stats_merge", self._pointer, other._pointer)
         self._fill()
 

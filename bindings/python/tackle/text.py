@@ -11,7 +11,7 @@ from .records import TextWord
 
 def fold(texts: Iterable[Name], *, accents: bool = False, chinese: bool = False,
          hangul: bool = False) -> List[str]:
-    """What readers take for the same becomes the same.
+    """Folds texts: texts that readers take for the same become the same.
 
     >>> from tackle import text
     >>> text.fold(["CAFÉ", "café"], accents=True)

@@ -33,11 +33,11 @@ class Unique(Component):
         return bool(self._call("tkl_unique_add", items))
 
     def count(self, *others: "Unique") -> int:
-        """How many there are, in this and the others together."""
+        """How many different items there are, in this and the others together."""
         return int(_call.call("tkl_unique_count", [self, *others]))
 
     def merge(self, others: Iterable["Unique"]) -> None:
-        """Adds all items of the others."""
+        """Adds all items of the other counts."""
         self._call("tkl_unique_merge", others)
 
     def drop(self) -> None:

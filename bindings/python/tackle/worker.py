@@ -53,7 +53,7 @@ class Task(JobView):
 
     @property
     def cancelled(self) -> bool:
-        """The handler should stop: its claim is lost, its time is up, or the worker must stop."""
+        """Whether the handler should stop: its claim is lost, its time is up, or the worker stops."""
         return bool(_call.value("tkl_task_cancelled", self._task()))
 
     @property
@@ -228,8 +228,8 @@ class _Stop(BaseException):
 
 
 class _StopSignals:
-    """Ctrl-C and SIGTERM end the wait of a worker, and nothing else: not its start. A second one does
-    what it did before. Only the main thread gets signals; elsewhere nothing changes."""
+    """Lets Ctrl-C and SIGTERM end the wait of a worker, and nothing else: not its start. A second
+    signal does what it did before. Only the main thread gets signals; elsewhere nothing changes."""
 
     def __init__(self) -> None:
         self._before: Dict[signal.Signals, Any] = {}

@@ -67,7 +67,7 @@ def client(url):
 
 @pytest.fixture
 def eventually():
-    """Waits until a condition holds; no test depends on how soon that is."""
+    """Waits until a condition holds; no test depends on the time that it takes."""
     def wait(condition, seconds=30):
         end = time.monotonic() + seconds
         while not condition():

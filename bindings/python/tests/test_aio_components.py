@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tests of the components, and of locks and queues, once more with tackle.aio: what a blocking
-client does, that of an asyncio loop does, too."""
+"""Runs the tests of the components, and of locks and queues, once more with tackle.aio: its clients
+do what blocking clients do."""
 import asyncio
 import inspect
 import threading

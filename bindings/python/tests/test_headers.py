@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is made from the headers is what C has."""
+"""The modules that are made from the headers agree with C."""
 import ctypes
 import pathlib
 import platform

@@ -82,7 +82,7 @@ def test_cycles_are_collected(url):
 
 
 def test_handles_do_not_leak(client):
-    """A thousand of each, opened and dropped: the cells go, too."""
+    """Opening and dropping a thousand of each handle leaves no cells."""
     for _ in range(1000):
         client.lock("x")
         client.counter("c").buffer()
@@ -91,7 +91,7 @@ def test_handles_do_not_leak(client):
 
 
 def test_close_while_another_thread_waits(url):
-    """The call of the other thread ends, then the handle is closed: nobody crashes."""
+    """The call of the other thread ends, then the handle is closed, without a crash."""
     client, other = tackle.Client(url), tackle.Client(url)
     holder = other.lock("x")
     holder.acquire()
@@ -119,7 +119,7 @@ def start_worker(client):
     return worker.start()
 
 
-# What a call of the library opens, beside the handles that their classes open.
+# Handles that calls of the library open, beside those that classes open.
 OPENED = {
     "tkl_worker_start": start_worker,
     "tkl_service_register": lambda client: client.service("shop").register("10.0.0.5:8080"),
@@ -129,7 +129,7 @@ OPENED = {
 
 @pytest.mark.parametrize("opens", OPENED)
 def test_close_while_something_is_opened(url, client, monkeypatch, opens):
-    """The client is closed after what it has just opened."""
+    """The client is closed after the handle that it has just opened."""
     client.config("server", "sessions").set(url)
     shut = tackle.Client(url)
     call, states = tackle._call.call, []
@@ -408,7 +408,7 @@ GLOBAL = None
 
 
 def test_multiprocessing_pool(url):
-    """As gunicorn and multiprocessing do it: opened before the fork, used in the children."""
+    """A client is opened before the fork and used in the children, as with gunicorn."""
     global GLOBAL
     GLOBAL = tackle.Client(url)
     GLOBAL.call("FLUSHALL")

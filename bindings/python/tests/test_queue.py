@@ -128,7 +128,7 @@ def test_too_late(client):
 
 
 def test_ack_and_claim_reports_once(client):
-    """Also when no job is there at first, and the call has to wait."""
+    """A claim works also when there is no job at first and the call has to wait."""
     queue = client.queue("q")
     queue.push("x")
     with client.consumer("q") as consumer:
@@ -141,7 +141,7 @@ def test_ack_and_claim_reports_once(client):
 
 
 def test_consumers_wait_for_a_server_that_went_away(own_url):
-    """In the main thread as in any other."""
+    """It works in the main thread as in any other."""
     url = own_url
     with tackle.Client(url, timeout=0.5) as client:
         consumer, events = client.consumer(client.queue("q")), client.blist("events")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Values in and out: what programs in Python really pass."""
+"""Values in and out, as programs in Python really pass them."""
 import datetime
 import math
 import pickle

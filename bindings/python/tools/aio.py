@@ -5,8 +5,8 @@
     aio.py PACKAGE
 
 reads PACKAGE/*.py and writes PACKAGE/aio/*.py. A function that calls the library, directly or
-through others of its module and class, becomes a coroutine, and its calls are awaited. What needs
-no change is imported from the module it comes from, so that there is one class of each kind.
+through others of its module and class, becomes a coroutine, and its calls are awaited. Definitions
+without a change are imported from their module, so that there is one class of each kind.
 
     def __enter__, __exit__, __iter__, __next__     __aenter__, __aexit__, __aiter__, __anext__
     def __len__, __contains__                       async def length, contains
@@ -14,7 +14,7 @@ no change is imported from the module it comes from, so that there is one class 
     on_lost=...                                     called in the asyncio loop
 
 Written by hand are aio/_call.py, _handle.py and _loop.py, where waiting differs, and worker.py, which
-has tasks in place of threads. The result is checked by mypy, which finds what was not awaited.
+has tasks in place of threads. mypy checks the result, and finds calls that were not awaited.
 """
 import ast
 import copy
@@ -34,7 +34,7 @@ FUNCTION = (ast.FunctionDef, ast.Lambda)
 
 
 class Module:
-    """A module of tackle, and what of it changes."""
+    """A module of tackle, and the definitions that change."""
 
     def __init__(self, name, tree):
         self.name, self.tree = name, tree
@@ -67,8 +67,8 @@ class Package:
     # ---- Changes ------------------------------------------------------------------------------
 
     def find_changes(self):
-        """Repeats until nothing is added: who calls a coroutine is one, who refers to what changed
-        changes, too."""
+        """Repeats until nothing is added: a function that calls a coroutine is one, and a definition
+        that refers to a changed one changes, too."""
         before = None
         while before != (len(self.coroutines), sum(len(m.changed) for m in self.modules.values())):
             before = (len(self.coroutines), sum(len(m.changed) for m in self.modules.values()))

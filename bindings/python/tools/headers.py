@@ -7,10 +7,10 @@
 reads tackle/*.h in the folders and writes OUTPUT/_headers.py (tables: structs, functions, enums,
 constants, codes) and OUTPUT/records.py (a class for each struct that a function returns).
 
-The headers are regular, so a small parser does: comments and attributes are cut away, declarations
-end with a semicolon. What it does not understand is an error, never left out silently. Two facts
-are read from the comment of a field: "Unix" says that a number of milliseconds is a time and not a
-duration, "TKL_NONE" that -1 means none.
+The headers are regular, so a small parser is enough: it cuts comments and attributes away, and
+declarations end with a semicolon. A declaration that it does not understand is an error, never left
+out silently. It reads two facts from the comment of a field: "Unix" says that a number of
+milliseconds is a time and not a duration, "TKL_NONE" that -1 means none.
 """
 import pathlib
 import re
@@ -186,7 +186,7 @@ class Records:
     """The classes of records.py. FIELDS says for each how it is read: (attribute, how, field, ...)."""
 
     def __init__(self, headers):
-        self.headers, self.made = headers, {}    # made: what is used by another comes before it
+        self.headers, self.made = headers, {}    # made: a class comes before those that use it
         for _, parameters, _ in headers.functions.values():
             for kind, _ in parameters:
                 out = re.fullmatch(r"(tkl_\w+) \*\*?", kind)

@@ -2,7 +2,7 @@
 """Calls of the library by name, see tackle/_call.py, as operations of a loop.
 
 A task that is cancelled meanwhile cancels its operation, and waits until that has ended: a wait ends
-at once. What the operation got at the last moment is given back.
+at once. An operation that succeeded at the last moment is undone.
 """
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def wait_for(clients: Sequence[Any], arguments: Arguments, wait: Any, *,
 
 async def _operate(arguments: Arguments, undo: Optional[Undo] = None,
                    callbacks: Optional[Callbacks] = None) -> Tuple[int, str]:
-    """Runs a function of the library: its code and text. Its handles stay open meanwhile."""
+    """Runs a function of the library; returns code and text. Its handles stay open meanwhile."""
     if not arguments.cells:     # an empty batch
         return invoke_local(arguments), last_text()
     loop = arguments.cells[0].loop
@@ -190,7 +190,7 @@ async def _operate(arguments: Arguments, undo: Optional[Undo] = None,
 
 
 def _enter(cells: Sequence[Any]) -> None:
-    """The handles stay open from now on: all of them, or none."""
+    """Keeps the handles open from now on: all of them, or none."""
     entered: List[Any] = []
     try:
         for cell in cells:
@@ -203,7 +203,7 @@ def _enter(cells: Sequence[Any]) -> None:
 
 
 async def _give_back(code: int, arguments: Arguments, undo: Optional[Undo]) -> None:
-    """Gives back what a cancelled operation got, however often its task is cancelled meanwhile."""
+    """Undoes a cancelled operation, however often its task is cancelled meanwhile."""
     results = arguments.results()       # frees them, too
     if code != OK or undo is None:
         return

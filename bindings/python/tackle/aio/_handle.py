@@ -65,7 +65,7 @@ class Cell(_handle.Cell):
         self.loop.submit_close(Operation(arguments, ended))
 
     def _end(self) -> None:
-        """The handle is closed."""
+        """Notes that the handle is closed."""
         self.pointer = self.keep = None
         self._finished = True
         for parent in self.parents:
@@ -91,7 +91,7 @@ class ClientCell(Cell):
 
     def close(self) -> None:
         super().close()
-        if not self.loop.watched():     # nobody calls back: end what is under way here
+        if not self.loop.watched():     # no loop calls back: end the operations here
             taken = self.loop.take_native()
             if taken:
                 taken.close()
@@ -125,7 +125,7 @@ class ClientCell(Cell):
 
 
 def client_cell(pointer: Any, keep: Any) -> Cell:
-    """The life of a client, which ends with the interpreter at last."""
+    """The life of a client, which ends with the interpreter at the latest."""
     cell = ClientCell("tkl_client", pointer, closing("tkl_close"), keep=keep, loop=Loop(pointer))
     cell.interrupt = function("tkl_interrupt")
     clients.add(cell)
@@ -133,7 +133,7 @@ def client_cell(pointer: Any, keep: Any) -> Cell:
 
 
 def lent_cell(pointer: Any, lender: Cell) -> Cell:
-    """The life of a client that was borrowed."""
+    """The life of a borrowed client."""
     return Cell("tkl_client", pointer,
                 lambda closed: native("tkl_config_client_return", ctypes.c_void_p(lender.pointer), closed),
                 (lender,))
@@ -143,7 +143,7 @@ H = TypeVar("H", bound="Handle")
 
 
 class Handle(Owner):
-    """Something of the library that is closed at the end: by close(), by `async with`, or when
+    """An object of the library that is closed at its end: by close(), by `async with`, or when
     nothing refers to it any more."""
 
     _cell: Cell

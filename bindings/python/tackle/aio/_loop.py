@@ -18,7 +18,7 @@ from ..errors import Closed, error, last_text
 
 Ended = Callable[[int, str], None]
 
-# How much stack an operation has that calls functions of Python: as much as a thread.
+# The stack of an operation that calls functions of Python: as large as that of a thread.
 STACK_FOR_PYTHON = 8 << 20
 
 
@@ -41,7 +41,7 @@ class Operation:
 
 
 def stored(kind: Any, value: Any) -> Any:
-    """An argument in memory of its type, from what ctypes takes for it in a call."""
+    """An argument in memory of its type, made from the value that ctypes takes in a call."""
     if isinstance(value, kind):
         return value
     if type(value) is _reference:
@@ -110,8 +110,8 @@ class NativeLoop:
             self.watcher.remove_reader(function("tkl_loop_fd")(self.pointer))
 
     def close(self) -> None:
-        """Cancels what is under way, waits until it has ended, and calls back. In a forked child it
-        frees memory only."""
+        """Cancels the operations, waits until they have ended, and calls back. In a forked child it
+        only frees memory."""
         function("tkl_loop_close")(self.pointer)
 
 
@@ -147,8 +147,8 @@ class Loop:
         return lambda: native.cancel(operation)
 
     def submit_alone(self, operation: Operation) -> Callable[[], None]:
-        """The same in a thread of its own, for functions that call functions of Python, compute, or
-        use files: other operations of its thread would stand still."""
+        """Begins an operation in a thread of its own, for functions that call functions of Python,
+        compute, or use files: other operations of its thread would stand still."""
         native = NativeLoop(self._client, self.bind().watcher, 1, STACK_FOR_PYTHON)
         ended = operation.ended
 
@@ -162,8 +162,8 @@ class Loop:
         return lambda: native.cancel(operation)
 
     def submit_close(self, operation: Operation) -> None:
-        """The same for the close of a handle, which any thread may ask for. Without an asyncio loop
-        the caller waits for it."""
+        """Begins the close of a handle, from any thread. Without an asyncio loop the caller waits for
+        its end."""
         native = self._native
         if native is not None and self.watched():
             try:
