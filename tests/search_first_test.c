@@ -305,11 +305,82 @@ static void first_hits_of_several_shards(void **state)
     first_hits_are_the_best(*state, 3, 20);
 }
 
+/* ---- Ranges -------------------------------------------------------------- */
+
+enum { RANGED = 5000 };
+
+/* Document i has the word "cat", and the votes i times `factor`. */
+static tkl_search *make_ranged(fixture *f, double factor)
+{
+    static const tkl_search_field votes = {.name = TKL_LIT("votes"),
+                                           .kind = TKL_SEARCH_FIELD_NUMERIC};
+    static char ids[AT_ONCE][16];
+    tkl_search_value values[AT_ONCE];
+    tkl_search_doc docs[AT_ONCE];
+    tkl_search *s;
+    assert_ok(tkl_search_open(f->client, tkl_str("ranged"), NULL, &s));
+    assert_ok(tkl_search_create(s, &(tkl_search_schema){.fields = &votes, .field_count = 1}));
+    for (int i = 0; i < RANGED; i++) {
+        int at = i % AT_ONCE;
+        sprintf(ids[at], "%d", i);
+        values[at] = (tkl_search_value){.field = tkl_str("votes"), .number = factor * i};
+        docs[at] = (tkl_search_doc){.id = tkl_str(ids[at]),
+                                    .text = tkl_str("cat"),
+                                    .values = &values[at],
+                                    .value_count = 1};
+        if (at == AT_ONCE - 1)
+            assert_ok(tkl_search_add(s, docs, AT_ONCE, NULL));
+    }
+    return s;
+}
+
+static int64_t total_of(tkl_search *s, const char *query)
+{
+    tkl_search_result *r;
+    assert_ok(tkl_search_query(s, tkl_str(query), NULL, &r));
+    assert_true(r->exact);
+    int64_t total = r->total;
+    tkl_search_result_free(r);
+    return total;
+}
+
+/* As many changes as its predecessor had: bitmaps of that one are still kept. */
+static void an_index_that_is_made_again_has_results_of_its_own(void **state)
+{
+    fixture *f = *state;
+    tkl_search *s = make_ranged(f, 7);
+    assert_int_equal(total_of(s, "cat votes:..20000"), 20000 / 7 + 1);
+    assert_ok(tkl_search_drop(s));
+    tkl_search_close(s);
+    s = make_ranged(f, 2);
+    assert_int_equal(total_of(s, "cat votes:..20000"), RANGED);
+    assert_ok(tkl_search_drop(s));
+    tkl_search_close(s);
+}
+
+static void a_range_of_any_size_may_be_excluded_or_a_synonym(void **state)
+{
+    static const int sizes[] = {1000, 1700, 2000, 2047, 2048, 2049, 3000, 4999};
+    fixture *f = *state;
+    tkl_search *s = make_ranged(f, 1);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char query[64];
+        sprintf(query, "cat -votes:1..%d", sizes[i]);
+        assert_int_equal(total_of(s, query), RANGED - sizes[i]);
+        sprintf(query, "dog +votes:1..%d", sizes[i]);
+        assert_int_equal(total_of(s, query), sizes[i]);
+    }
+    assert_ok(tkl_search_drop(s));
+    tkl_search_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(first_hits_of_one_shard),
         TEST(first_hits_of_several_shards),
+        TEST(an_index_that_is_made_again_has_results_of_its_own),
+        TEST(a_range_of_any_size_may_be_excluded_or_a_synonym),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -15,11 +15,12 @@
 -- include: keys
 -- include: documents
 -- include: climbing
+-- include: indexes
 
 local FIRST_FIELD = SHARD_KEYS + 1
 local FIRST_DOCUMENT = 6 -- index of the first argument of the documents
 local DOCUMENT = 4 -- arguments of a document before its fields: id, record, terms, text
-local LADDER_CHECK = 16 -- versions between two checks of the ladders
+local LADDER_CHECK = 16 -- batches between two checks of the ladders
 local token, skip, finish, ndocs, nfields = unpack(ARGV, 1, FIRST_DOCUMENT - 1)
 skip, ndocs, nfields = tonumber(skip), tonumber(ndocs), tonumber(nfields)
 
@@ -98,9 +99,9 @@ for i = 1, ndocs do
 end
 local dead = documents.come_alive(numbers, ids, records, stamp)
 redis.call('ZREM', DEAD, unpack(numbers))
-local version = redis.call('HINCRBY', META, 'version', 1)
+indexes.change()
 local worn = {}
-if version % LADDER_CHECK == 0 then
+if redis.call('HINCRBY', META, 'batches', 1) % LADDER_CHECK == 0 then
   for i = 0, nfields - 1 do
     local first_of_field = first_step + FIELD_STEPS * i
     climbing.add_worn(worn, KEYS[FIRST_FIELD + i], i, ladder, KEYS, first_of_field)

@@ -12,6 +12,7 @@
 -- include: truth
 -- include: pieces
 -- include: shared/clock
+-- include: indexes
 
 local STEP_US = 2000
 local AT_ONCE = 16 -- numbers: terms of a document take up to 64 KB
@@ -146,6 +147,6 @@ if free ~= '1' then
   redis.call('HSET', META, 'counted', from < next_number and decimal.whole(from) or ALL)
 end
 if mended + lost > 0 then
-  redis.call('HINCRBY', META, 'version', 1)
+  indexes.change()
 end
 return {from < next_number and from or -1, olds, found, mended, lost}

@@ -9,6 +9,7 @@
 --   each step that has to be made again}; the steps come with the last cursor only
 -- include: truth
 -- include: climbing
+-- include: indexes
 
 local FIELD, FIRST_STEP = KEYS[SHARD_KEYS + 1], SHARD_KEYS + 2
 local AT_ONCE = 200
@@ -57,6 +58,6 @@ for i = 1, #entries, 2 do
 end
 if #strays > 0 then
   redis.call('ZREM', FIELD, unpack(strays))
-  redis.call('HINCRBY', META, 'version', 1)
+  indexes.change()
 end
 return {behind, #strays, behind == '0' and steps_to_make() or {}}

@@ -11,6 +11,7 @@
 -- returns 'stale', or {postings, values, counts} that were corrected
 -- include: truth
 -- include: climbing
+-- include: indexes
 
 local FIRST_FIELD = SHARD_KEYS + 1
 local FIRST_DOCUMENT = 6 -- index of the first argument of the documents
@@ -110,6 +111,6 @@ for i = first_term, #KEYS do
   numbers, counts = numbers + wrong, counts + (is_right and 0 or 1)
 end
 if numbers + values + counts > 0 then
-  redis.call('HINCRBY', META, 'version', 1)
+  indexes.change()
 end
 return {numbers, values, counts}

@@ -65,7 +65,7 @@ typedef struct tkl__search_plan {
 } tkl__search_plan;
 
 /* Most terms of a plan, including those of prefixes. */
-#define TKL__SEARCH_PLAN_TERMS 2000
+#define TKL__SEARCH_PLAN_TERMS 1000
 
 /* The scorer of a prefix with the same terms as a union; NULL: none. */
 const tkl__search_scorer *tkl__search_scorer_of_union(const tkl__search_plan *plan,

@@ -133,7 +133,8 @@ end
 function plans.or_work(operands, state)
   local work = 0
   for _, operand in ipairs(operands) do
-    work = work + (operand.bits and state.bits_work or operand.size * NUMBER_WORK) + CALL_WORK
+    local each = operand.list and LISTED_WORK or NUMBER_WORK
+    work = work + (operand.bits and state.bits_work or operand.size * each) + CALL_WORK
   end
   return work
 end

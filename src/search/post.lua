@@ -10,6 +10,7 @@
 -- returns 'stale', 'gone' when another writer has taken the number away, or as search/add
 -- include: keys
 -- include: documents
+-- include: indexes
 
 local FIRST_TERM = SHARD_KEYS + 1
 local FIRST_LIST = 7 -- index of the first list in the arguments
@@ -41,5 +42,5 @@ end
 local now = clock.us()
 local dead = documents.come_alive({number}, {id}, {record}, now)
 redis.call('ZREM', DEAD, number)
-redis.call('HINCRBY', META, 'version', 1)
+indexes.change()
 return {1 - #dead, dead, {}, documents.count_left(now)}

@@ -7,6 +7,7 @@
 --   numbers were left behind}; record and terms are missing where the reply would be too long
 -- include: keys
 -- include: documents
+-- include: indexes
 
 local FIRST_ID = 2 -- index of the first id in the arguments
 local token, ids = ARGV[1], {unpack(ARGV, FIRST_ID)}
@@ -30,6 +31,6 @@ for _, id in ipairs(ids) do
 end
 local removed = #dead
 if removed > 0 then
-  redis.call('HINCRBY', META, 'version', 1)
+  indexes.change()
 end
 return {removed, dead, {}, documents.count_left(stamp)}

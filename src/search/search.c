@@ -6,8 +6,9 @@
  * shards). They are the user's own data and stay until drop, unless the list says something else.
  *
  *   :meta     hash. token: random, made with the index, so that a handle notices another index of
- *             the same name. The settings (schema.c). version: grows when results may change. next:
- *             the least number that was never used. docs, words: totals of the shard. clean_at:
+ *             the same name. The settings (schema.c). version: grows when results may change, and
+ *             is never used again. batches: how many were added. next: the least number that was
+ *             never used. docs, words: totals of the shard. clean_at:
  *             when a check last ended. While one runs: check, its id; counted, counted_words: see
  *             documents.add_words(). On the other shards this key is :shard.
  *   :ids      hash: id, number.

@@ -7,6 +7,7 @@
 -- include: bitmaps
 -- include: shared/clock
 -- include: shared/decimal
+-- include: indexes
 
 local token, check = unpack(ARGV)
 
@@ -24,6 +25,6 @@ local wrong = ((docs or '0') ~= live and 1 or 0) + ((words or '0') ~= counted an
 redis.call('HSET', META, 'docs', live, 'words', counted, 'clean_at', decimal.whole(clock.ms()))
 redis.call('HDEL', META, 'check', 'counted', 'counted_words')
 if wrong > 0 then
-  redis.call('HINCRBY', META, 'version', 1)
+  indexes.change()
 end
 return wrong

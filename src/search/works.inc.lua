@@ -4,6 +4,7 @@
 local works = {}
 
 local NUMBER_WORK = 1.5     -- takes a number out of a set and sets its bit in a bitmap
+local LISTED_WORK = 0.6     -- sets the bit of a number that was read already
 local TEST_WORK = 0.2       -- looks up a number in a set or a range
 local BIT_WORK = 0.6        -- looks up a number in a bitmap
 local CALL_WORK = 1         -- each command, in addition
