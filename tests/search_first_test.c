@@ -305,6 +305,43 @@ static void first_hits_of_several_shards(void **state)
     first_hits_are_the_best(*state, 3, 20);
 }
 
+/* ---- Work ---------------------------------------------------------------- */
+
+/* Documents have one word often or the other one, none has both: the best combinations are empty.
+ * That must not make the client compare all 8000 hits, 500 in one call. */
+static void empty_combinations_are_passed_over(void **state)
+{
+    enum { MANY = 10000, CALLS = 10 };
+    static char ids[AT_ONCE][16], texts[AT_ONCE][128];
+    static tkl_search_doc docs[AT_ONCE];
+    fixture *f = *state;
+    tkl_search *s;
+    tkl_search_result *r;
+    assert_ok(tkl_search_open(f->client, tkl_str("empty"), NULL, &s));
+    assert_ok(tkl_search_create(s, NULL));
+    for (int i = 0; i < MANY; i++) {
+        int at = i % AT_ONCE;
+        sprintf(ids[at], "%d", i);
+        strcpy(texts[at], i % 10 == 0   ? "cat cat cat cat fish"
+                          : i % 10 == 1 ? "dog dog dog dog fish"
+                                        : "cat dog");
+        for (int k = 0; k < i % 9; k++)
+            strcat(texts[at], " bird");
+        docs[at] = (tkl_search_doc){.id = tkl_str(ids[at]), .text = tkl_str(texts[at])};
+        if (at == AT_ONCE - 1)
+            assert_ok(tkl_search_add(s, docs, AT_ONCE, NULL));
+    }
+    int64_t before = server_functions(f->server);
+    assert_ok(tkl_search_query(s, tkl_str("cat dog"), NULL, &r));
+    assert_in_range(server_functions(f->server) - before, 1, CALLS);
+    assert_int_equal(r->total, MANY / 10 * 8);
+    for (size_t i = 0; i < r->count; i++) /* without birds, the lowest numbers first */
+        assert_true(strtol(r->hits[i].id.data, NULL, 10) % 9 == 0);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_drop(s));
+    tkl_search_close(s);
+}
+
 /* ---- Ranges -------------------------------------------------------------- */
 
 enum { RANGED = 5000 };
@@ -379,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(first_hits_of_one_shard),
         TEST(first_hits_of_several_shards),
+        TEST(empty_combinations_are_passed_over),
         TEST(an_index_that_is_made_again_has_results_of_its_own),
         TEST(a_range_of_any_size_may_be_excluded_or_a_synonym),
     };

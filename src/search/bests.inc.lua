@@ -16,12 +16,12 @@ local SLACK = 1e-9 -- relative error of the bounds of a band
 local K1, B = 1.2, 0.75 -- parameters of BM25
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
 local CELL_PART = 1000 -- documents of a cell that are read at once
-local FOUND_MOST = 1500 -- documents found, from which those that cannot be among the best are dropped
+local FOUND_MOST = 1000 -- documents found, from which those that cannot be among the best are dropped
 local VISIT_MOST = 4000 -- documents that are left then; with more the result is compared as a whole
 local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
 local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
-local LENGTH_BYTES = 128 * 1024 -- bytes of records that are read for the lengths in them
-local LENGTHS_AT_ONCE = 32
+local LENGTH_BYTES = 512 * 1024 -- bytes of records that are read for the lengths in them
+local LENGTHS_AT_ONCE = 100
 
 -- The relevance that one word adds for each unit of its weight.
 function bests.impact(times, length, average)
@@ -175,6 +175,9 @@ function bests.intersect(operands, from, most, scratch, next)
     end
   end
   local common = sets.and_bits(operands, {}, scratch, scratch, next)
+  if common.size == 0 then
+    return {}
+  end
   return sets.read_bits(common.key, common.size, from, math.min(most, common.size))
 end
 
