@@ -50,8 +50,6 @@ local FIRST_LADDER = SHARD_KEYS + 3
 local FIRST_BOUND = 18 -- index of the first bound in the arguments
 local PREFIX_ARGUMENTS, LADDER_ARGUMENTS = 3, 2
 local LADDER_KEYS = 1 + LADDER_STEPS -- the sorted set of the field, and the steps of one end
--- Results of at most this many documents are compared as a whole.
-local SMALL_RESULT = 150
 -- Microseconds after which a walk ends, and after which a search for the best or the heaviest ends,
 -- in which a last visit may take as long again. The next step goes on from there.
 local STEP_US, BEST_US = 2000, 1000
@@ -132,7 +130,7 @@ local function best_of(result, plan, before, scratch)
   local wanted, average = unpack(ARGV, first_of_order, first_of_order + 1)
   local bands = scorers.add_operands(scored, plan)
   wanted, average = tonumber(wanted), tonumber(average) or indexes.average_length(plan.index)
-  if result.size <= math.max(SMALL_RESULT, wanted) then
+  if result.size <= math.max(scorers.least_result(scored), wanted) then
     return nil
   end
   local best, go_on
@@ -240,7 +238,8 @@ local function find_matches(plan, kept)
   elseif result.key and not result.bits then
     result = sets.list_of(sets.members(result))
   end
-  local times = result.size > SMALL_RESULT and scorers.missing_times(scored, plan.made)
+  local times = result.size > scorers.least_result(scored)
+    and scorers.missing_times(scored, plan.made)
   if times then
     return nil, {{}, {}, times}
   end

@@ -21,12 +21,20 @@
 /* How many times a query starts because the index keeps changing. */
 #define BEGIN_MAX 3
 
-/* Most scorers for which shards find the best hits; with more of them all hits are compared. */
-#define BEST_SCORERS 4
+/* Most words for which shards find the best hits; with more of them all hits are compared. A prefix
+ * counts as two: it has twice as many classes. */
+#define BEST_WORDS 4
+
+static bool is_for_best(const tkl__search_run *run)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < run->plan->scorer_count; i++)
+        words += run->plan->scorers[i].prefix.data ? 2 : 1;
+    return run->count > 0 && words <= BEST_WORDS;
+}
 
 static tkl__search_way choose_way(const tkl__search_run *run)
 {
-    size_t scorers = run->plan->scorer_count;
     if (run->plan->verify)
         return TKL__SEARCH_WAY_SCAN;
     switch (run->order->kind) {
@@ -37,9 +45,9 @@ static tkl__search_way choose_way(const tkl__search_run *run)
     case TKL__SEARCH_BY_RELEVANCE:
         break;
     }
-    if (scorers == 0)
+    if (run->plan->scorer_count == 0)
         return TKL__SEARCH_WAY_FIRST;
-    return run->count > 0 && scorers <= BEST_SCORERS ? TKL__SEARCH_WAY_BEST : TKL__SEARCH_WAY_SCAN;
+    return is_for_best(run) ? TKL__SEARCH_WAY_BEST : TKL__SEARCH_WAY_SCAN;
 }
 
 /* ---- One step ------------------------------------------------------------ */

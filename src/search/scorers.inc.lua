@@ -8,6 +8,8 @@ local scorers = {}
 
 local WORD_ARGUMENTS = 4            -- before the indexes of its terms
 local CLASSES = TKL__SEARCH_SEVERAL -- classes of a term above the first
+local SMALL_RESULT = 150            -- results of at most this many documents are compared as a whole
+local HITS_OF_TERM = 5              -- the same, for each term of a prefix
 
 -- Reads the words: {weight, required, index, terms, times}. Their number is args[at], and they
 -- follow it. `times`: the keys of a prefix's bitmaps, which begin at keys[first_times].
@@ -26,6 +28,16 @@ function scorers.read(args, at, keys, first_times)
     end
   end
   return words
+end
+
+-- The documents that a result must have for a search for the best: of fewer documents all are compared
+-- sooner than bitmaps of prefixes are made.
+function scorers.least_result(words)
+  local terms = 0
+  for _, word in ipairs(words) do
+    terms = terms + (word.times and #word.terms or 0)
+  end
+  return math.max(SMALL_RESULT, terms * HITS_OF_TERM)
 end
 
 -- The indexes of the words whose bitmaps have to be made before the best of a result are searched;
