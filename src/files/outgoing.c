@@ -290,9 +290,8 @@ static void stop_renewing(tkl__files_outgoing *o)
 /* Makes the request that commits the `count` chunks of a window, which have `length` bytes, and
  * says how many chunks are wanted next; the size when all is sent. */
 static void make_commit(const tkl__files_outgoing *o, int64_t count, int64_t length,
-                        tkl__files_request *request)
+                        const tkl__files_sum *sum, tkl__files_request *request)
 {
-    const tkl__files_sum sum = tkl__files_hash_sum(o->hash);
     tkl__files_request_init(request, o->sending->files);
     tkl__files_request_add_file(request, o->token.text);
     tkl__files_request_add_sent(request, o->sending->call);
@@ -301,7 +300,7 @@ static void make_commit(const tkl__files_outgoing *o, int64_t count, int64_t len
     tkl__args_str(&request->args, o->holder.text);
     tkl__args_int(&request->args, o->sent);
     tkl__args_int(&request->args, length);
-    tkl__args_str(&request->args, sum.text);
+    tkl__args_str(&request->args, sum->text);
     tkl__args_int(&request->args, o->ended ? 0 : o->fd < 0 ? 1 : TKL__FILES_SEND_WINDOW);
     add_optional(&request->args, o->bytes, o->ended);
     tkl__args_str(&request->args, o->fingerprint);
@@ -370,7 +369,8 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
         rc = check_source(o);
     if (rc != TKL_OK)
         return give_up(o, rc, rc == TKL_CONFLICT ? "changed while it was sent" : "not readable");
-    make_commit(o, count, length, &request);
+    const tkl__files_sum sum = tkl__files_hash_sum(o->hash); /* the request points to it */
+    make_commit(o, count, length, &sum, &request);
     rc = tkl__files_batch_run(&o->batch, &request, &tkl__lua_files_commit);
     tkl__files_request_free(&request);
     const tkl_reply *reply = tkl__batch_reply(&o->batch, (size_t)count);
