@@ -15,9 +15,9 @@ local bests = {}
 local SLACK = 1e-9 -- relative error of the bounds of a band
 local K1, B = 1.2, 0.75 -- parameters of BM25
 local BAND_LIST = 256 -- a band with at most this many documents of the result is read once
-local CELL_PART = 1000 -- documents of a cell that are read at once
+local CELL_PART = 600 -- documents of a cell that are read at once
 local FOUND_MOST = 1000 -- documents found, from which those that cannot be among the best are dropped
-local VISIT_MOST = 4000 -- documents that are left then; with more the result is compared as a whole
+local VISIT_MOST = 2000 -- documents that are left then; with more the result is compared as a whole
 local CELLS_MOST = 600 -- cells; with more words there are fewer classes of each
 local LOOKED_MOST = 200 -- cells whose documents are looked up by combining bitmaps
 local LENGTH_BYTES = 512 * 1024 -- bytes of records that are read for the lengths in them
@@ -333,32 +333,48 @@ function bests.certain_of(certain, wanted)
 end
 
 -- The state of a search that begins. `done`: cells that were visited; `byte`: where the next one goes
--- on; `looked`: how many parts of cells were found by combining bitmaps; `found`: documents, and
--- `cells`: the index of the cell of each; `certain`: groups of those found since others were dropped,
--- see bests.add_certain(); `least`: the relevance that enough documents have by their own lengths;
--- `is_over`, later: all cells that have to be visited were visited.
+-- on; `looked`: how many parts of cells were found by combining bitmaps; `found`: documents, `cells`:
+-- the index of the cell of each, `lows` and `highs`: the bounds of the first ones by their own
+-- lengths; `certain`: groups of those found since others were dropped, see bests.add_certain();
+-- `least`: the relevance that enough documents have by their own lengths; `is_over`, later: all cells
+-- that have to be visited were visited.
 function bests.begin()
-  return {done = 0, byte = 0, looked = 0, found = {}, cells = {}, certain = {}, least = 0}
+  return {done = 0, byte = 0, looked = 0, found = {}, cells = {}, lows = {}, highs = {},
+          certain = {}, least = 0}
 end
 
 -- ---- A search ---------------------------------------------------------------
 
--- Drops the found documents that cannot be among the best, by their own lengths.
-function bests.drop_found(search)
-  local state, classes = search.state, {}
-  for i, index in ipairs(state.cells) do
-    classes[i] = search.cells[index].classes
+-- Adds the bounds of the documents that were found since the last call, by their own lengths. False:
+-- their records are too long.
+function bests.bound_found(search)
+  local state, list, classes = search.state, {}, {}
+  local known = #state.lows
+  for i = known + 1, #state.found do
+    list[i - known], classes[i - known] = state.found[i], search.cells[state.cells[i]].classes
   end
-  local lows, highs = bests.bounds_of(state.found, classes, search.words, search.average)
-  if not lows then
+  local lows, highs = bests.bounds_of(list, classes, search.words, search.average)
+  for i = 1, lows and #lows or 0 do
+    state.lows[known + i], state.highs[known + i] = lows[i], highs[i]
+  end
+  return lows ~= nil
+end
+
+-- Drops the found documents that cannot be among the best.
+function bests.drop_found(search)
+  local state = search.state
+  if not bests.bound_found(search) then
     return
   end
-  local chosen, least = bests.choose(state.found, lows, highs, search.wanted)
-  local found, cells = {}, {}
-  for i, index in ipairs(chosen) do
-    found[i], cells[i] = state.found[index], state.cells[index]
+  local chosen, least = bests.choose(state.found, state.lows, state.highs, search.wanted)
+  for _, name in ipairs({'found', 'cells', 'lows', 'highs'}) do
+    local all, kept = state[name], {}
+    for i, index in ipairs(chosen) do
+      kept[i] = all[index]
+    end
+    state[name] = kept
   end
-  state.found, state.cells, state.certain = found, cells, {}
+  state.certain = {}
   state.least = math.max(state.least, least)
 end
 
